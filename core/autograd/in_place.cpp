@@ -1,0 +1,160 @@
+// In-place writes: what is refused, what is noted, and how histories of views and bases are joined.
+// The rules are written down in ARCHITECTURE.md.
+#include "autograd/record.h"
+#include "autograd/write_note.h"
+#include "ops/ops.h"
+
+namespace wisp::autograd {
+
+namespace {
+
+struct Geometry {
+  Dims sizes, strides;
+  int64_t offset;
+  explicit Geometry(const TensorImpl& t)
+      : sizes(t.sizes()), strides(t.strides()), offset(t.offset()) {}
+};
+
+// A base after a write through one of its views: outside the view the gradient passes to the old
+// base, inside it goes through the write.
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, Node* write, int self_edge)
+      : Node(1), base_(*base.impl()), view_(*view.impl()), write_(write), self_edge_(self_edge) {
+    edges_.push_back(grad_edge(base));
+    for (size_t i = 0; i < write->edge_count(); ++i) {
+      edges_.push_back(static_cast<int>(i) == self_edge ? Edge() : write->edge(i));
+    }
+    note_place();
+    finish();
+  }
+  std::string name() const override { return "CopySlices"; }
+  size_t edge_count() const override { return edges_.size(); }
+  Edge& edge(size_t i) override { return edges_[i]; }
+  void release_saved() override { write_->release_saved(); }
+
+  void apply(TensorList& grads, TensorList& results) override {
+    const Tensor grad = in_base_layout(grads[0]);
+    const int64_t offset = view_.offset - base_.offset;
+    TensorList inside(1), passed(write_->edge_count());
+    inside[0] = ops::contiguous(ops::as_strided(grad, view_.sizes, view_.strides, offset));
+    write_->apply(inside, passed);
+    if (edges_[0].node) {
+      Tensor old = self_edge_ >= 0 ? passed[self_edge_] : Tensor();
+      if (!old.defined()) old = Tensor(ops::zeros(view_.sizes, grad.dtype()));
+      results[0] = ops::as_strided_scatter(grad, old, view_.sizes, view_.strides, offset);
+    }
+    for (size_t i = 0; i < passed.size(); ++i) {
+      if (static_cast<int>(i) != self_edge_) results[i + 1] = std::move(passed[i]);
+    }
+  }
+
+ private:
+  Tensor in_base_layout(const Tensor& grad) const {
+    const bool laid_out = same(grad.strides(), base_.strides) && grad->offset() == 0;
+    return laid_out ? grad : ops::restride(grad, base_.strides);
+  }
+
+  Geometry base_, view_;
+  NodeRef write_;
+  int self_edge_;
+  std::vector<Edge> edges_;
+};
+
+int self_edge_of(const OpDef& op) {
+  for (size_t r = 0; r < op.vjp.size(); ++r) {
+    if (op.vjp[r].index == 0) return static_cast<int>(r);
+  }
+  return -1;
+}
+
+void record(const OpDef& op, const Arg* args, Tensor* outs, size_t count, Form form,
+            const Tensor& original) {
+  if (form == Form::in_place && original.defined()) {
+    // The copy of self stands for what self was: same place in the graph, other memory.
+    const Edge edge = grad_edge(args[0].tensor());
+    if (edge.node && !edge.node->leaf()) set_history(original, edge.node.get(), edge.output);
+  }
+  OpNode* node = OpNode::make(op, args, outs, count, original);
+  const Ref<Node> owner = Ref<Node>::adopt(node);
+  if (form == Form::in_place) {
+    rebase(outs[0], node, self_edge_of(op));
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (is_differentiable(outs[i].dtype())) set_history(outs[i], node, static_cast<uint32_t>(i));
+  }
+}
+
+}  // namespace
+
+void check_write(const char* op, const Tensor& self) {
+  WISP_CHECK(!self->is_inference() || mode.inference, op,
+             "_(): Inplace update to inference tensor outside InferenceMode is not allowed. ",
+             "Clone it, or do the update inside inference_mode().");
+  if (!mode.grad) return;
+  const TensorImpl* base = self->base();
+  WISP_CHECK(!(self.requires_grad() && self->is_leaf()), op,
+             "_(): a leaf Variable that requires grad is being used in an in-place operation. ",
+             "Use no_grad() around updates of parameters.");
+  WISP_CHECK(!(base && self->tracks_base() && base->requires_grad() && base->is_leaf()), op,
+             "_(): a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  WISP_CHECK(!(base && !self->tracks_base() && base->requires_grad()), op,
+             "_(): a view made under no_grad() is being modified in place with grad mode on, and its base ",
+             "requires grad. Make the view outside no_grad(), or modify it inside.");
+}
+
+void note_write(const OpDef& op, const Tensor& self) {
+  self->bump_version();
+  Storage& storage = self->storage();
+  if (WISP_LIKELY(!storage.watched())) return;
+  auto note = Ref<WriteNote>::adopt(new WriteNote);
+  note->op = &op;
+  if (host.here) note->place = host.here();
+  storage.set_last_write(Ref<Object>::adopt(note.detach()));
+}
+
+void rebase(const Tensor& self, Node* write, int self_edge) {
+  TensorImpl* base = self->base();
+  if (!base || !self->tracks_base()) {
+    set_history(self, write, 0);
+    return;
+  }
+  const Tensor owner = Tensor::share(base);
+  auto node = Ref<Node>::adopt(new CopySlices(owner, self, write, self_edge));
+  set_history(owner, node.get(), 0);
+  // This view, like all others of the base, finds its new history through the base.
+  self->autograd().view_version = self->version() - 1;
+}
+
+void refresh_view(const Tensor& view) {
+  const Tensor base = Tensor::share(view->base());
+  const OpDef& op = op_def<"_as_strided">();
+  const Dims sizes(view.sizes()), strides(view.strides());
+  const Arg args[] = {base,
+                      IntSpan(sizes),
+                      IntSpan(strides),
+                      view->offset(),
+                      base.sizes(),
+                      base.strides(),
+                      base->offset()};
+  auto node = Ref<Node>::adopt(OpNode::make(op, args, &view, 1, {}));
+  set_history(view, node.get(), 0);
+}
+
+Tensor clone_like(const Tensor& source, const Tensor& layout) {
+  const bool dense = is_dense(layout.sizes(), layout.strides());
+  const Dims strides = dense ? Dims(layout.strides()) : contiguous_strides(layout.sizes());
+  Tensor copy = Tensor::empty_strided(layout.sizes(), strides, source.dtype(), source.device());
+  return ops::copy_(copy, source);
+}
+
+void install_hooks() {
+  autograd_hooks.record = record;
+  autograd_hooks.check_write = [](const OpDef& op, const Tensor& self, bool) {
+    check_write(op.sig.base.c_str(), self);
+  };
+  autograd_hooks.wrote = note_write;
+}
+
+}  // namespace wisp::autograd

@@ -1,0 +1,363 @@
+#include "autograd/record.h"
+
+#include <cstring>
+#include <new>
+
+#include "autograd/write_note.h"
+#include "base/memory.h"
+#include "ops/ops.h"
+
+namespace wisp::autograd {
+
+namespace {
+
+std::string at_place(const Place& place) {
+  return place.code && host.describe ? " at " + host.describe(place) : std::string();
+}
+
+bool wants(const Arg& arg) {
+  if (arg.is_tensor()) return arg.as.tensor->requires_grad();
+  if (arg.kind != ArgKind::tensors) return false;
+  for (const Tensor& t : arg.tensors()) {
+    if (t.defined() && t.requires_grad()) return true;
+  }
+  return false;
+}
+
+size_t align8(size_t n) { return (n + 7) & ~size_t(7); }
+
+}  // namespace
+
+// Sizes of the parts of an OpNode: edges, then arguments, saved results and the contents of lists.
+struct OpNode::Layout {
+  uint32_t active = 0;
+  uint32_t inputs = 0, shapes = 0, outputs = 0;  // what to save, as bit masks
+  size_t edges = 0;
+  size_t extra = 0;
+  size_t args_at = 0, outputs_at = 0, extra_at = 0, bytes = 0;
+
+  Layout(const OpDef& op, const Arg* args, const Tensor* outs) {
+    const bool pointwise = op.has(trait::pointwise);
+    for (size_t r = 0; r < op.vjp.size(); ++r) {
+      const Vjp& rule = op.vjp[r];
+      const Arg& arg = args[rule.index];
+      edges += arg.kind == ArgKind::tensors ? arg.size : 1;
+      if (!wants(arg)) continue;
+      active |= 1u << r;
+      inputs |= rule.save_inputs;
+      shapes |= rule.save_shapes;
+      outputs |= rule.save_outputs;
+      if (pointwise && !same(arg.as.tensor->sizes(), outs[0].sizes())) shapes |= 1u << rule.index;
+    }
+    shapes &= ~inputs;
+    for (size_t i = 0; i < op.sig.params.size(); ++i) extra += extra_bytes(args[i], i);
+    args_at = sizeof(OpNode) + edges * sizeof(Edge);
+    outputs_at = args_at + (inputs | shapes ? op.sig.params.size() * sizeof(Arg) : 0);
+    extra_at = outputs_at + static_cast<size_t>(__builtin_popcount(outputs)) * sizeof(SavedOutput);
+    bytes = extra_at + extra;
+  }
+
+  size_t extra_bytes(const Arg& arg, size_t i) const {
+    if ((shapes >> i) & 1) return shape_bytes(arg);
+    if (!((inputs >> i) & 1)) return 0;
+    switch (arg.kind) {
+      case ArgKind::integers:
+      case ArgKind::reals: return arg.size * 8;
+      case ArgKind::string: return align8(arg.size);
+      case ArgKind::tensors: return arg.size * 8 + align8(arg.size * 4);  // pointers, versions
+      default: return 0;
+    }
+  }
+  static size_t shape_bytes(const Arg& arg) {
+    if (arg.is_tensor()) return static_cast<size_t>(arg.as.tensor->ndim()) * 8;
+    if (arg.kind != ArgKind::tensors) return 0;
+    // Sizes of all tensors of a list, each with its number of dimensions in front.
+    size_t bytes = 0;
+    for (const Tensor& t : arg.tensors()) bytes += (1 + static_cast<size_t>(t.ndim())) * 8;
+    return bytes;
+  }
+};
+
+OpNode::OpNode(const OpDef& op, uint32_t outputs, const Layout& layout)
+    : Node(outputs),
+      op_(&op),
+      bytes_(static_cast<uint32_t>(layout.bytes)),
+      active_(layout.active),
+      edge_count_(static_cast<uint32_t>(layout.edges)),
+      saved_output_count_(static_cast<uint8_t>(__builtin_popcount(layout.outputs))),
+      has_args_((layout.inputs | layout.shapes) != 0),
+      args_at_(static_cast<uint32_t>(layout.args_at)),
+      outputs_at_(static_cast<uint32_t>(layout.outputs_at)) {
+  for (size_t i = 0; i < edge_count_; ++i) new (&edges()[i]) Edge;
+  for (size_t i = 0; has_args_ && i < op.sig.params.size(); ++i) new (&args()[i]) Arg;
+  for (size_t i = 0; i < saved_output_count_; ++i) new (&saved_outputs()[i]) SavedOutput;
+}
+
+OpNode* OpNode::make(const OpDef& op, const Arg* args, const Tensor* outs, size_t count,
+                     const Tensor& original) {
+  const Layout layout(op, args, outs);
+  auto* node = new (memory::allocate(layout.bytes)) OpNode(op, static_cast<uint32_t>(count), layout);
+  node->connect(args, outs);
+  node->save(args, outs, original, layout);
+  node->note_place();
+  node->finish();
+  return node;
+}
+
+OpNode::~OpNode() {
+  release_saved();
+  for (size_t i = 0; i < edge_count_; ++i) edges()[i].~Edge();
+}
+
+void OpNode::free_memory() {
+  const size_t bytes = bytes_;
+  this->~OpNode();
+  memory::deallocate(this, bytes);
+}
+
+void OpNode::connect(const Arg* args, const Tensor* outs) {
+  Edge* edge = edges();
+  const bool pointwise = op_->has(trait::pointwise);
+  for (const Vjp& rule : op_->vjp) {
+    const Arg& arg = args[rule.index];
+    if (arg.kind == ArgKind::tensors) {
+      for (const Tensor& t : arg.tensors()) {
+        if (t.defined() && t.requires_grad()) *edge = grad_edge(t);
+        ++edge;
+      }
+      continue;
+    }
+    if (arg.is_tensor() && arg.as.tensor->requires_grad()) {
+      *edge = grad_edge(arg.tensor());
+      edge->broadcast = pointwise && !same(arg.as.tensor->sizes(), outs[0].sizes());
+    }
+    ++edge;
+  }
+}
+
+namespace {
+
+void keep_shape(const Arg& from, Arg& to, char*& extra) {
+  auto* sizes = reinterpret_cast<int64_t*>(extra);
+  to.kind = ArgKind::shape;
+  to.as.integers = sizes;
+  if (from.is_tensor()) {
+    const IntSpan source = from.as.tensor->sizes();
+    to.dtype = from.as.tensor->dtype();
+    to.size = static_cast<uint32_t>(source.size());
+    std::memcpy(sizes, source.data(), source.size_bytes());
+    extra += source.size_bytes();
+    return;
+  }
+  for (const Tensor& t : from.tensors()) {
+    *sizes++ = t.ndim();
+    std::memcpy(sizes, t.sizes().data(), t.sizes().size_bytes());
+    sizes += t.ndim();
+  }
+  to.dtype = from.size ? from.tensors()[0].dtype() : DType::float32;
+  to.size = static_cast<uint32_t>((reinterpret_cast<char*>(sizes) - extra) / 8);
+  extra = reinterpret_cast<char*>(sizes);
+}
+
+void watch(const TensorImpl& tensor) { tensor.storage().watch(); }
+
+void keep_tensor(TensorImpl* source, Arg& to) {
+  WISP_CHECK(!source->is_inference(), "Inference tensors cannot be saved for backward. To work around ",
+             "you can make a clone to get a normal tensor and use it in autograd.");
+  source->retain();
+  watch(*source);
+  to.kind = ArgKind::tensor;
+  to.size = source->version();
+  to.as.tensor = source;
+}
+
+void keep_list(const Arg& from, Arg& to, char*& extra) {
+  auto** tensors = reinterpret_cast<TensorImpl**>(extra);
+  auto* versions = reinterpret_cast<uint32_t*>(extra + from.size * 8);
+  extra += from.size * 8 + align8(from.size * 4);
+  for (uint32_t i = 0; i < from.size; ++i) {
+    Arg one;
+    if (from.as.tensors[i]) keep_tensor(from.as.tensors[i], one);
+    tensors[i] = from.as.tensors[i];
+    versions[i] = one.size;
+  }
+  to = from;
+  to.as.tensors = tensors;
+}
+
+template <class T>
+void keep_bytes(const Arg& from, const T*& field, size_t bytes, char*& extra) {
+  std::memcpy(extra, field, bytes);
+  field = reinterpret_cast<const T*>(extra);
+  extra += align8(bytes);
+  (void)from;
+}
+
+}  // namespace
+
+void OpNode::save(const Arg* from, const Tensor* outs, const Tensor& original, const Layout& layout) {
+  char* extra = reinterpret_cast<char*>(this) + layout.extra_at;
+  for (size_t i = 0; i < op_->sig.params.size() && has_args_; ++i) {
+    Arg& to = args()[i];
+    if ((layout.shapes >> i) & 1) {
+      if (from[i].is_tensor() || from[i].kind == ArgKind::tensors) keep_shape(from[i], to, extra);
+      continue;
+    }
+    if (!((layout.inputs >> i) & 1)) continue;
+    if (from[i].kind == ArgKind::tensor) {
+      keep_tensor(i == 0 && original.defined() ? original.impl() : from[i].as.tensor, to);
+    } else if (from[i].kind == ArgKind::tensors) {
+      keep_list(from[i], to, extra);
+    } else {
+      to = from[i];
+      if (to.kind == ArgKind::integers) keep_bytes(to, to.as.integers, to.size * 8, extra);
+      if (to.kind == ArgKind::reals) keep_bytes(to, to.as.reals, to.size * 8, extra);
+      if (to.kind == ArgKind::string) keep_bytes(to, to.as.string, to.size, extra);
+    }
+  }
+  for (size_t i = 0; i < op_->sig.params.size() && has_args_; ++i) {
+    saves_tensors_ |= args()[i].kind == ArgKind::tensor || args()[i].kind == ArgKind::tensors;
+  }
+  saves_tensors_ |= saved_output_count_ > 0;
+  size_t next = 0;
+  for (uint32_t which = 0; layout.outputs >> which; ++which) {
+    if (!((layout.outputs >> which) & 1)) continue;
+    SavedOutput& saved = saved_outputs()[next++];
+    saved.tensor = outs[which].alias();
+    saved.version = outs[which]->version();
+    saved.which = which;
+    watch(*outs[which].impl());
+  }
+}
+
+void OpNode::release_saved() {
+  if (released_) return;
+  released_ = true;
+  for (size_t i = 0; has_args_ && i < op_->sig.params.size(); ++i) {
+    Arg& arg = args()[i];
+    if (arg.kind == ArgKind::tensor) {
+      arg.as.tensor->release();
+      arg.kind = ArgKind::none;
+    } else if (arg.kind == ArgKind::tensors) {
+      for (uint32_t t = 0; t < arg.size; ++t) {
+        if (arg.as.tensors[t]) arg.as.tensors[t]->release();
+      }
+      arg.kind = ArgKind::none;
+    }
+  }
+  for (size_t i = 0; i < saved_output_count_; ++i) saved_outputs()[i].~SavedOutput();
+}
+
+void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver) {
+  if (WISP_LIKELY(tensor.version() == version)) return;
+  std::string message = str(
+      "one of the variables needed for gradient computation has been modified by an inplace operation: ",
+      "[wisp.", legacy_name(tensor.dtype()), "Tensor ", tensor.sizes(), "] is at version ",
+      tensor.version(), "; expected version ", version, " instead. It was saved by ", saver.name(),
+      at_place(saver.place()));
+  if (const auto* note = static_cast<const WriteNote*>(tensor.storage().last_write().get())) {
+    message += str(", and overwritten by ", note->op->sig.base, "_", at_place(note->place));
+  }
+  throw Error(ErrorKind::runtime, message + ". Use the out-of-place form there, or clone() the tensor first.");
+}
+
+void OpNode::fail_released() const {
+  fail(ErrorKind::runtime,
+       "Trying to backward through the graph a second time: what ", name(), " saved", at_place(place()),
+       " has been freed by the first backward. Likely causes: backward() is called twice on the same ",
+       "loss (pass retain_graph=True to the first call), or a tensor kept from an earlier iteration, ",
+       "such as a hidden state, is used again (detach() it between iterations).");
+}
+
+// Fills what rules see: the saved arguments as they are, results with this node as their history if
+// the derivative is itself to be differentiated.
+void OpNode::unpack(Arg* unpacked, TensorList& outs) {
+  const size_t count = op_->sig.params.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (!has_args_) break;
+    unpacked[i] = args()[i];
+    if (unpacked[i].kind == ArgKind::tensor) {
+      check_version(*unpacked[i].as.tensor, unpacked[i].size, *this);
+    } else if (unpacked[i].kind == ArgKind::tensors) {
+      const auto* versions = reinterpret_cast<const uint32_t*>(unpacked[i].as.tensors + unpacked[i].size);
+      for (uint32_t t = 0; t < unpacked[i].size; ++t) {
+        if (unpacked[i].as.tensors[t]) check_version(*unpacked[i].as.tensors[t], versions[t], *this);
+      }
+    }
+  }
+  for (size_t i = 0; i < saved_output_count_; ++i) {
+    const SavedOutput& saved = saved_outputs()[i];
+    check_version(*saved.tensor.impl(), saved.version, *this);
+    if (outs.size() <= saved.which) outs.resize(saved.which + 1);
+    if (mode.grad) {
+      outs[saved.which] = saved.tensor.alias();
+      set_history(outs[saved.which], this, saved.which);
+    } else {
+      outs[saved.which] = saved.tensor;
+    }
+  }
+}
+
+Tensor OpNode::fit(Tensor grad, const Edge& edge, const Arg& arg) const {
+  if (!grad.defined()) return grad;
+  if (is_complex(grad.dtype()) && !is_complex(edge.dtype)) grad = ops::real(grad);
+  if (edge.broadcast) {
+    grad = ops::sum_to_size(grad, arg.kind == ArgKind::shape ? arg.integers() : arg.tensor().sizes());
+  }
+  return grad.dtype() == edge.dtype ? grad : ops::to(grad, edge.dtype);
+}
+
+void OpNode::apply(TensorList& grads, TensorList& results) {
+  if (WISP_UNLIKELY(released_) && saves_tensors_) fail_released();
+  Arg args[detail::max_params];
+  TensorList outs;
+  unpack(args, outs);
+  const Backward context(*op_, args, outs.data(), grads.data(), static_cast<int>(grads.size()));
+  size_t at = 0;
+  for (size_t r = 0; r < op_->vjp.size(); ++r) {
+    const Vjp& rule = op_->vjp[r];
+    if (rule.list_rule) {
+      at = apply_list(rule, context, at, results);
+      continue;
+    }
+    if (edges()[at].node) results[at] = fit(rule.rule(context), edges()[at], args[rule.index]);
+    ++at;
+  }
+}
+
+size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results) {
+  const size_t count = edge_count_ - at - (op_->vjp.size() - 1 - (&rule - op_->vjp.data()));
+  bool wanted[64];
+  std::vector<char> many;
+  bool* flags = wanted;
+  if (count > 64) {
+    many.resize(count);
+    flags = reinterpret_cast<bool*>(many.data());
+  }
+  for (size_t i = 0; i < count; ++i) flags[i] = static_cast<bool>(edges()[at + i].node);
+  std::vector<Tensor> grads(count);
+  if ((active_ >> (&rule - op_->vjp.data())) & 1) {
+    rule.list_rule(context, {flags, count}, grads);
+  }
+  for (size_t i = 0; i < count; ++i) results[at + i] = fit(std::move(grads[i]), edges()[at + i], Arg());
+  return at + count;
+}
+
+bool OpNode::declares(std::string_view name) const {
+  return name == "result" ? saved_output_count_ > 0 : op_->sig.find(name) >= 0;
+}
+
+Arg OpNode::saved(std::string_view name, Tensor& keep) {
+  if (released_) fail_released();
+  Arg args[detail::max_params];
+  TensorList outs;
+  GradMode grad(true);
+  unpack(args, outs);
+  if (name == "result") {
+    keep = outs[saved_outputs()[0].which];
+    return Arg(keep);
+  }
+  return args[op_->sig.find(name)];
+}
+
+}  // namespace wisp::autograd

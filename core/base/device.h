@@ -1,0 +1,30 @@
+// Where a tensor lives. Only the CPU is built in; other types name devices that a later room may add.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace wisp {
+
+enum class DeviceType : uint8_t { cpu, opencl };
+constexpr int num_device_types = 2;
+
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  int8_t index = -1;  // -1: the current device of that type
+  friend bool operator==(Device a, Device b) = default;
+};
+
+std::string to_string(Device device);
+
+// Parses "cpu", "cpu:0". A name that is known but not built in gives an error that says what to do.
+Device parse_device(std::string_view text);
+
+enum class MemoryFormat : uint8_t { contiguous, preserve, channels_last, channels_last_3d };
+enum class Layout : uint8_t { strided };
+
+const char* name(MemoryFormat format);
+
+}  // namespace wisp

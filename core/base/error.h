@@ -1,0 +1,79 @@
+// Errors that reach the user. The kind decides the Python exception type.
+#pragma once
+
+#include <exception>
+#include <span>
+#include <sstream>
+#include <string>
+
+#include "base/compiler.h"
+
+namespace wisp {
+
+enum class ErrorKind {
+  runtime,          // RuntimeError
+  type,             // TypeError
+  value,            // ValueError
+  index,            // IndexError
+  not_implemented,  // NotImplementedError
+  memory,           // wisp.OutOfMemoryError, a RuntimeError
+  buffer,           // BufferError
+};
+
+class Error : public std::exception {
+ public:
+  Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) {}
+  ErrorKind kind() const { return kind_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  ErrorKind kind_;
+  std::string message_;
+};
+
+namespace detail {
+
+inline void put(std::ostream& out, bool value) { out << (value ? "True" : "False"); }
+
+template <class T>
+void put(std::ostream& out, const T& value) {
+  if constexpr (requires { out << value; }) {
+    out << value;
+  } else {  // a range of numbers prints as a Python list
+    out << '[';
+    const char* separator = "";
+    for (const auto& item : value) {
+      out << separator;
+      put(out, item);
+      separator = ", ";
+    }
+    out << ']';
+  }
+}
+
+}  // namespace detail
+
+// Concatenates its arguments: str("expected ", 2, " got ", sizes).
+template <class... Parts>
+WISP_COLD std::string str(const Parts&... parts) {
+  std::ostringstream out;
+  (detail::put(out, parts), ...);
+  return out.str();
+}
+
+template <class... Parts>
+[[noreturn]] WISP_COLD void fail(ErrorKind kind, const Parts&... parts) {
+  throw Error(kind, str(parts...));
+}
+
+// check(condition, "message ", value): throws RuntimeError's counterpart unless the condition holds.
+#define WISP_CHECK_KIND(kind, condition, ...) \
+  do {                                        \
+    if (WISP_UNLIKELY(!(condition))) ::wisp::fail(::wisp::ErrorKind::kind, __VA_ARGS__); \
+  } while (0)
+#define WISP_CHECK(condition, ...) WISP_CHECK_KIND(runtime, condition, __VA_ARGS__)
+#define WISP_CHECK_TYPE(condition, ...) WISP_CHECK_KIND(type, condition, __VA_ARGS__)
+#define WISP_CHECK_VALUE(condition, ...) WISP_CHECK_KIND(value, condition, __VA_ARGS__)
+#define WISP_CHECK_INDEX(condition, ...) WISP_CHECK_KIND(index, condition, __VA_ARGS__)
+
+}  // namespace wisp

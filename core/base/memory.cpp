@@ -1,0 +1,362 @@
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+namespace wisp::memory {
+
+constinit WISP_THREAD_LOCAL detail::ThreadCache* detail::thread_cache = nullptr;
+
+using namespace detail;
+
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr size_t huge_page = 2 << 20;
+constexpr size_t mapped_limit = 4 << 20;  // from here on blocks are mapped, with huge pages
+constexpr size_t slab_bytes = 256 << 10;
+
+size_t class_bytes(int index) { return class_sizes[index]; }
+
+// Eight steps per doubling keep the waste below 12.5%.
+size_t round_large(size_t bytes) {
+  if (bytes > (size_t(1) << 60)) return bytes;  // cannot be had; let the mapping fail
+  const size_t step = std::max(size_t(4096), (size_t(1) << (std::bit_width(bytes - 1) - 1)) / 8);
+  const size_t rounded = (bytes + step - 1) / step * step;
+  return rounded < mapped_limit ? rounded : (rounded + huge_page - 1) / huge_page * huge_page;
+}
+
+// How many blocks move between a thread and the shared lists at once.
+uint32_t batch_of(int index) {
+  return static_cast<uint32_t>(std::clamp<size_t>((16 << 10) / class_bytes(index), 2, 64));
+}
+
+int64_t default_cache_limit() {
+  const int64_t physical =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  return std::max<int64_t>(physical / 4, int64_t(256) << 20);
+}
+
+// What all threads share. Never destroyed: tensors may outlive static destruction.
+struct Central {
+  std::mutex mutex;
+  std::array<FreeList, small_classes> small;
+  char* slab = nullptr;
+  size_t slab_left = 0;
+
+  struct Cached {
+    void* block;
+    uint64_t age;
+  };
+  std::map<size_t, std::vector<Cached>> large;  // free blocks, newest last
+  std::map<size_t, int64_t> large_in_use;
+  uint64_t clock = 0;
+  int64_t cached = 0;
+  int64_t cache_limit = default_cache_limit();
+  std::atomic<int64_t> reserved{0};
+  std::atomic<int64_t> current{0};
+  std::atomic<int64_t> peak{0};
+  std::array<int64_t, small_classes> small_made{};  // blocks ever carved, by class
+  std::vector<ThreadCache*> threads;
+
+  void count(int64_t bytes) {
+    const int64_t now = current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    int64_t seen = peak.load(std::memory_order_relaxed);
+    while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
+    }
+  }
+};
+
+Central& central() {
+  static Central* shared = [] {
+    auto* made = new Central;
+    // A forked child must not inherit a mutex that another thread held.
+    pthread_atfork([] { central().mutex.lock(); }, [] { central().mutex.unlock(); },
+                   [] { central().mutex.unlock(); });
+    return made;
+  }();
+  return *shared;
+}
+
+WISP_THREAD_LOCAL bool thread_ended = false;
+
+void flush_count(ThreadCache& cache) {
+  central().count(cache.pending);
+  cache.pending = 0;
+}
+
+void give_back(ThreadCache& cache, int index, uint32_t keep) {
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  while (cache.lists[index].count > keep) c.small[index].push(cache.lists[index].pop());
+}
+
+// Returns a thread's free lists when it ends.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    thread_ended = true;
+    ThreadCache* cache = thread_cache;
+    thread_cache = nullptr;
+    if (!cache) return;
+    flush_count(*cache);
+    for (int i = 0; i < small_classes; ++i) give_back(*cache, i, 0);
+    Central& c = central();
+    std::lock_guard lock(c.mutex);
+    std::erase(c.threads, cache);
+    delete cache;
+  }
+};
+
+[[noreturn]] WISP_COLD void out_of_memory(size_t bytes) {
+  fail(ErrorKind::memory, "not enough memory: tried to allocate ", bytes, " bytes (",
+       bytes >> 20, " MiB)");
+}
+
+void* map_pages(size_t bytes) {
+  // Over-map to align to a huge page, then give the ends back.
+  const size_t span = bytes + huge_page;
+  if (span < bytes) return nullptr;
+  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  char* begin = static_cast<char*>(raw);
+  char* aligned = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(begin) + huge_page - 1) &
+                                          ~(huge_page - 1));
+  if (aligned > begin) munmap(begin, aligned - begin);
+  const size_t tail = begin + span - (aligned + bytes);
+  if (tail) munmap(aligned + bytes, tail);
+  madvise(aligned, bytes, MADV_HUGEPAGE);
+  return aligned;
+}
+
+void* system_allocate(size_t bytes) {
+  void* block = bytes >= mapped_limit ? map_pages(bytes) : std::aligned_alloc(alignment, bytes);
+  if (block) central().reserved.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  return block;
+}
+
+void system_free(void* block, size_t bytes) {
+  if (bytes >= mapped_limit) {
+    munmap(block, bytes);
+  } else {
+    std::free(block);
+  }
+  central().reserved.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+// Frees cached blocks, oldest first, until at most `target` bytes are kept. Called with the lock held.
+void trim(Central& c, int64_t target) {
+  while (c.cached > target && !c.large.empty()) {
+    auto oldest = std::min_element(c.large.begin(), c.large.end(), [](const auto& a, const auto& b) {
+      return a.second.front().age < b.second.front().age;
+    });
+    system_free(oldest->second.front().block, oldest->first);
+    c.cached -= static_cast<int64_t>(oldest->first);
+    oldest->second.erase(oldest->second.begin());
+    if (oldest->second.empty()) c.large.erase(oldest);
+  }
+}
+
+void* allocate_large(size_t requested) {
+  Central& c = central();
+  const size_t bytes = round_large(requested);
+  void* block = nullptr;
+  {
+    std::lock_guard lock(c.mutex);
+    auto found = c.large.find(bytes);
+    if (found != c.large.end()) {
+      block = found->second.back().block;
+      found->second.pop_back();
+      if (found->second.empty()) c.large.erase(found);
+      c.cached -= static_cast<int64_t>(bytes);
+    }
+    ++c.large_in_use[bytes];
+  }
+  if (!block) block = system_allocate(bytes);
+  if (!block) {
+    empty_cache();
+    block = system_allocate(bytes);
+  }
+  if (!block) {
+    std::lock_guard lock(c.mutex);
+    if (--c.large_in_use[bytes] == 0) c.large_in_use.erase(bytes);
+    out_of_memory(requested);
+  }
+  c.count(static_cast<int64_t>(bytes));
+  return block;
+}
+
+void deallocate_large(void* block, size_t requested) {
+  Central& c = central();
+  const size_t bytes = round_large(requested);
+  c.count(-static_cast<int64_t>(bytes));
+  std::lock_guard lock(c.mutex);
+  if (--c.large_in_use[bytes] == 0) c.large_in_use.erase(bytes);
+  c.large[bytes].push_back({block, c.clock++});
+  c.cached += static_cast<int64_t>(bytes);
+  if (c.cached > c.cache_limit) trim(c, c.cache_limit);
+}
+
+// Called with the lock held.
+void* carve(Central& c, int index) {
+  const size_t bytes = class_bytes(index);
+  if (c.slab_left < bytes) {
+    c.slab = static_cast<char*>(system_allocate(slab_bytes));
+    c.slab_left = c.slab ? slab_bytes : 0;
+    if (!c.slab) return nullptr;
+  }
+  void* block = c.slab;
+  c.slab += bytes;
+  c.slab_left -= bytes;
+  ++c.small_made[index];
+  return block;
+}
+
+// Fills a thread's list for this class and returns one block; without a thread cache just that block.
+WISP_COLD void* refill(ThreadCache* cache, int index) {
+  Central& c = central();
+  void* block = nullptr;
+  {
+    std::lock_guard lock(c.mutex);
+    FreeList& shared = c.small[index];
+    for (uint32_t i = cache ? batch_of(index) : 1; i > 0; --i) {
+      void* item = shared.head ? shared.pop() : carve(c, index);
+      if (!item) break;
+      if (block) cache->lists[index].push(block);
+      block = item;
+    }
+  }
+  if (!block) out_of_memory(class_bytes(index));
+  return block;
+}
+
+WISP_COLD ThreadCache* start_thread_cache() {
+  if (thread_ended) return nullptr;
+  static thread_local ThreadEnd end;  // its destructor hands the lists back
+  (void)end;
+  thread_cache = new ThreadCache;
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  c.threads.push_back(thread_cache);
+  return thread_cache;
+}
+
+}  // namespace
+
+#if defined(WISP_SANITIZE)
+
+// Under a sanitizer every block is its own, so that a use after free is seen.
+void* allocate(size_t bytes) {
+  const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  void* block = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  if (!block) out_of_memory(bytes);
+  central().count(static_cast<int64_t>(rounded));
+  return block;
+}
+
+void deallocate(void* block, size_t bytes) noexcept {
+  const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  central().count(-static_cast<int64_t>(rounded));
+  std::free(block);
+}
+
+#else
+
+void* allocate(size_t bytes) {
+  if (WISP_UNLIKELY(bytes > small_limit)) return allocate_large(bytes);
+  const int index = class_of(bytes);
+  ThreadCache* cache = thread_cache;
+  if (WISP_UNLIKELY(!cache)) cache = start_thread_cache();
+  if (WISP_UNLIKELY(!cache)) {
+    central().count(static_cast<int64_t>(class_bytes(index)));
+    return refill(nullptr, index);
+  }
+  cache->pending += static_cast<int64_t>(class_bytes(index));
+  if (WISP_UNLIKELY(cache->pending > flush_bytes)) flush_count(*cache);
+  FreeList& list = cache->lists[index];
+  return WISP_LIKELY(list.head != nullptr) ? list.pop() : refill(cache, index);
+}
+
+void deallocate(void* block, size_t bytes) noexcept {
+  if (WISP_UNLIKELY(bytes > small_limit)) return deallocate_large(block, bytes);
+  const int index = class_of(bytes);
+  ThreadCache* cache = thread_cache;
+  if (WISP_UNLIKELY(!cache)) {
+    Central& c = central();
+    c.count(-static_cast<int64_t>(class_bytes(index)));
+    std::lock_guard lock(c.mutex);
+    c.small[index].push(block);
+    return;
+  }
+  cache->pending -= static_cast<int64_t>(class_bytes(index));
+  if (WISP_UNLIKELY(cache->pending < -flush_bytes)) flush_count(*cache);
+  FreeList& list = cache->lists[index];
+  list.push(block);
+  if (WISP_UNLIKELY(list.count > keep_limits[index])) {
+    give_back(*cache, index, keep_limits[index] / 2);
+  }
+}
+
+#endif
+
+Stats stats() {
+  Central& c = central();
+  if (thread_cache) flush_count(*thread_cache);
+  std::lock_guard lock(c.mutex);
+  return {c.current.load(), c.peak.load(), c.cached, c.cache_limit, c.reserved.load()};
+}
+
+void reset_peak() {
+  if (thread_cache) flush_count(*thread_cache);
+  central().peak.store(central().current.load());
+}
+
+void empty_cache() {
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  trim(c, 0);
+}
+
+void set_cache_limit(int64_t bytes) {
+  WISP_CHECK_VALUE(bytes >= 0, "cache limit must not be negative, got ", bytes);
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  c.cache_limit = bytes;
+  trim(c, bytes);
+}
+
+std::vector<SizeCount> snapshot() {
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  std::vector<SizeCount> rows;
+  for (int i = 0; i < small_classes; ++i) {
+    int64_t free = c.small[i].count;
+    for (const ThreadCache* thread : c.threads) free += thread->lists[i].count;
+    if (c.small_made[i]) {
+      rows.push_back({static_cast<int64_t>(class_bytes(i)), c.small_made[i] - free, free});
+    }
+  }
+  std::map<size_t, SizeCount> large;
+  for (const auto& [size, blocks] : c.large) {
+    large[size] = {static_cast<int64_t>(size), 0, static_cast<int64_t>(blocks.size())};
+  }
+  for (const auto& [size, count] : c.large_in_use) {
+    large[size].size = static_cast<int64_t>(size);
+    large[size].in_use = count;
+  }
+  for (const auto& [size, row] : large) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace wisp::memory

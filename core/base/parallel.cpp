@@ -1,0 +1,123 @@
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+// libgomp's own entry points, declared here so that any compiler can link them: it is the pool that
+// oneDNN uses too, and a second one would fight it for the cores.
+extern "C" {
+void GOMP_parallel(void (*body)(void*), void* context, unsigned threads, unsigned flags);
+void omp_set_num_threads(int count);
+}
+
+namespace wisp {
+
+namespace {
+
+WISP_THREAD_LOCAL bool inside = false;
+
+// After fork() the pool's threads are gone but libgomp still counts on them: waking it would hang.
+std::atomic<bool> forked_child{false};
+
+int from_environment(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : 0;
+}
+
+// Processors granted by a cgroup (v2 cpu.max, v1 cfs quota); 0 if unlimited.
+int cgroup_limit() {
+  std::string quota;
+  double period = 0;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period && quota != "max") {
+    return static_cast<int>(std::ceil(std::atof(quota.c_str()) / period));
+  }
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double value = -1;
+  if (quota_file >> value && period_file >> period && value > 0 && period > 0) {
+    return static_cast<int>(std::ceil(value / period));
+  }
+  return 0;
+}
+
+int available_processors() {
+  cpu_set_t set;
+  int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+  if (const int limit = cgroup_limit(); limit > 0) count = std::min(count, limit);
+  return std::max(count, 1);
+}
+
+std::atomic<int>& thread_setting() {
+  static std::atomic<int> setting = [] {
+    pthread_atfork(nullptr, nullptr, [] {
+      forked_child.store(true);
+      omp_set_num_threads(1);
+    });
+    int count = from_environment("WISP_NUM_THREADS");
+    if (count <= 0) count = from_environment("OMP_NUM_THREADS");
+    return count > 0 ? count : available_processors();
+  }();
+  return setting;
+}
+
+struct Region {
+  std::atomic<int64_t> next{0};
+  int64_t count;
+  detail::Chunk chunk;
+  void* context;
+  std::mutex mutex;
+  std::exception_ptr error;
+
+  void work() {
+    inside = true;
+    for (int64_t i = next++; i < count; i = next++) {
+      try {
+        chunk(context, i);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+        next = count;
+      }
+    }
+    inside = false;
+  }
+};
+
+}  // namespace
+
+int num_threads() { return forked_child ? 1 : thread_setting().load(std::memory_order_relaxed); }
+
+void set_num_threads(int count) {
+  WISP_CHECK(count > 0, "set_num_threads(): expected a positive number of threads, got ", count);
+  thread_setting().store(count);
+}
+
+bool in_parallel_region() { return inside; }
+
+void detail::run_chunks(int64_t count, Chunk chunk, void* context) {
+  const int threads = static_cast<int>(std::min<int64_t>(num_threads(), count));
+  if (threads <= 1 || inside) {
+    for (int64_t i = 0; i < count; ++i) chunk(context, i);
+    return;
+  }
+  Region region;
+  region.count = count;
+  region.chunk = chunk;
+  region.context = context;
+  GOMP_parallel([](void* r) { static_cast<Region*>(r)->work(); }, &region,
+                static_cast<unsigned>(threads), 0);
+  if (region.error) std::rethrow_exception(region.error);
+}
+
+}  // namespace wisp

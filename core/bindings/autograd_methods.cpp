@@ -1,0 +1,245 @@
+// backward(), gradients, hooks and flags: what tensors and wisp.autograd offer on top of the engine.
+#include "autograd/engine.h"
+#include "autograd/record.h"
+#include "bindings/arguments.h"
+#include "bindings/hooks.h"
+#include "bindings/tensor_object.h"
+#include "ops/ops.h"
+
+namespace wisp::python {
+
+namespace {
+
+// A tensor, None, or a sequence of these.
+std::vector<Tensor> tensor_list(PyObject* value, const char* what) {
+  std::vector<Tensor> list;
+  auto add = [&](PyObject* item) {
+    WISP_CHECK_TYPE(item == Py_None || is_tensor(item), what, " must be Tensors or None, got ", Py_TYPE(item)->tp_name);
+    list.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  };
+  if (!value || value == Py_None) return list;
+  if (is_tensor(value)) {
+    add(value);
+    return list;
+  }
+  const Ref items = owned(PySequence_Fast(value, "expected a Tensor or a sequence of Tensors"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) add(PySequence_Fast_GET_ITEM(items.get(), i));
+  return list;
+}
+
+PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"gradient", "retain_graph", "create_graph", "inputs", nullptr};
+  PyObject *gradient = Py_None, *retain = Py_None, *inputs = Py_None;
+  int create = 0;
+  if ((PyTuple_GET_SIZE(args) || kwargs) &&
+      !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names), &gradient, &retain, &create, &inputs)) {
+    return nullptr;
+  }
+  return guarded([&] {
+    const std::vector<Tensor> grads = tensor_list(gradient, "backward(): gradient");
+    const std::vector<Tensor> into = tensor_list(inputs, "backward(): inputs");
+    WISP_CHECK(inputs == Py_None || !into.empty(), "'inputs' argument to backward() cannot be empty.");
+    autograd::BackwardOptions options;
+    options.create_graph = create;
+    options.keep_graph = retain == Py_None ? create : PyObject_IsTrue(retain) == 1;
+    autograd::backward({&tensor_of(self), 1}, grads, options, into);
+    return none();
+  });
+}
+
+PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"requires_grad", nullptr};
+  int value = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &value)) return nullptr;
+  return guarded([&] {
+    autograd::set_requires_grad(tensor_of(self), value);
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+PyObject* retain_grad(PyObject* self, PyObject*) {
+  return guarded([&] {
+    autograd::retain_grad(tensor_of(self));
+    return none();
+  });
+}
+
+PyObject* detach_(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    WISP_CHECK(!t->base(), "Can't detach views in-place. Use detach() instead.");
+    t->autograd().grad_fn.reset();
+    t->set_requires_grad(false);
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+Tensor call_tensor_hook(const HookState& state, const Tensor& grad) {
+  if (!state.callable) return Tensor();
+  const Ref hook = Ref::borrow(state.callable);
+  const Ref argument(wrap(grad));
+  const Ref returned = owned(PyObject_CallOneArg(hook.get(), argument.get()));
+  if (returned.get() == Py_None) return Tensor();
+  WISP_CHECK_TYPE(is_tensor(returned.get()), "hook has returned a value of type ", Py_TYPE(returned.get())->tp_name,
+                  "; expected a Tensor or None");
+  const Tensor& replaced = tensor_of(returned.get());
+  WISP_CHECK(same(replaced.sizes(), grad.sizes()), "hook has changed the size of value: from ", grad.sizes(), " to ",
+             replaced.sizes());
+  WISP_CHECK(replaced.dtype() == grad.dtype(), "hook has changed the type of value (was ", name(grad.dtype()), " got ",
+             name(replaced.dtype()), ")");
+  return replaced;
+}
+
+// A leaf's hooks live in its attributes, where the garbage collector sees the cycles that closures over
+// the tensor make. Other tensors may die before backward runs: there the graph owns the hook.
+PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uint64_t id, PyObject* callable) {
+  Ref handle(make_handle(std::move(state), id, callable));
+  Ref list(PyObject_GetAttrString(self, "_backward_hooks"));
+  if (!list || list.get() == Py_None) {
+    PyErr_Clear();
+    list = owned(PyDict_New());
+    must_succeed(PyObject_SetAttrString(self, "_backward_hooks", list.get()));
+  }
+  const Ref key = owned(PyLong_FromUnsignedLongLong(id));
+  must_succeed(PyDict_SetItem(list.get(), key.get(), handle.get()));
+  return handle.release();
+}
+
+std::shared_ptr<HookState> state_for(PyObject* callable, bool owns) {
+  WISP_CHECK_TYPE(PyCallable_Check(callable), "a hook must be callable, got ", Py_TYPE(callable)->tp_name);
+  auto state = std::make_shared<HookState>();
+  state->callable = callable;
+  state->owns = owns;
+  if (owns) Py_INCREF(callable);
+  return state;
+}
+
+PyObject* register_hook(PyObject* self, PyObject* callable) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    WISP_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    autograd::Node* node = autograd::grad_fn(t);
+    const bool leaf = !node;
+    if (leaf) node = &autograd::meta(t).accumulate;
+    auto state = state_for(callable, !leaf);
+    const uint64_t id = autograd::next_hook_id();
+    node->extras().tensor_hooks.push_back(
+        {id, t->autograd().output, [state](const Tensor& grad) { return call_tensor_hook(*state, grad); }});
+    return leaf ? keep_with_tensor(self, state, id, callable) : make_handle(state, id);
+  });
+}
+
+PyObject* register_post_accumulate(PyObject* self, PyObject* callable) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    WISP_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    WISP_CHECK(t->is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    auto state = state_for(callable, false);
+    const uint64_t id = autograd::next_hook_id();
+    autograd::meta(t).post_accumulate.emplace_back(id, [state](const Tensor& leaf) {
+      if (!state->callable) return;
+      const Ref hook = Ref::borrow(state->callable);
+      const Ref argument(wrap(leaf));
+      owned(PyObject_CallOneArg(hook.get(), argument.get()));
+    });
+    return keep_with_tensor(self, state, id, callable);
+  });
+}
+
+// --- functions of wisp._C used by wisp.autograd
+
+// run_backward(outputs, grads, keep_graph, create_graph, inputs, accumulate)
+PyObject* run_backward(PyObject*, PyObject* args) {
+  PyObject *outputs, *grads, *inputs;
+  int keep, create, accumulate;
+  if (!PyArg_ParseTuple(args, "OOppOp", &outputs, &grads, &keep, &create, &inputs, &accumulate)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const std::vector<Tensor> roots = tensor_list(outputs, "outputs");
+    const std::vector<Tensor> seeds = tensor_list(grads, "grad_outputs");
+    const std::vector<Tensor> wanted = tensor_list(inputs, "inputs");
+    for (const Tensor& t : roots) WISP_CHECK_TYPE(t.defined(), "outputs must be Tensors, got None");
+    for (const Tensor& t : wanted) WISP_CHECK_TYPE(t.defined(), "inputs must be Tensors, got None");
+    const autograd::BackwardOptions options{static_cast<bool>(keep), static_cast<bool>(create)};
+    if (accumulate) {
+      autograd::backward(roots, seeds, options, wanted);
+      return none();
+    }
+    std::vector<Tensor> result = autograd::gradients(roots, seeds, wanted, options);
+    return wrap_tuple(result);
+  });
+}
+
+PyObject* queue_callback(PyObject*, PyObject* callable) {
+  return guarded([&] {
+    auto state = state_for(callable, true);
+    autograd::when_backward_ends([state] { owned(PyObject_CallNoArgs(state->callable)); });
+    return none();
+  });
+}
+
+PyObject* set_anomaly(PyObject*, PyObject* args) {
+  int enabled, check_nan;
+  if (!PyArg_ParseTuple(args, "pp", &enabled, &check_nan)) return nullptr;
+  autograd::anomaly = {static_cast<bool>(enabled), static_cast<bool>(check_nan)};
+  Py_RETURN_NONE;
+}
+PyObject* get_anomaly(PyObject*, PyObject*) {
+  return Py_BuildValue("(NN)", boolean(autograd::anomaly.enabled), boolean(autograd::anomaly.check_nan));
+}
+
+// make_subclass(cls, tensor, requires_grad): the same memory as an object of a subclass.
+PyObject* make_subclass(PyObject*, PyObject* args) {
+  PyObject *cls, *data;
+  int requires_grad = 0;
+  if (!PyArg_ParseTuple(args, "OO|p", &cls, &data, &requires_grad)) return nullptr;
+  return guarded([&] {
+    WISP_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
+                    "cls must be a subclass of Tensor");
+    Tensor tensor = autograd::detach(expect_tensor(data, "_make_subclass()"));
+    if (requires_grad) autograd::set_requires_grad(tensor, true);
+    return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(tensor));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_run_backward", run_backward, METH_VARARGS, nullptr},
+    {"_queue_callback", queue_callback, METH_O, nullptr},
+    {"_set_anomaly", set_anomaly, METH_VARARGS, nullptr},
+    {"_get_anomaly", get_anomaly, METH_NOARGS, nullptr},
+    {"_make_subclass", make_subclass, METH_VARARGS, nullptr},
+    {}};
+
+}  // namespace
+
+#define WISP_KEYWORDS(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
+
+PyMethodDef tensor_autograd_methods[] = {
+    {"backward", WISP_KEYWORDS(backward), METH_VARARGS | METH_KEYWORDS,
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): adds to the .grad of the leaves "
+     "this tensor depends on."},
+    {"requires_grad_", WISP_KEYWORDS(requires_grad_), METH_VARARGS | METH_KEYWORDS,
+     "requires_grad_(requires_grad=True): sets the flag, returns the tensor."},
+    {"retain_grad", retain_grad, METH_NOARGS, "Keeps .grad although this is not a leaf."},
+    {"detach_", detach_, METH_NOARGS, "Forgets the history in place."},
+    {"register_hook", register_hook, METH_O,
+     "register_hook(fn): fn(grad) runs when the gradient is known; what it returns replaces it. Returns a handle."},
+    {"register_post_accumulate_grad_hook", register_post_accumulate, METH_O,
+     "register_post_accumulate_grad_hook(fn): fn(tensor) runs when .grad of this leaf has been updated."},
+    {}};
+
+void add_autograd_functions(PyObject* module) {
+  must_succeed(PyModule_AddFunctions(module, functions));
+  autograd::capture_trace = []() -> std::string {
+    try {
+      static PyObject* format = import_attribute("wisp.autograd.anomaly_mode", "_format_stack");
+      const Ref text = owned(PyObject_CallNoArgs(format));
+      return text_of(text.get());
+    } catch (const PythonError&) {
+      return "";
+    }
+  };
+}
+
+}  // namespace wisp::python

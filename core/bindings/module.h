@@ -1,0 +1,14 @@
+// The parts of the extension module wisp._C, each in its file.
+#pragma once
+
+#include "bindings/python.h"
+
+namespace wisp::python {
+
+void add_autograd_functions(PyObject* module);
+void add_grad_modes(PyObject* module);
+void add_creation_functions(PyObject* module);
+void add_interop_functions(PyObject* module);
+void add_runtime_functions(PyObject* module);
+
+}  // namespace wisp::python

@@ -1,0 +1,185 @@
+// Tensor's number protocol: +, -, @, ==, +=, bool() and the like.
+#include "bindings/arguments.h"
+#include "bindings/tensor_object.h"
+#include "dispatch/call.h"
+#include "ops/ops.h"
+
+namespace wisp::python {
+
+namespace {
+
+// A tensor or number; anything else is left to the other operand's class.
+WISP_COLD bool to_unusual_operand(PyObject* value, Arg& arg) {
+  if (is_tensor(value)) {
+    arg = Arg(impl_of(value));
+    return true;
+  }
+  Scalar scalar;
+  if (!to_scalar(value, scalar)) return false;
+  arg = Arg(scalar);
+  return true;
+}
+
+WISP_INLINE bool to_operand(PyObject* value, Arg& arg) {
+  if (WISP_UNLIKELY(!is_exact_tensor(value))) return to_unusual_operand(value, arg);
+  arg = Arg(impl_of(value));
+  return true;
+}
+
+PyObject* not_implemented() {
+  Py_INCREF(Py_NotImplemented);
+  return Py_NotImplemented;
+}
+
+template <OpName Name>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    const OpDef& op = op_def<Name>();
+    Arg args[3];
+    if (!to_operand(a, args[0]) || !to_operand(b, args[1])) return not_implemented();
+    if (op.sig.params.size() > 2) args[2] = op.sig.params[2].fallback;  // alpha
+    TensorList outs;
+    call(op, args, outs);
+    return wrap(std::move(outs[0]));
+  });
+}
+
+template <OpName Name>
+PyObject* binary_in_place(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    const OpDef& op = op_def<Name>();
+    Arg args[3];
+    if (!is_tensor(a) || !to_operand(a, args[0]) || !to_operand(b, args[1])) return not_implemented();
+    if (op.sig.params.size() > 2) args[2] = op.sig.params[2].fallback;
+    call_in_place(op, args);
+    Py_INCREF(a);
+    return a;
+  });
+}
+
+template <OpName Name>
+PyObject* unary(PyObject* a) {
+  return guarded([&] { return wrap(invoke<Name>(tensor_of(a))); });
+}
+
+PyObject* positive(PyObject* a) {
+  Py_INCREF(a);
+  return a;
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) return not_implemented();
+  return binary<"pow">(a, b);
+}
+
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) { return binary_in_place<"pow">(a, b); }
+
+PyObject* matrix_multiply(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(a) || !is_tensor(b)) return not_implemented();
+    return wrap(invoke<"matmul">(tensor_of(a), tensor_of(b)));
+  });
+}
+
+Scalar value_of(PyObject* self, const char* what) {
+  const Tensor& t = tensor_of(self);
+  WISP_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar; ", what,
+             " needs exactly one");
+  return t.item();
+}
+
+int truth(PyObject* self) {
+  return guarded_int([&]() -> int {
+    const Tensor& t = tensor_of(self);
+    WISP_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+    WISP_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    return t.item().truth();
+  });
+}
+
+PyObject* to_python_int(PyObject* self) {
+  return guarded([&] {
+    const Scalar value = value_of(self, "int()");
+    WISP_CHECK(!value.is_complex() || value.imag() == 0, "value cannot be converted to type int without overflow");
+    return must(value.is_integer() ? PyLong_FromLongLong(value.integer()) : PyLong_FromDouble(value.real()));
+  });
+}
+
+PyObject* to_python_float(PyObject* self) {
+  return guarded([&] {
+    const Scalar value = value_of(self, "float()");
+    WISP_CHECK(!value.is_complex() || value.imag() == 0, "value cannot be converted to type double without overflow");
+    return must(PyFloat_FromDouble(value.real()));
+  });
+}
+
+PyObject* to_index(PyObject* self) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    WISP_CHECK_TYPE(t.numel() == 1 && !is_differentiable(t.dtype()),
+                    "only integer tensors of a single element can be converted to an index");
+    return must(PyLong_FromLongLong(t.item().integer()));
+  });
+}
+
+template <OpName Name>
+PyObject* compare(PyObject* a, PyObject* b) {
+  return binary<Name>(a, b);
+}
+
+}  // namespace
+
+PyNumberMethods* number_slots() {
+  static PyNumberMethods slots = [] {
+    PyNumberMethods n = {};
+    n.nb_add = binary<"add">;
+    n.nb_subtract = binary<"sub">;
+    n.nb_multiply = binary<"mul">;
+    n.nb_true_divide = binary<"div">;
+    n.nb_floor_divide = binary<"floor_divide">;
+    n.nb_remainder = binary<"remainder">;
+    n.nb_power = power;
+    n.nb_matrix_multiply = matrix_multiply;
+    n.nb_and = binary<"bitwise_and">;
+    n.nb_or = binary<"bitwise_or">;
+    n.nb_xor = binary<"bitwise_xor">;
+    n.nb_lshift = binary<"bitwise_left_shift">;
+    n.nb_rshift = binary<"bitwise_right_shift">;
+    n.nb_negative = unary<"neg">;
+    n.nb_positive = positive;
+    n.nb_absolute = unary<"abs">;
+    n.nb_invert = unary<"bitwise_not">;
+    n.nb_inplace_add = binary_in_place<"add">;
+    n.nb_inplace_subtract = binary_in_place<"sub">;
+    n.nb_inplace_multiply = binary_in_place<"mul">;
+    n.nb_inplace_true_divide = binary_in_place<"div">;
+    n.nb_inplace_floor_divide = binary_in_place<"floor_divide">;
+    n.nb_inplace_remainder = binary_in_place<"remainder">;
+    n.nb_inplace_power = power_in_place;
+    n.nb_inplace_and = binary_in_place<"bitwise_and">;
+    n.nb_inplace_or = binary_in_place<"bitwise_or">;
+    n.nb_inplace_xor = binary_in_place<"bitwise_xor">;
+    n.nb_inplace_lshift = binary_in_place<"bitwise_left_shift">;
+    n.nb_inplace_rshift = binary_in_place<"bitwise_right_shift">;
+    n.nb_bool = truth;
+    n.nb_int = to_python_int;
+    n.nb_float = to_python_float;
+    n.nb_index = to_index;
+    return n;
+  }();
+  return &slots;
+}
+
+PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
+  if (!is_tensor(a)) return not_implemented();
+  switch (op) {
+    case Py_EQ: return compare<"eq">(a, b);
+    case Py_NE: return compare<"ne">(a, b);
+    case Py_LT: return compare<"lt">(a, b);
+    case Py_LE: return compare<"le">(a, b);
+    case Py_GT: return compare<"gt">(a, b);
+    default: return compare<"ge">(a, b);
+  }
+}
+
+}  // namespace wisp::python

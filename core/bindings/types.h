@@ -1,0 +1,32 @@
+// The small Python types: dtype, device, Size, layout, memory_format, Generator.
+#pragma once
+
+#include "base/device.h"
+#include "base/dtype.h"
+#include "base/small_vector.h"
+#include "bindings/python.h"
+
+namespace wisp {
+class Generator;
+}
+
+namespace wisp::python {
+
+void add_small_types(PyObject* module);
+
+PyObject* wrap(DType dtype);  // new reference
+PyObject* wrap(Device device);
+PyObject* wrap_size(IntSpan sizes);
+PyObject* wrap(MemoryFormat format);
+PyObject* wrap_layout();
+
+bool is_dtype(PyObject* object);
+// Also takes Python's own types: float means float64, as in PyTorch.
+bool to_dtype(PyObject* object, DType& dtype);
+bool is_device(PyObject* object);
+// A device, a string or (to be refused with a reason) a number.
+Device to_device(PyObject* object);
+bool to_memory_format(PyObject* object, MemoryFormat& format);
+bool is_layout(PyObject* object);
+
+}  // namespace wisp::python

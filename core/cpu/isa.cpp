@@ -1,0 +1,42 @@
+#include "cpu/isa.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace wisp::cpu {
+
+namespace {
+
+Isa detect() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  const char* wanted = std::getenv("WISP_ISA");
+  const std::string_view limit = wanted ? wanted : "";
+  if (limit == "baseline" || !v3) return Isa::baseline;
+  return v4 && limit != "avx2" ? Isa::avx512 : Isa::avx2;
+#else
+  return Isa::baseline;
+#endif
+}
+
+}  // namespace
+
+Isa isa() {
+  static const Isa best = detect();
+  return best;
+}
+
+const char* name(Isa isa) {
+  switch (isa) {
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+    default: return "baseline";
+  }
+}
+
+}  // namespace wisp::cpu

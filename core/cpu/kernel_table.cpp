@@ -1,0 +1,50 @@
+#include "cpu/isa.h"
+#include "cpu/kernels/kernels.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+#define WISP_FILL(isa)           \
+  void fill_##isa(Kernels& t) {  \
+    isa::fill_arithmetic(t);     \
+    isa::fill_logic(t);          \
+    isa::fill_rounding(t);       \
+    isa::fill_math(t);           \
+    isa::fill_ternary(t);        \
+    isa::fill_cast(t);           \
+    isa::fill_reduce(t);         \
+    isa::fill_gemm(t);           \
+  }
+WISP_FOR_EACH_ISA(WISP_FILL)
+#undef WISP_FILL
+
+Kernels* build() {
+  auto* table = new Kernels;
+#if defined(__x86_64__)
+  if (isa() == Isa::avx512) {
+    fill_avx512(*table);
+  } else if (isa() == Isa::avx2) {
+    fill_avx2(*table);
+  } else
+#endif
+  {
+    fill_baseline(*table);
+  }
+  fill_complex_math(*table);
+  fill_special(*table);
+  return table;
+}
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels* table = build();
+  return *table;
+}
+
+TileFn tile_kernel(Opcode opcode, DType compute) {
+  return kernels().tile[static_cast<int>(opcode)][static_cast<int>(compute)];
+}
+
+}  // namespace wisp::cpu

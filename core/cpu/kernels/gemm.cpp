@@ -1,0 +1,156 @@
+// Products of small matrices without packing overhead, and of a matrix with a vector.
+#include "cpu/kernels/tile.h"
+
+#if defined(__AVX512F__)
+#define WISP_VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define WISP_VECTOR_BYTES 32
+#else
+#define WISP_VECTOR_BYTES 16
+#endif
+
+namespace wisp::cpu {
+
+namespace {
+
+template <class T>
+struct Vector {
+  static constexpr int width = WISP_VECTOR_BYTES / sizeof(T);
+  typedef T type __attribute__((vector_size(WISP_VECTOR_BYTES), aligned(alignof(T)), may_alias));
+};
+
+// rows x (columns * width) of C in registers: each step broadcasts `rows` elements of A and loads one
+// row of B.
+template <class T, int rows, int columns>
+WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
+                       int64_t c_row, int64_t n, int64_t k, T alpha, T beta) {
+  using V = typename Vector<T>::type;
+  constexpr int width = Vector<T>::width;
+  V acc[rows][columns] = {};
+  for (int64_t p = 0; p < k; ++p) {
+    V bv[columns];
+    for (int j = 0; j < columns; ++j) bv[j] = *reinterpret_cast<const V*>(b + p * b_row + j * width);
+    for (int i = 0; i < rows; ++i) {
+      const T value = a[i * a_row + p * a_col];
+      for (int j = 0; j < columns; ++j) acc[i][j] += value * bv[j];
+    }
+  }
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      T lane[width];
+      *reinterpret_cast<V*>(lane) = alpha * acc[i][j];
+      T* target = c + i * c_row + j * width;
+      const int64_t left = n - j * width;
+      const int count = left < width ? static_cast<int>(left) : width;
+      for (int l = 0; l < count; ++l) target[l] = beta == T(0) ? lane[l] : lane[l] + beta * target[l];
+    }
+  }
+}
+
+template <class T, int columns>
+void panel(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
+           int64_t m, int64_t n, int64_t k, T alpha, T beta) {
+  int64_t i = 0;
+  for (; i + 6 <= m; i += 6) {
+    micro<T, 6, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row, n, k, alpha, beta);
+  }
+  const T* rest = a + i * a_row;
+  T* out = c + i * c_row;
+  switch (m - i) {
+    case 5: micro<T, 5, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
+    case 4: micro<T, 4, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
+    case 3: micro<T, 3, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
+    case 2: micro<T, 2, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
+    case 1: micro<T, 1, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
+    default: break;
+  }
+}
+
+// C (consecutive along rows) from B with consecutive rows. `b` must be readable to the end of the last
+// vector of each row: the caller packs it where it is not.
+template <class T>
+void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
+                int64_t m, int64_t n, int64_t k, T alpha, T beta) {
+  constexpr int64_t width = Vector<T>::width;
+  int64_t j = 0;
+  for (; n - j > width; j += 2 * width) {
+    panel<T, 2>(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
+  }
+  if (j < n) panel<T, 1>(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
+}
+
+// Dot products of consecutive vectors, several at a time share the loads of x.
+template <class T>
+WISP_INLINE T dot_product(const T* a, const T* x, int64_t k) {
+  using V = typename Vector<T>::type;
+  constexpr int64_t width = Vector<T>::width;
+  V acc[4] = {};
+  int64_t p = 0;
+  for (; p + 4 * width <= k; p += 4 * width) {
+    for (int u = 0; u < 4; ++u) {
+      acc[u] += *reinterpret_cast<const V*>(a + p + u * width) * *reinterpret_cast<const V*>(x + p + u * width);
+    }
+  }
+  for (; p + width <= k; p += width) {
+    acc[0] += *reinterpret_cast<const V*>(a + p) * *reinterpret_cast<const V*>(x + p);
+  }
+  T lane[width];
+  *reinterpret_cast<V*>(lane) = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+  T total = 0;
+  for (int l = 0; l < width; ++l) total += lane[l];
+  for (; p < k; ++p) total += a[p] * x[p];
+  return total;
+}
+
+// y[i] = alpha * dot(a row i, x) + beta * y[i]; rows of a and x are consecutive.
+template <class T>
+void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k, T alpha,
+               T beta) {
+  for (int64_t i = 0; i < m; ++i) {
+    const T value = alpha * dot_product(a + i * a_row, x, k);
+    y[i * y_step] = beta == T(0) ? value : value + beta * y[i * y_step];
+  }
+}
+
+// y += sum of columns of a scaled by x; columns of a and y are consecutive.
+template <class T>
+void gemv_columns(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m, int64_t k,
+                  T alpha, T beta) {
+  if (beta == T(0)) {
+    for (int64_t i = 0; i < m; ++i) y[i] = 0;
+  } else if (beta != T(1)) {
+    for (int64_t i = 0; i < m; ++i) y[i] *= beta;
+  }
+  int64_t p = 0;
+  for (; p + 4 <= k; p += 4) {
+    const T* c0 = a + p * a_col;
+    const T *c1 = c0 + a_col, *c2 = c1 + a_col, *c3 = c2 + a_col;
+    const T x0 = alpha * x[p * x_step], x1 = alpha * x[(p + 1) * x_step];
+    const T x2 = alpha * x[(p + 2) * x_step], x3 = alpha * x[(p + 3) * x_step];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) y[i] += (c0[i] * x0 + c1[i] * x1) + (c2[i] * x2 + c3[i] * x3);
+  }
+  for (; p < k; ++p) {
+    const T* c0 = a + p * a_col;
+    const T x0 = alpha * x[p * x_step];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) y[i] += c0[i] * x0;
+  }
+}
+
+template <class T>
+GemmKernels<T> gemm_kernels() {
+  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>, Vector<T>::width};
+}
+
+}  // namespace
+
+namespace WISP_ISA {
+
+void fill_gemm(Kernels& table) {
+  table.gemm_f32 = gemm_kernels<float>();
+  table.gemm_f64 = gemm_kernels<double>();
+}
+
+}  // namespace WISP_ISA
+}  // namespace wisp::cpu

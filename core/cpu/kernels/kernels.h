@@ -1,0 +1,64 @@
+// All kernels that are compiled once per instruction set, as one table of functions.
+#pragma once
+
+#include "cpu/opcode.h"
+#include "cpu/reduce.h"
+
+namespace wisp::cpu {
+
+using TileTable = TileFn[num_opcodes][num_dtypes];
+
+// Converts n consecutive elements.
+using CastFn = void (*)(void* out, const void* in, int64_t n);
+using CastTable = CastFn[num_dtypes][num_dtypes];
+
+// Products of small matrices; see kernels/gemm.cpp for what each expects.
+template <class T>
+struct GemmKernels {
+  void (*small)(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
+                int64_t m, int64_t n, int64_t k, T alpha, T beta) = nullptr;
+  void (*gemv_rows)(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k, T alpha,
+                    T beta) = nullptr;
+  void (*gemv_columns)(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m, int64_t k,
+                       T alpha, T beta) = nullptr;
+  int64_t width = 1;  // elements of a vector
+};
+
+struct Kernels {
+  TileTable tile = {};
+  CastTable cast = {};  // [to][from]
+  ReduceKernel reduce[num_reductions][num_dtypes] = {};
+  GemmKernels<float> gemm_f32;
+  GemmKernels<double> gemm_f64;
+};
+
+// The table for this processor.
+const Kernels& kernels();
+
+// X(namespace)
+#if defined(__x86_64__)
+#define WISP_FOR_EACH_ISA(X) X(baseline) X(avx2) X(avx512)
+#else
+#define WISP_FOR_EACH_ISA(X) X(baseline)
+#endif
+
+// Each file of this folder defines one of these per instruction set.
+#define WISP_DECLARE(isa)               \
+  namespace isa {                       \
+  void fill_arithmetic(Kernels& table); \
+  void fill_logic(Kernels& table);      \
+  void fill_rounding(Kernels& table);   \
+  void fill_math(Kernels& table);       \
+  void fill_ternary(Kernels& table);    \
+  void fill_cast(Kernels& table);       \
+  void fill_reduce(Kernels& table);     \
+  void fill_gemm(Kernels& table);       \
+  }
+WISP_FOR_EACH_ISA(WISP_DECLARE)
+#undef WISP_DECLARE
+
+// Kernels that gain nothing from wider vectors, compiled once.
+void fill_complex_math(Kernels& table);
+void fill_special(Kernels& table);
+
+}  // namespace wisp::cpu

@@ -1,0 +1,111 @@
+#include "cpu/vmath.h"
+
+#include <cmath>
+
+#include "cpu/kernels/tile.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+// Fast is right almost everywhere; elements for which Slow says so are computed again by libm.
+template <class T, class Fast, class IsSlow, class Slow>
+void patched_tile(void* out, const void* const* in, int64_t n, const Params&) {
+  T* y = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(in[0]);
+  constexpr int64_t block = 256;
+  T kept[block];  // the output may be the input
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const int64_t count = n - begin < block ? n - begin : block;
+    int slow = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      kept[i] = x[begin + i];
+      slow |= IsSlow{}(kept[i]);
+    }
+    for (int64_t i = 0; i < count; ++i) y[begin + i] = Fast{}(kept[i]);
+    if (!slow) continue;
+    for (int64_t i = 0; i < count; ++i) {
+      if (IsSlow{}(kept[i])) y[begin + i] = Slow{}(kept[i]);
+    }
+  }
+}
+
+template <Opcode Op, class Fast, class IsSlow, class Slow>
+WISP_INLINE void patched(TileTable& table, Fast, IsSlow, Slow) {
+  for_each_type<dtypes::real_math>([&]<class T>() {
+    table[int(Op)][int(dtype_of<T>)] = patched_tile<T, Fast, IsSlow, Slow>;
+  });
+}
+
+}  // namespace
+
+namespace WISP_ISA {
+
+void fill_math(Kernels& table) {
+  TileTable& t = table.tile;
+  constexpr DTypeSet real = dtypes::real_math;
+  unary<Opcode::sqrt, real>(t, [](auto x) { return std::sqrt(x); });
+  unary<Opcode::rsqrt, real>(t, [](auto x) { return decltype(x)(1) / std::sqrt(x); });
+  unary<Opcode::exp, real>(t, [](auto x) { return vmath::exp(x); });
+  unary<Opcode::exp2, real>(t, [](auto x) { return vmath::exp2(x); });
+  unary<Opcode::expm1, real>(t, [](auto x) { return vmath::expm1(x); });
+  unary<Opcode::log, real>(t, [](auto x) { return vmath::log(x); });
+  unary<Opcode::log2, real>(t, [](auto x) { return vmath::log2(x); });
+  unary<Opcode::log10, real>(t, [](auto x) { return vmath::log10(x); });
+  unary<Opcode::log1p, real>(t, [](auto x) { return vmath::log1p(x); });
+  patched<Opcode::sin>(t, [](auto x) { return vmath::sin(x); },
+                       [](auto x) { return vmath::needs_slow_sin(x); },
+                       [](auto x) { return std::sin(x); });
+  patched<Opcode::cos>(t, [](auto x) { return vmath::cos(x); },
+                       [](auto x) { return vmath::needs_slow_cos(x); },
+                       [](auto x) { return std::cos(x); });
+  patched<Opcode::tan>(t, [](auto x) { return vmath::tan(x); },
+                       [](auto x) { return vmath::needs_slow_tan(x); },
+                       [](auto x) { return std::tan(x); });
+  unary<Opcode::asin, real>(t, [](auto x) { return vmath::asin(x); });
+  unary<Opcode::acos, real>(t, [](auto x) { return vmath::acos(x); });
+  unary<Opcode::atan, real>(t, [](auto x) { return vmath::atan(x); });
+  unary<Opcode::sinh, real>(t, [](auto x) { return vmath::sinh(x); });
+  unary<Opcode::cosh, real>(t, [](auto x) { return vmath::cosh(x); });
+  unary<Opcode::tanh, real>(t, [](auto x) { return vmath::tanh(x); });
+  unary<Opcode::asinh, real>(t, [](auto x) { return vmath::asinh(x); });
+  unary<Opcode::acosh, real>(t, [](auto x) { return vmath::acosh(x); });
+  unary<Opcode::atanh, real>(t, [](auto x) { return vmath::atanh(x); });
+  unary<Opcode::sigmoid, real>(t, [](auto x) { return vmath::sigmoid(x); });
+  unary<Opcode::erf, real>(t, [](auto x) { return vmath::erf(x); });
+  unary<Opcode::erfc, real>(t, [](auto x) { return vmath::erfc(x); });
+  unary<Opcode::erfinv, real>(t, [](auto x) { return vmath::erfinv(x); });
+  unary<Opcode::logit, real>(t, [](auto x, const Params& p) {
+    using T = decltype(x);
+    const T low = param<T>(p, 0);  // eps; negative if none was given
+    const T z = low < 0 ? x : x < low ? low : x > T(1) - low ? T(1) - low : x;
+    return vmath::log(z / (T(1) - z));
+  });
+  binary<Opcode::pow, real>(t, [](auto a, auto b) { return vmath::pow(a, b); });
+  binary<Opcode::atan2, real>(t, [](auto a, auto b) { return vmath::atan2(a, b); });
+  binary<Opcode::hypot, real>(t, [](auto a, auto b) { return vmath::hypot(a, b); });
+  // 0 * log(anything but NaN) is 0.
+  binary<Opcode::xlogy, real>(t, [](auto a, auto b) {
+    return b != b ? b : a == 0 ? decltype(a)(0) : a * vmath::log(b);
+  });
+  binary<Opcode::xlog1py, real>(t, [](auto a, auto b) {
+    return b != b ? b : a == 0 ? decltype(a)(0) : a * vmath::log1p(b);
+  });
+  // log(exp(a) + exp(b)); equal infinities would otherwise give inf - inf.
+  binary<Opcode::logaddexp, real>(t, [](auto a, auto b) {
+    using T = decltype(a);
+    const T high = a > b ? a : b, gap = a > b ? b - a : a - b;
+    const bool equal_infinities = a == b && (a - a != T(0));
+    return equal_infinities ? a : high + vmath::log1p(vmath::exp(gap)) + (a + b) * T(0);
+  });
+  binary<Opcode::logaddexp2, real>(t, [](auto a, auto b) {
+    using T = decltype(a);
+    const T high = a > b ? a : b, gap = a > b ? b - a : a - b;
+    const bool equal_infinities = a == b && (a - a != T(0));
+    const T inv_ln2 = T(1.44269504088896340736);
+    return equal_infinities ? a : high + vmath::log1p(vmath::exp2(gap)) * inv_ln2;
+  });
+}
+
+}  // namespace WISP_ISA
+}  // namespace wisp::cpu

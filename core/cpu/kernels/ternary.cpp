@@ -1,0 +1,52 @@
+#include "cpu/kernels/tile.h"
+
+namespace wisp::cpu {
+
+namespace WISP_ISA {
+
+void fill_ternary(Kernels& table) {
+  TileTable& t = table.tile;
+  constexpr DTypeSet numbers = dtypes::integral | dtypes::math;
+  ternary<Opcode::where, dtypes::bits | dtypes::math>(t, [](bool c, auto a, auto b) { return c ? a : b; });
+  // Symmetric in the two ends, so that weight 1 gives `end` exactly.
+  ternary<Opcode::lerp, dtypes::real_math>(t, [](auto start, auto end, auto weight) {
+    const auto span = end - start;
+    const auto size = weight < 0 ? -weight : weight;
+    using T = decltype(start);
+    return size < T(0.5) ? start + weight * span : end - span * (T(1) - weight);
+  });
+  ternary<Opcode::lerp, dtypes::complex>(t, [](auto start, auto end, auto weight) {
+    using T = decltype(start);
+    const auto span = end - start;
+    const auto size = weight.re * weight.re + weight.im * weight.im;
+    return size < decltype(size)(0.25) ? start + weight * span : end - span * (T(1) - weight);
+  });
+  ternary<Opcode::addcmul, numbers>(t, [](auto a, auto b, auto c, const Params& p) {
+    return a + param<decltype(b)>(p) * b * c;
+  });
+  ternary<Opcode::addcdiv, dtypes::math>(t, [](auto a, auto b, auto c, const Params& p) {
+    return a + param<decltype(b)>(p) * (b / c);
+  });
+  ternary<Opcode::clamp, dtypes::bits>(t, [](auto x, auto low, auto high) {
+    const auto raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  });
+  ternary<Opcode::clamp, dtypes::real_math>(t, [](auto x, auto low, auto high) {
+    const auto raised = x < low ? low : x;
+    const auto clamped = raised > high ? high : raised;
+    return x != x ? x : low != low ? low : high != high ? high : clamped;
+  });
+  binary<Opcode::tanh_grad, dtypes::real_math>(
+      t, [](auto grad, auto y) { return grad * (decltype(y)(1) - y * y); });
+  binary<Opcode::tanh_grad, dtypes::complex>(
+      t, [](auto grad, auto y) { return grad * conj(decltype(y)(1) - y * y); });
+  binary<Opcode::sigmoid_grad, dtypes::real_math>(
+      t, [](auto grad, auto y) { return grad * ((decltype(y)(1) - y) * y); });
+  binary<Opcode::sigmoid_grad, dtypes::complex>(
+      t, [](auto grad, auto y) { return grad * conj((decltype(y)(1) - y) * y); });
+  binary<Opcode::relu_grad, dtypes::real_math>(
+      t, [](auto grad, auto y) { return y <= 0 ? decltype(y)(0) : grad; });
+}
+
+}  // namespace WISP_ISA
+}  // namespace wisp::cpu

@@ -1,0 +1,161 @@
+#include "cpu/pointwise.h"
+
+#include <optional>
+
+#include "base/parallel.h"
+#include "cpu/kernels/kernels.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+struct alignas(64) Tile {
+  char bytes[tile_bytes];
+};
+
+bool is_constant(const Dims& strides) {
+  for (int64_t stride : strides) {
+    if (stride != 0) return false;
+  }
+  return true;
+}
+
+bool is_consecutive(const LoopPlan& plan, int operand, DType dtype) {
+  return plan.ndim() == 0 || (plan.ndim() == 1 && plan.strides[operand][0] ==
+                                                      static_cast<int64_t>(item_size(dtype)));
+}
+
+// Fills a tile with one value by doubling.
+void fill_tile(char* tile, size_t item, int64_t n) {
+  const size_t total = item * static_cast<size_t>(n);
+  for (size_t done = item; done < total; done *= 2) {
+    std::memcpy(tile + done, tile, std::min(done, total - done));
+  }
+}
+
+// One thread's share of a call: operands that are not consecutive in the kernel's dtype pass through
+// tiles that stay in the first-level cache.
+class Worker {
+ public:
+  Worker(const Pointwise& call, const LoopPlan& plan, TileFn kernel, int64_t begin, int64_t end)
+      : call_(call), plan_(plan), kernel_(kernel), begin_(begin), end_(end) {
+    size_t widest = item_size(call.compute);
+    for (int i = 0; i < call.inputs; ++i) widest = std::max(widest, item_size(call.in[i].dtype));
+    widest = std::max(widest, item_size(call.out.dtype));
+    chunk_ = tile_bytes / static_cast<int64_t>(widest);
+  }
+
+  void run() {
+    const int64_t longest = std::min(chunk_, end_ - begin_);
+    for (int i = 0; i < call_.inputs; ++i) open_input(i, longest);
+    open_output();
+    for (int64_t at = begin_; at < end_; at += chunk_) step(at, std::min(chunk_, end_ - at));
+  }
+
+ private:
+  enum class Way { direct, constant, tile };
+
+  void open_input(int i, int64_t longest) {
+    const Operand& operand = call_.in[i];
+    const DType wanted = input_dtype(call_.op, i, call_.compute);
+    const Dims& strides = plan_.strides[i + 1];
+    if (is_constant(strides) && plan_.numel > 1) {
+      way_[i] = Way::constant;
+      convert_tile(tiles_[i].bytes, wanted, operand.data, operand.dtype, 1);
+      fill_tile(tiles_[i].bytes, item_size(wanted), longest);
+    } else if (operand.dtype == wanted && is_consecutive(plan_, i + 1, wanted)) {
+      way_[i] = Way::direct;
+    } else {
+      way_[i] = Way::tile;
+      walkers_[i].emplace(operand.data, plan_.sizes, strides, begin_);
+    }
+  }
+
+  void open_output() {
+    result_ = result_dtype(call_.op, call_.compute);
+    out_direct_ = call_.out.dtype == result_ && is_consecutive(plan_, 0, result_);
+    if (!out_direct_) out_walker_.emplace(call_.out.data, plan_.sizes, plan_.strides[0], begin_);
+  }
+
+  void step(int64_t at, int64_t n) {
+    const void* in[3];
+    for (int i = 0; i < call_.inputs; ++i) in[i] = read(i, at, n);
+    if (out_direct_) {
+      kernel_(call_.out.data + at * static_cast<int64_t>(item_size(result_)), in, n, call_.params);
+      return;
+    }
+    kernel_(out_tile_.bytes, in, n, call_.params);
+    const char* source = out_tile_.bytes;
+    if (call_.out.dtype != result_) {
+      convert_tile(spare_.bytes, call_.out.dtype, out_tile_.bytes, result_, n);
+      source = spare_.bytes;
+    }
+    out_walker_->scatter(source, n, item_size(call_.out.dtype));
+  }
+
+  const void* read(int i, int64_t at, int64_t n) {
+    const Operand& operand = call_.in[i];
+    const size_t item = item_size(operand.dtype);
+    if (way_[i] == Way::direct) return operand.data + at * static_cast<int64_t>(item);
+    if (way_[i] == Way::constant) return tiles_[i].bytes;
+    const DType wanted = input_dtype(call_.op, i, call_.compute);
+    if (operand.dtype == wanted) {
+      walkers_[i]->gather(tiles_[i].bytes, n, item);
+    } else {
+      walkers_[i]->gather(spare_.bytes, n, item);
+      convert_tile(tiles_[i].bytes, wanted, spare_.bytes, operand.dtype, n);
+    }
+    return tiles_[i].bytes;
+  }
+
+  static void convert_tile(void* out, DType to, const void* in, DType from, int64_t n) {
+    kernels().cast[int(to)][int(from)](out, in, n);
+  }
+
+  const Pointwise& call_;
+  const LoopPlan& plan_;
+  TileFn kernel_;
+  int64_t begin_, end_, chunk_;
+  DType result_;
+  bool out_direct_;
+  Way way_[3];
+  std::optional<Walker> walkers_[3];
+  std::optional<Walker> out_walker_;
+  Tile tiles_[3], out_tile_, spare_;
+};
+
+// Whether every operand is consecutive in the dtype the kernel wants (constants aside).
+bool all_direct(const Pointwise& call, const LoopPlan& plan) {
+  if (call.out.dtype != result_dtype(call.op, call.compute)) return false;
+  if (!is_consecutive(plan, 0, call.out.dtype)) return false;
+  for (int i = 0; i < call.inputs; ++i) {
+    const DType wanted = input_dtype(call.op, i, call.compute);
+    if (call.in[i].dtype != wanted || !is_consecutive(plan, i + 1, wanted)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void pointwise(const Pointwise& call) {
+  TileFn kernel = tile_kernel(call.op, call.compute);
+  if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
+  Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
+  const LoopPlan plan(call.sizes, operands, call.inputs + 1);
+  if (all_direct(call, plan)) {
+    parallel_for(plan.numel, grain_of(call.op), [&](int64_t begin, int64_t end) {
+      const void* in[3];
+      for (int i = 0; i < call.inputs; ++i) {
+        in[i] = call.in[i].data + begin * static_cast<int64_t>(item_size(call.in[i].dtype));
+      }
+      kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in, end - begin,
+             call.params);
+    });
+    return;
+  }
+  parallel_for(plan.numel, grain_of(call.op), [&](int64_t begin, int64_t end) {
+    Worker(call, plan, kernel, begin, end).run();
+  });
+}
+
+}  // namespace wisp::cpu

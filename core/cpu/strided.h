@@ -1,0 +1,114 @@
+// Walking over strided memory in one order for several operands.
+#pragma once
+
+#include <cstring>
+
+#include "base/dtype.h"
+#include "base/small_vector.h"
+
+namespace wisp::cpu {
+
+// A tensor's memory as kernels see it. Strides count elements and match the sizes they travel with.
+struct Operand {
+  char* data = nullptr;
+  IntSpan strides;
+  DType dtype = DType::float32;
+};
+
+constexpr int max_operands = 4;  // one output and three inputs
+constexpr int64_t tile_bytes = 4096;  // per operand: a handful of them stay in the first-level cache
+
+// Sizes and byte strides after dropping dimensions of size one, ordering them by the first operand's
+// strides (largest first) and merging those that are contiguous for every operand.
+struct LoopPlan {
+  LoopPlan(IntSpan sizes, std::initializer_list<Operand> operands);
+  LoopPlan(IntSpan sizes, const Operand* operands, int count);
+  int ndim() const { return static_cast<int>(sizes.size()); }
+  Dims sizes;
+  Dims strides[max_operands];  // in bytes
+  int64_t numel = 1;
+
+ private:
+  void order(int count);
+  void merge(int count);
+};
+
+// Visits a strided operand in the plan's order, some elements at a time.
+class Walker {
+ public:
+  Walker(char* data, const Dims& sizes, const Dims& strides, int64_t begin)
+      : sizes_(sizes), strides_(strides), index_(sizes.size(), 0), at_(data) {
+    for (size_t dim = sizes.size(); dim-- > 0 && begin > 0;) {
+      index_[dim] = begin % sizes[dim];
+      begin /= sizes[dim];
+      at_ += index_[dim] * strides[dim];
+    }
+  }
+
+  // Copies the next n elements to or from consecutive memory.
+  void gather(char* out, int64_t n, size_t item) {
+    by_item(item, [&]<class T>() { move<T, true>(reinterpret_cast<T*>(out), n); });
+  }
+  void scatter(const char* in, int64_t n, size_t item) {
+    by_item(item, [&]<class T>() { move<T, false>(const_cast<T*>(reinterpret_cast<const T*>(in)), n); });
+  }
+
+ private:
+  struct Wide {
+    uint64_t low, high;
+  };
+  template <class F>
+  static void by_item(size_t item, F f) {
+    switch (item) {
+      case 1: return f.template operator()<uint8_t>();
+      case 2: return f.template operator()<uint16_t>();
+      case 4: return f.template operator()<uint32_t>();
+      case 8: return f.template operator()<uint64_t>();
+      default: return f.template operator()<Wide>();
+    }
+  }
+
+  template <class T, bool reading>
+  void move(T* tile, int64_t n) {
+    if (sizes_.empty()) {
+      if (n > 0) one<T, reading>(tile, at_);
+      return;
+    }
+    const size_t last = sizes_.size() - 1;
+    const int64_t step = strides_[last];
+    while (n > 0) {
+      const int64_t run = std::min(n, sizes_[last] - index_[last]);
+      if (step == static_cast<int64_t>(sizeof(T))) {
+        reading ? std::memcpy(tile, at_, run * sizeof(T)) : std::memcpy(at_, tile, run * sizeof(T));
+      } else {
+        for (int64_t i = 0; i < run; ++i) one<T, reading>(tile + i, at_ + i * step);
+      }
+      tile += run;
+      n -= run;
+      advance(run);
+    }
+  }
+  template <class T, bool reading>
+  static void one(T* tile, char* memory) {
+    reading ? std::memcpy(tile, memory, sizeof(T)) : std::memcpy(memory, tile, sizeof(T));
+  }
+  void advance(int64_t run) {
+    size_t dim = sizes_.size() - 1;
+    at_ += run * strides_[dim];
+    index_[dim] += run;
+    while (index_[dim] == sizes_[dim] && dim > 0) {
+      at_ -= sizes_[dim] * strides_[dim];
+      index_[dim] = 0;
+      --dim;
+      at_ += strides_[dim];
+      ++index_[dim];
+    }
+  }
+
+  const Dims& sizes_;
+  const Dims& strides_;
+  Dims index_;
+  char* at_;
+};
+
+}  // namespace wisp::cpu

@@ -1,0 +1,294 @@
+#include "dispatch/call.h"
+
+#include <cstdio>
+
+namespace wisp {
+
+constinit WISP_THREAD_LOCAL Mode mode;
+Host host;
+AutogradHooks autograd_hooks;
+
+void warn(const std::string& message) {
+  if (host.warn) {
+    host.warn(message);
+  } else {
+    std::fprintf(stderr, "wisp: warning: %s\n", message.c_str());
+  }
+}
+
+namespace {
+
+// Kernels on fewer elements than this are over before another thread could use the lock.
+constexpr int64_t unlock_threshold = 1 << 15;
+
+bool wants_grad(const OpDef& op, const Arg* args) {
+  for (uint32_t rest = op.differentiable; rest; rest &= rest - 1) {
+    const Arg& arg = args[__builtin_ctz(rest)];
+    if (arg.kind == ArgKind::tensor) {
+      if (arg.as.tensor->requires_grad()) return true;
+    } else if (arg.kind == ArgKind::tensors) {
+      for (const Tensor& t : arg.tensors()) {
+        if (t.defined() && t.requires_grad()) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Tensor make(const TensorSpec& spec) {
+  Tensor made = spec.strides.empty()
+                    ? Tensor::empty(spec.sizes, spec.dtype, spec.device)
+                    : Tensor::empty_strided(spec.sizes, spec.strides, spec.dtype, spec.device);
+  if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
+  return made;
+}
+
+void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
+  const Device device = outs[0].device();
+  KernelFn kernel = op.kernels[static_cast<int>(device.type)];
+  WISP_CHECK_KIND(not_implemented, kernel, op.sig.base, "(): no kernel for device '",
+                  to_string(device), "'");
+  bool large = outs[0].numel() >= unlock_threshold;
+  for (int i = 0; i < op.operand_count && !large; ++i) {
+    const Arg& arg = args[op.operands[i]];
+    large = arg.is_tensor() && arg.as.tensor->numel() >= unlock_threshold;
+  }
+  HostUnlock unlock(large);
+  kernel(Call(op, args, outs, compute));
+}
+
+Tensor make_view(const Tensor& self, const ViewSpec& spec) {
+  Tensor view = self.alias(spec.sizes, spec.strides, spec.offset);
+  view->set_dtype(spec.dtype);
+  TensorImpl* base = self->base();
+  view->set_base(Ref<TensorImpl>::share(base ? base : self.impl()), mode.grad);
+  view->autograd().view_version = view->version();
+  return view;
+}
+
+// True if an interceptor took the call.
+bool intercepted(const OpDef& op, const Arg* args, Form form, TensorList& outs) {
+  Interceptor* interceptor = mode.interceptor;
+  mode.interceptor = nullptr;
+  struct Restore {
+    Interceptor* previous;
+    ~Restore() { mode.interceptor = previous; }
+  } restore{interceptor};
+  return interceptor->intercept(op, args, form, outs);
+}
+
+}  // namespace
+
+void call(const OpDef& op, const Arg* args, TensorList& outs) {
+  if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::functional, outs)) return;
+  if (op.body) return op.body(Args(op, args), outs);
+  if (TensorImpl* made = op.direct ? op.direct(op, args) : nullptr) {
+    if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
+    outs.push(Tensor::adopt(made));
+  } else if (op.view) {
+    outs.push(make_view(args[0].tensor(), op.view(Args(op, args))));
+  } else if (op.views) {
+    std::vector<ViewSpec> specs;
+    op.views(Args(op, args), specs);
+    for (const ViewSpec& spec : specs) outs.push(make_view(args[0].tensor(), spec));
+  } else {
+    Infer infer(op, args);
+    op.infer(infer);
+    for (int i = 0; i < infer.count(); ++i) outs.push(make(infer.out(i)));
+    run_kernel(op, args, outs.data(), infer.compute);
+  }
+  if (mode.grad && wants_grad(op, args)) {
+    autograd_hooks.record(op, args, outs.data(), outs.size(), Form::functional, {});
+  }
+}
+
+namespace {
+
+// Whether a kernel that works element by element may read `input` while it writes `out`.
+bool safe_alias(const TensorImpl& input, const TensorImpl& out) {
+  if (!share_memory(input, out)) return true;
+  return input.bytes() == out.bytes() && input.dtype() == out.dtype() &&
+         same(input.sizes(), out.sizes()) && same(input.strides(), out.strides());
+}
+
+bool inputs_allow(const OpDef& op, const Arg* args, const Tensor& out, bool elementwise) {
+  for (size_t i = 0; i < op.sig.params.size(); ++i) {
+    auto clashes = [&](const Tensor& t) {
+      return t.defined() && (elementwise ? !safe_alias(*t.impl(), *out.impl())
+                                         : share_memory(*t.impl(), *out.impl()));
+    };
+    if (args[i].kind == ArgKind::tensor && clashes(args[i].tensor())) return false;
+    if (args[i].kind == ArgKind::tensors) {
+      for (const Tensor& t : args[i].tensors()) {
+        if (clashes(t)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void copy_into(const Tensor& target, const Tensor& source) {
+  GradMode no_grad(false);
+  const OpDef& copy = op_def<"copy">();
+  const Arg args[] = {target, source, false};
+  Infer infer(copy, args);
+  copy.infer(infer);
+  Tensor out = target;
+  run_kernel(copy, args, &out, infer.compute);
+}
+
+// Writes the results into tensors that exist already; through temporaries where the kernel could not
+// write there directly.
+void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const Tensor> targets) {
+  const bool pointwise = op.has(trait::pointwise);
+  const bool in_place_kernel = op.has(trait::writes_self);
+  Tensor outs[Infer::max_outs];
+  for (int i = 0; i < infer.count(); ++i) {
+    const TensorSpec& spec = infer.out(i);
+    const Tensor& target = targets[i];
+    bool direct;
+    if (in_place_kernel && target.is_same(args[0].tensor())) {
+      direct = true;
+    } else if (pointwise) {
+      direct = inputs_allow(op, args, target, true);
+    } else {
+      direct = spec.dtype == target.dtype() && spec.strides.empty() && target.is_contiguous() &&
+               inputs_allow(op, args, target, false);
+    }
+    outs[i] = direct ? target : make(spec);
+  }
+  run_kernel(op, args, outs, infer.compute);
+  for (int i = 0; i < infer.count(); ++i) {
+    if (!outs[i].is_same(targets[i])) copy_into(targets[i], outs[i]);
+  }
+}
+
+void check_writable(const OpDef& op, const Tensor& target) {
+  WISP_CHECK(target->storage().writable(), op.sig.base,
+             "(): the tensor shares memory that is read-only; clone() it first");
+  WISP_CHECK(!overlaps_itself(target.sizes(), target.strides()), op.sig.base,
+             "(): unsupported operation: more than one element of the written-to tensor refers to a ",
+             "single memory location. Please clone() the tensor before performing the operation.");
+}
+
+// Whether recording this in-place call keeps what self held before.
+bool needs_original(const OpDef& op, const Arg* args) {
+  for (const Vjp& rule : op.vjp) {
+    const Arg& arg = args[rule.index];
+    if ((rule.save_inputs & 1u) && arg.is_tensor() && arg.as.tensor->requires_grad()) return true;
+  }
+  return false;
+}
+
+Tensor private_copy(const Tensor& source) {
+  Tensor copy = Tensor::empty_strided(
+      source.sizes(), preserved_strides(source.sizes(), source.strides()), source.dtype(), source.device());
+  copy_into(copy, source);
+  return copy;
+}
+
+// Forms without a kernel of their own: compute, then copy; the copy is what autograd sees.
+void body_in_place(const OpDef& op, const Arg* args) {
+  TensorList outs;
+  call(op, args, outs);
+  WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.sig.base, "_(): output with shape ",
+             args[0].tensor().sizes(), " doesn't match the broadcast shape ", outs[0].sizes());
+  invoke_in_place<"copy">(args[0].tensor(), outs[0]);
+}
+
+void view_in_place(const OpDef& op, const Arg* args) {
+  const Tensor& self = args[0].tensor();
+  ViewSpec spec = op.view(Args(op, args));
+  Tensor before = self.alias();
+  self->set_geometry(spec.sizes, spec.strides, spec.offset);
+  if (mode.grad && self.requires_grad()) {
+    Tensor out = self;
+    before->autograd().grad_fn = self->autograd().grad_fn;
+    before->autograd().output = self->autograd().output;
+    before->set_requires_grad(true);
+    Arg original[detail::max_params];
+    std::copy_n(args, op.sig.params.size(), original);
+    original[0] = Arg(before);
+    autograd_hooks.record(op, original, &out, 1, Form::functional, {});
+  }
+}
+
+}  // namespace
+
+void call_in_place(const OpDef& op, const Arg* args) {
+  TensorList none;
+  if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::in_place, none)) return;
+  if (op.body) return body_in_place(op, args);
+  const Tensor& self = args[0].tensor();
+  const bool grad = mode.grad && wants_grad(op, args);
+  autograd_hooks.check_write(op, self, mode.grad);
+  if (op.view) return view_in_place(op, args);
+  check_writable(op, self);
+  Infer infer(op, args);
+  op.infer(infer);
+  const TensorSpec& spec = infer.out();
+  WISP_CHECK(same(spec.sizes, self.sizes()), op.sig.base, "_(): output with shape ", self.sizes(),
+             " doesn't match the broadcast shape ", spec.sizes);
+  WISP_CHECK(can_cast(spec.dtype, self.dtype()), "result type ", legacy_name(spec.dtype),
+             " can't be cast to the desired output type ", legacy_name(self.dtype()));
+  Tensor original;
+  if (WISP_UNLIKELY(grad) && needs_original(op, args)) original = private_copy(self);
+  write_into(op, args, infer, {&self, 1});
+  autograd_hooks.wrote(op, self);
+  if (WISP_UNLIKELY(grad)) {
+    Tensor out = self;
+    autograd_hooks.record(op, args, &out, 1, Form::in_place, original);
+  }
+}
+
+namespace {
+
+void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
+  WISP_CHECK(can_cast(spec.dtype, target.dtype()), op.sig.base, "(): result type ",
+             legacy_name(spec.dtype), " can't be cast to the desired output type ",
+             legacy_name(target.dtype()));
+  WISP_CHECK(!target.requires_grad() || !mode.grad, op.sig.base,
+             "(): functions with out=... arguments don't support automatic differentiation, but one of ",
+             "the arguments requires grad.");
+  if (same(target.sizes(), spec.sizes)) return;
+  if (target.numel() != 0) {
+    warn(str("An output with one or more elements was resized since it had shape ", target.sizes(),
+             ", which does not match the required output shape ", spec.sizes,
+             ". Resize it first, or pass out with the right shape."));
+  }
+  resize(target, spec.sizes);
+}
+
+void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
+  TensorList outs;
+  call(op, args, outs);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    TensorSpec spec;
+    spec.sizes = Dims(outs[i].sizes());
+    spec.dtype = outs[i].dtype();
+    fit(op, targets[i], spec);
+    check_writable(op, targets[i]);
+    copy_into(targets[i], outs[i]);
+    autograd_hooks.wrote(op, targets[i]);
+  }
+}
+
+}  // namespace
+
+void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
+  WISP_CHECK(!mode.grad || !wants_grad(op, args), op.sig.base,
+             "(): functions with out=... arguments don't support automatic differentiation, but one of ",
+             "the arguments requires grad.");
+  if (!op.kernel) return out_by_copy(op, args, targets);
+  Infer infer(op, args);
+  op.infer(infer);
+  for (int i = 0; i < infer.count(); ++i) {
+    autograd_hooks.check_write(op, targets[i], false);
+    fit(op, targets[i], infer.out(i));
+    check_writable(op, targets[i]);
+  }
+  write_into(op, args, infer, targets);
+  for (int i = 0; i < infer.count(); ++i) autograd_hooks.wrote(op, targets[i]);
+}
+
+}  // namespace wisp

@@ -1,0 +1,87 @@
+// The thread's modes, and what a host language (Python) provides to the core.
+#pragma once
+
+#include <string>
+
+#include "base/compiler.h"
+#include "dispatch/op_def.h"
+
+namespace wisp {
+
+enum class Form : uint8_t { functional, in_place, out };
+
+// Sees every call before it runs, for recorders (lazy, trace), the profiler and the like. Returning
+// true means the call was handled; `outs` then holds its results. Installed on a per-thread stack; an
+// interceptor is not active while it runs.
+class Interceptor {
+ public:
+  virtual ~Interceptor() = default;
+  virtual bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) = 0;
+};
+
+struct Mode {
+  bool grad = true;        // record what backward needs
+  bool inference = false;  // tensors made now can never take part in autograd
+  Interceptor* interceptor = nullptr;
+};
+extern constinit WISP_THREAD_LOCAL Mode mode;
+
+class GradMode {  // sets grad mode for a scope
+ public:
+  explicit GradMode(bool enabled) : previous_(mode.grad) { mode.grad = enabled; }
+  ~GradMode() { mode.grad = previous_; }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  bool previous_;
+};
+
+// A line of the user's program. `code` is owned through Host::keep and Host::drop.
+struct Place {
+  void* code = nullptr;
+  int32_t at = 0;
+};
+
+// All optional: a C++ program has none of them.
+struct Host {
+  Place (*here)() = nullptr;                    // where the running call comes from
+  void (*drop)(Place&) = nullptr;
+  std::string (*describe)(const Place&) = nullptr;  // "train.py:12 in step"
+  void* (*unlock)() = nullptr;                  // lets other threads of the host run during a long kernel
+  void (*lock)(void*) = nullptr;
+  void (*check_interrupt)() = nullptr;          // throws if the user pressed Ctrl-C
+  void (*warn)(const std::string&) = nullptr;
+};
+extern Host host;
+
+// Lets the host's other threads run for a scope, if the work is worth it.
+class HostUnlock {
+ public:
+  explicit HostUnlock(bool worth_it) : token_(worth_it && host.unlock ? host.unlock() : nullptr) {}
+  ~HostUnlock() {
+    if (token_) host.lock(token_);
+  }
+  HostUnlock(const HostUnlock&) = delete;
+  HostUnlock& operator=(const HostUnlock&) = delete;
+
+ private:
+  void* token_;
+};
+
+void warn(const std::string& message);
+
+// What call() needs of the room `autograd`, which sets it at start.
+struct AutogradHooks {
+  // Makes one node of a call whose inputs need a gradient; the results get it as their grad_fn. In
+  // place, `original` is self as it was before, if a rule wants to see it.
+  void (*record)(const OpDef& op, const Arg* args, Tensor* outs, size_t count, Form form,
+                 const Tensor& original) = nullptr;
+  // Refuses to write where that would make gradients wrong (leaves, inference tensors).
+  void (*check_write)(const OpDef& op, const Tensor& self, bool differentiable) = nullptr;
+  // Notes a write into self: bumps the version and remembers the place.
+  void (*wrote)(const OpDef& op, const Tensor& self) = nullptr;
+};
+extern AutogradHooks autograd_hooks;
+
+}  // namespace wisp

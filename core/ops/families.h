@@ -1,0 +1,19 @@
+// Every family of operators; register_all() calls them in this order.
+#pragma once
+
+#include "dispatch/registry.h"
+
+namespace wisp::ops {
+
+void register_copy(Registry& r);
+void register_creation(Registry& r);
+void register_arithmetic(Registry& r);
+void register_unary(Registry& r);
+void register_compare(Registry& r);
+void register_ternary(Registry& r);
+void register_view(Registry& r);
+void register_shape(Registry& r);
+void register_reduce(Registry& r);
+void register_matmul(Registry& r);
+
+}  // namespace wisp::ops

@@ -1,0 +1,112 @@
+// The typed C++ face of the operator table: one line per operator. A line is a declaration here and a
+// definition in ops.cpp, where it packs its arguments and goes through call() like everybody else.
+#pragma once
+
+#include "dispatch/call.h"
+
+#ifndef WISP_OP
+#define WISP_OP(result, name, params, ...) result name params;
+#define WISP_OP_AS(result, name, entry, params, ...) result name params;
+#define WISP_OP_(name, params, ...) const Tensor& name##_ params;
+#endif
+
+namespace wisp::ops {
+
+using Tensors = std::vector<Tensor>;
+using List = std::span<const Tensor>;
+using MaybeDType = std::optional<DType>;
+
+// Creation
+WISP_OP(Tensor, empty, (IntSpan size, MaybeDType dtype = {}), size, dtype)
+WISP_OP(Tensor, zeros, (IntSpan size, MaybeDType dtype = {}), size, dtype)
+WISP_OP(Tensor, ones, (IntSpan size, MaybeDType dtype = {}), size, dtype)
+WISP_OP(Tensor, full, (IntSpan size, Scalar fill_value, MaybeDType dtype = {}), size, fill_value, dtype)
+WISP_OP(Tensor, empty_like, (const Tensor& self, MaybeDType dtype = {}), self, dtype)
+WISP_OP(Tensor, zeros_like, (const Tensor& self, MaybeDType dtype = {}), self, dtype)
+WISP_OP(Tensor, ones_like, (const Tensor& self, MaybeDType dtype = {}), self, dtype)
+WISP_OP(Tensor, full_like, (const Tensor& self, Scalar fill_value, MaybeDType dtype = {}), self, fill_value, dtype)
+
+// Copies and conversions
+WISP_OP_(copy, (const Tensor& self, const Tensor& src), self, src)
+WISP_OP_(fill, (const Tensor& self, Operand value), self, value)
+WISP_OP_(zero, (const Tensor& self), self)
+WISP_OP(Tensor, clone, (const Tensor& self), self)
+WISP_OP(Tensor, contiguous, (const Tensor& self, MemoryFormat format = MemoryFormat::contiguous), self, format)
+WISP_OP(Tensor, to, (const Tensor& self, DType dtype), self, dtype)
+WISP_OP(Tensor, detach, (const Tensor& self), self)
+WISP_OP(Tensor, restride, (const Tensor& self, IntSpan stride), self, stride)
+
+// Arithmetic
+WISP_OP(Tensor, add, (Operand self, Operand other, Scalar alpha = 1), self, other, alpha)
+WISP_OP_(add, (const Tensor& self, Operand other, Scalar alpha = 1), self, other, alpha)
+WISP_OP(Tensor, sub, (Operand self, Operand other, Scalar alpha = 1), self, other, alpha)
+WISP_OP(Tensor, mul, (Operand self, Operand other), self, other)
+WISP_OP_(mul, (const Tensor& self, Operand other), self, other)
+WISP_OP(Tensor, div, (Operand self, Operand other), self, other)
+WISP_OP_AS(Tensor, div_mode, "div.mode", (Operand self, Operand other, const char* rounding_mode), self, other, rounding_mode)
+WISP_OP(Tensor, pow, (Operand self, Operand exponent), self, exponent)
+WISP_OP(Tensor, where, (const Tensor& condition, Operand self, Operand other), condition, self, other)
+
+// Functions of one number
+WISP_OP(Tensor, neg, (const Tensor& self), self)
+WISP_OP(Tensor, abs, (const Tensor& self), self)
+WISP_OP(Tensor, sgn, (const Tensor& self), self)
+WISP_OP(Tensor, square, (const Tensor& self), self)
+WISP_OP(Tensor, round, (const Tensor& self), self)
+WISP_OP(Tensor, rsqrt, (const Tensor& self), self)
+WISP_OP(Tensor, exp, (const Tensor& self), self)
+WISP_OP(Tensor, log, (const Tensor& self), self)
+WISP_OP(Tensor, sin, (const Tensor& self), self)
+WISP_OP(Tensor, cos, (const Tensor& self), self)
+WISP_OP(Tensor, sinh, (const Tensor& self), self)
+WISP_OP(Tensor, cosh, (const Tensor& self), self)
+WISP_OP(Tensor, tanh, (const Tensor& self), self)
+WISP_OP(Tensor, tanh_grad, (const Tensor& grad, const Tensor& result), grad, result)
+WISP_OP(Tensor, sigmoid_grad, (const Tensor& grad, const Tensor& result), grad, result)
+WISP_OP(Tensor, relu_grad, (const Tensor& grad, const Tensor& result), grad, result)
+WISP_OP(Tensor, conj, (const Tensor& self), self)
+WISP_OP(Tensor, conj_physical, (const Tensor& self), self)
+WISP_OP(Tensor, real, (const Tensor& self), self)
+
+// Comparison
+WISP_OP(Tensor, eq, (Operand self, Operand other), self, other)
+WISP_OP(Tensor, ne, (Operand self, Operand other), self, other)
+WISP_OP(Tensor, lt, (Operand self, Operand other), self, other)
+WISP_OP(Tensor, le, (Operand self, Operand other), self, other)
+WISP_OP(Tensor, gt, (Operand self, Operand other), self, other)
+WISP_OP(Tensor, ge, (Operand self, Operand other), self, other)
+WISP_OP(Tensor, isnan, (const Tensor& self), self)
+WISP_OP(Tensor, logical_and, (const Tensor& self, const Tensor& other), self, other)
+WISP_OP(Tensor, logical_or, (const Tensor& self, const Tensor& other), self, other)
+
+// Shape
+WISP_OP(Tensor, view, (const Tensor& self, IntSpan size), self, size)
+WISP_OP(Tensor, view_as_real, (const Tensor& self), self)
+WISP_OP(Tensor, view_as_complex, (const Tensor& self), self)
+WISP_OP(Tensor, reshape, (const Tensor& self, IntSpan shape), self, shape)
+WISP_OP(Tensor, t, (const Tensor& self), self)
+WISP_OP(Tensor, transpose, (const Tensor& self, int64_t dim0, int64_t dim1), self, dim0, dim1)
+WISP_OP(Tensor, permute, (const Tensor& self, IntSpan dims), self, dims)
+WISP_OP(Tensor, expand, (const Tensor& self, IntSpan size), self, size)
+WISP_OP(Tensor, unsqueeze, (const Tensor& self, int64_t dim), self, dim)
+WISP_OP(Tensor, select, (const Tensor& self, int64_t dim, int64_t index), self, dim, index)
+WISP_OP(Tensor, as_strided, (const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset = {}), self, size, stride, offset)
+WISP_OP(Tensor, as_strided_scatter, (const Tensor& self, const Tensor& src, IntSpan size, IntSpan stride, std::optional<int64_t> offset = {}), self, src, size, stride, offset)
+WISP_OP(Tensor, embed, (const Tensor& grad, IntSpan size, IntSpan stride, int64_t offset), grad, size, stride, offset)
+WISP_OP(Tensor, sum_to_size, (const Tensor& self, IntSpan size), self, size)
+
+// Reductions
+WISP_OP(Tensor, sum, (const Tensor& self), self)
+WISP_OP_AS(Tensor, sum, "sum.dim", (const Tensor& self, IntSpan dim, bool keepdim = false), self, dim, keepdim)
+WISP_OP(Tensor, any, (const Tensor& self), self)
+
+// Matrices
+WISP_OP(Tensor, mm, (const Tensor& self, const Tensor& mat2), self, mat2)
+
+inline Tensor operator+(const Tensor& a, const Operand& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Operand& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Operand& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Operand& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& a) { return neg(a); }
+
+}  // namespace wisp::ops

@@ -1,0 +1,73 @@
+#include "tensor/storage.h"
+
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+namespace wisp {
+
+namespace {
+constexpr size_t header = sizeof(Storage);
+static_assert(header == 64, "data behind the header must stay aligned");
+constexpr size_t inline_limit = (32 << 10) - header;  // header and data in one small block
+}  // namespace
+
+Ref<Storage> Storage::allocate(size_t bytes, Device device) {
+  const size_t block = bytes <= inline_limit ? header + bytes : header;
+  auto* storage = new (memory::allocate(block)) Storage;
+  storage->block_ = block;
+  storage->device_ = device;
+  storage->bytes_ = bytes;
+  if (bytes <= inline_limit) {
+    storage->data_ = reinterpret_cast<char*>(storage) + header;
+    return Ref<Storage>::adopt(storage);
+  }
+  try {
+    storage->data_ = static_cast<char*>(memory::allocate(bytes));
+  } catch (...) {
+    storage->~Storage();
+    memory::deallocate(storage, block);
+    throw;
+  }
+  return Ref<Storage>::adopt(storage);
+}
+
+Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* context, bool writable) {
+  auto* storage = new (memory::allocate(header)) Storage;
+  storage->block_ = header;
+  storage->data_ = static_cast<char*>(data);
+  storage->bytes_ = bytes;
+  storage->deleter_ = deleter;
+  storage->context_ = context;
+  storage->writable_ = writable;
+  return Ref<Storage>::adopt(storage);
+}
+
+void Storage::resize(size_t bytes) {
+  WISP_CHECK(resizable(), "Trying to resize storage that is not resizable: its memory is shared with ",
+             "another library (NumPy, DLPack or a mapped file)");
+  auto* data = static_cast<char*>(memory::allocate(bytes));
+  std::memcpy(data, data_, std::min(bytes, bytes_));
+  free_data();
+  data_ = data;
+  bytes_ = bytes;
+}
+
+void Storage::free_data() noexcept {
+  if (deleter_) {
+    deleter_(context_);
+  } else if (!is_inline()) {
+    memory::deallocate(data_, bytes_);
+  }
+}
+
+void Storage::destroy() noexcept {
+  free_data();
+  const size_t block = block_;
+  this->~Storage();
+  memory::deallocate(this, block);
+}
+
+}  // namespace wisp

@@ -1,0 +1,177 @@
+#include "tensor/tensor.h"
+
+#include <cstring>
+#include <new>
+
+#include "base/memory.h"
+
+namespace wisp {
+
+void (*TensorImpl::drop_wrapper)(void*) = nullptr;
+
+TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype)
+    : dtype_(dtype), storage_(std::move(storage)) {}
+
+TensorImpl::~TensorImpl() {
+  if (dims_ != inline_) std::free(dims_);
+}
+
+void TensorImpl::reserve_dims(size_t ndim) {
+  if (ndim <= dims_capacity_) return;
+  WISP_CHECK(ndim <= max_ndim, "tensors have at most ", max_ndim, " dimensions, got ", ndim);
+  auto* grown = static_cast<int64_t*>(std::malloc(2 * ndim * sizeof(int64_t)));
+  if (!grown) throw std::bad_alloc();
+  if (dims_ != inline_) std::free(dims_);
+  dims_ = grown;
+  dims_capacity_ = static_cast<uint8_t>(ndim);
+}
+
+void TensorImpl::update_geometry() {
+  numel_ = count_elements(sizes());
+  contiguous_ = wisp::is_contiguous(sizes(), strides());
+}
+
+TensorImpl* TensorImpl::make(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
+                             int64_t offset) {
+  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
+  try {
+    impl->set_geometry(sizes, strides, offset);
+  } catch (...) {
+    impl->destroy();
+    throw;
+  }
+  return impl;
+}
+
+TensorImpl* TensorImpl::make(Ref<Storage> storage, DType dtype, IntSpan sizes) {
+  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
+  const size_t ndim = sizes.size();
+  if (WISP_UNLIKELY(ndim > inline_dims)) {
+    try {
+      impl->reserve_dims(ndim);
+    } catch (...) {
+      impl->destroy();
+      throw;
+    }
+  }
+  impl->ndim_ = static_cast<uint8_t>(ndim);
+  int64_t step = 1, numel = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    impl->dims_[i] = sizes[i];
+    impl->dims_[ndim + i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+    numel *= sizes[i];
+  }
+  impl->numel_ = numel;
+  return impl;
+}
+
+TensorImpl* TensorImpl::make_empty(IntSpan sizes, DType dtype, Device device) {
+  int64_t bytes = static_cast<int64_t>(wisp::item_size(dtype));
+  bool unusual = false;  // negative, or too much to count
+  for (int64_t size : sizes) unusual |= size < 0 || __builtin_mul_overflow(bytes, size, &bytes);
+  if (WISP_UNLIKELY(unusual)) {
+    bytes = static_cast<int64_t>(wisp::item_size(dtype));
+    WISP_CHECK(!__builtin_mul_overflow(bytes, count_elements(sizes), &bytes),
+               "Storage size calculation overflowed with sizes=", sizes);
+  }
+  return make(Storage::allocate(static_cast<size_t>(bytes), device), dtype, sizes);
+}
+
+TensorImpl* TensorImpl::make_like(const TensorImpl& other, DType dtype) {
+  const size_t bytes = static_cast<size_t>(other.numel_) * wisp::item_size(dtype);
+  if (WISP_UNLIKELY(other.ndim_ > inline_dims || other.numel_ > (int64_t(1) << 40))) {
+    return make_empty(other.sizes(), dtype, other.device());
+  }
+  Ref<Storage> storage = Storage::allocate(bytes, other.device());
+  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
+  impl->ndim_ = other.ndim_;
+  impl->numel_ = other.numel_;
+  for (int i = 0; i < 2 * other.ndim_; ++i) impl->inline_[i] = other.dims_[i];
+  return impl;
+}
+
+void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset) {
+  const size_t ndim = sizes.size();
+  Dims kept(sizes), steps(strides);  // the spans may point into this tensor
+  reserve_dims(ndim);
+  ndim_ = static_cast<uint8_t>(ndim);
+  std::memcpy(dims_, kept.data(), ndim * sizeof(int64_t));
+  std::memcpy(dims_ + ndim, steps.data(), ndim * sizeof(int64_t));
+  offset_ = offset;
+  update_geometry();
+}
+
+bool TensorImpl::is_contiguous(MemoryFormat format) const {
+  switch (format) {
+    case MemoryFormat::channels_last: return ndim_ == 4 && is_channels_last(sizes(), strides());
+    case MemoryFormat::channels_last_3d: return ndim_ == 5 && is_channels_last(sizes(), strides());
+    default: return contiguous_;
+  }
+}
+
+void TensorImpl::destroy() noexcept {
+  if (WISP_UNLIKELY(keeps_wrapper_)) drop_wrapper(wrapper_);
+  this->~TensorImpl();
+  memory::deallocate_fixed<sizeof(TensorImpl)>(this);
+}
+
+Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device) {
+  return adopt(TensorImpl::make_empty(sizes, dtype, device));
+}
+
+Tensor Tensor::empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
+  int64_t bytes;
+  const bool overflow = __builtin_mul_overflow(
+      extent(sizes, strides), static_cast<int64_t>(wisp::item_size(dtype)), &bytes);
+  WISP_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
+  return adopt(TensorImpl::make(Storage::allocate(static_cast<size_t>(bytes), device), dtype, sizes,
+                                strides, 0));
+}
+
+Tensor Tensor::alias(IntSpan sizes, IntSpan strides, int64_t offset) const {
+  TensorImpl* made = TensorImpl::make(impl_->storage_ref(), dtype(), sizes, strides, offset);
+  made->set_own_version(impl_->own_version());
+  made->set_inference(impl_->is_inference());
+  return adopt(made);
+}
+
+Tensor Tensor::alias() const { return alias(sizes(), strides(), impl_->offset()); }
+
+Scalar Tensor::item() const {
+  WISP_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  return visit<dtypes::all>(dtype(), "item", [&]<class T>() -> Scalar {
+    if constexpr (std::is_same_v<T, bool>) {
+      return Scalar(*data<uint8_t>() != 0);  // foreign memory may hold something else than 0 and 1
+    } else if constexpr (detail::is_complex_type<T>) {
+      const T value = *data<T>();
+      return Scalar(std::complex<double>(value.re, value.im));
+    } else if constexpr (detail::is_float_type<T>) {
+      return Scalar(convert<double>(*data<T>()));
+    } else {
+      return Scalar(static_cast<int64_t>(*data<T>()));
+    }
+  });
+}
+
+void resize(const Tensor& tensor, IntSpan sizes, MemoryFormat format) {
+  count_elements(sizes);
+  const Dims strides = strides_for(format, sizes);
+  int64_t bytes;
+  const bool overflow =
+      __builtin_add_overflow(tensor->offset(), extent(sizes, strides), &bytes) ||
+      __builtin_mul_overflow(bytes, static_cast<int64_t>(tensor->item_size()), &bytes);
+  WISP_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
+  Storage& storage = tensor->storage();
+  if (static_cast<size_t>(bytes) > storage.bytes()) storage.resize(static_cast<size_t>(bytes));
+  tensor->set_geometry(sizes, strides, tensor->offset());
+}
+
+bool share_memory(const TensorImpl& a, const TensorImpl& b) {
+  if (a.numel() == 0 || b.numel() == 0) return false;
+  const char* a_end = a.bytes() + extent(a.sizes(), a.strides()) * static_cast<int64_t>(a.item_size());
+  const char* b_end = b.bytes() + extent(b.sizes(), b.strides()) * static_cast<int64_t>(b.item_size());
+  return a.bytes() < b_end && b.bytes() < a_end;
+}
+
+}  // namespace wisp
