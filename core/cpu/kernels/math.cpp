@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cpu/kernels/tile.h"
+#include "cpu/vmath_special.h"
 
 namespace wisp::cpu {
 
