@@ -1,7 +1,6 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
-#include <queue>
 #include <unordered_map>
 
 #include "ops/ops.h"
@@ -16,10 +15,26 @@ struct Capture {
   size_t slot;
 };
 
-struct Ready {
-  uint64_t priority;
-  Node* node;
-  bool operator<(const Ready& other) const { return priority < other.priority; }
+// Nodes whose gradients are complete, highest priority first.
+class ReadyQueue {
+ public:
+  bool empty() const { return heap_.empty(); }
+  void push(uint64_t priority, Node* node) {
+    heap_.push({priority, node});
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+  Node* pop() {
+    std::pop_heap(heap_.begin(), heap_.end());
+    return heap_.pop().node;
+  }
+
+ private:
+  struct Ready {
+    uint64_t priority;
+    Node* node;
+    bool operator<(const Ready& other) const { return priority < other.priority; }
+  };
+  InlineList<Ready, 8> heap_;
 };
 
 // Newest first; leaves at once, so that their hooks can work while the rest goes on.
@@ -40,14 +55,14 @@ class Task {
       : options_(options), accumulate_(accumulate), outer_(running_task) {}
   ~Task() {
     for (Node* node : claimed_) {
-      node->exec = Exec();
+      node->exec.reset();
       node->owner.store(nullptr, std::memory_order_release);
     }
   }
 
-  void add_root(const Edge& edge, Tensor grad) {
-    roots_.push_back(edge.node);
-    seeds_.emplace_back(edge.node.get(), edge.output, std::move(grad));
+  void add_root(Edge edge, Tensor grad) {
+    seeds_.push(std::move(grad));
+    roots_.push(std::move(edge));
   }
   void capture(const Edge& edge, size_t slot) {
     inputs_.push_back(edge.node);
@@ -66,7 +81,7 @@ class Task {
   Exec& claim(Node& node) {
     Task* free = nullptr;
     if (node.owner.compare_exchange_strong(free, this)) {
-      claimed_.push_back(&node);
+      claimed_.push(&node);
       return node.exec;
     }
     return shared_[&node];
@@ -84,13 +99,14 @@ class Task {
   BackwardOptions options_;
   bool accumulate_;
   Task* outer_;
-  std::vector<NodeRef> roots_, inputs_;
-  std::vector<std::tuple<Node*, uint32_t, Tensor>> seeds_;
+  InlineList<Edge, 1> roots_;
+  InlineList<Tensor, 1> seeds_;  // one per root
+  std::vector<NodeRef> inputs_;
   std::unordered_map<Node*, std::vector<Capture>> captures_;
   std::unordered_map<Node*, Exec> shared_;
-  std::vector<Node*> claimed_;
+  InlineList<Node*, 16> claimed_;
   std::vector<Node*> order_;  // every node reached, only when inputs were given
-  std::priority_queue<Ready> ready_;
+  ReadyQueue ready_;
 };
 
 namespace {
@@ -109,26 +125,21 @@ struct RunningTask {  // makes a task the thread's current one for a scope
 
 // Counts, for every node reachable from the roots, how many edges lead to it.
 void Task::discover() {
-  std::vector<Node*> stack;
-  for (const NodeRef& root : roots_) {
-    Exec& exec = state(*root.get());
-    if (exec.seen) continue;
+  InlineList<Node*, 16> stack;
+  auto visit = [&](Node* node, uint32_t consumers) {
+    Exec& exec = state(*node);
+    exec.pending += consumers;
+    if (exec.seen) return;
     exec.seen = true;
-    stack.push_back(root.get());
-  }
+    stack.push(node);
+  };
+  for (const Edge& root : roots_) visit(root.node.get(), 0);
   const bool keep_order = !captures_.empty();
   while (!stack.empty()) {
-    Node* node = stack.back();
-    stack.pop_back();
-    if (keep_order) order_.push_back(node);
-    for (size_t i = 0, n = node->edge_count(); i < n; ++i) {
-      Node* next = node->edge(i).node.get();
-      if (!next) continue;
-      Exec& exec = state(*next);
-      ++exec.pending;
-      if (exec.seen) continue;
-      exec.seen = true;
-      stack.push_back(next);
+    Node* node = stack.pop();
+    if (WISP_UNLIKELY(keep_order)) order_.push_back(node);
+    for (const Edge& edge : node->edges()) {
+      if (Node* next = edge.node.get()) visit(next, 1);
     }
   }
 }
@@ -139,9 +150,9 @@ void Task::mark_needed() {
             [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
   for (Node* node : order_) {
     bool needed = accumulate_ && node->leaf() && captures_.count(node);
-    for (size_t i = 0; i < node->edge_count() && !needed; ++i) {
-      Node* next = node->edge(i).node.get();
-      needed = next && (state(*next).needed || captures_.count(next));
+    for (const Edge& edge : node->edges()) {
+      Node* next = edge.node.get();
+      needed |= next && (state(*next).needed || captures_.count(next));
     }
     state(*node).needed = needed;
   }
@@ -170,20 +181,19 @@ void Task::run(std::vector<Tensor>& captured) {
   GradMode grad_mode(options_.create_graph);
   discover();
   if (!captures_.empty()) mark_needed();
-  for (auto& [node, output, grad] : seeds_) put(state(*node), output, std::move(grad));
-  seeds_.clear();
-  for (const NodeRef& root : roots_) {
-    Exec& exec = state(*root.get());
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    put(state(*roots_[i].node.get()), roots_[i].output, std::move(seeds_[i]));
+  }
+  for (const Edge& root : roots_) {
+    Exec& exec = state(*root.node.get());
     if (exec.pending == 0 && exec.seen) {
       exec.seen = false;  // the same node may be the root of several outputs
-      ready_.push({priority_of(*root.get()), root.get()});
+      ready_.push(priority_of(*root.node.get()), root.node.get());
     }
   }
   int until_check = interrupt_interval;
   while (!ready_.empty()) {
-    Node* node = ready_.top().node;
-    ready_.pop();
-    process(*node, captured);
+    process(*ready_.pop(), captured);
     if (--until_check == 0) {
       until_check = interrupt_interval;
       if (host.check_interrupt) host.check_interrupt();
@@ -288,7 +298,7 @@ void Task::deliver(Node& node, TensorList& results) {
     if (!next) continue;
     Exec& exec = state(*next);
     if (results[i].defined()) put(exec, edge.output, std::move(results[i]));
-    if (--exec.pending == 0) ready_.push({priority_of(*next), next});
+    if (--exec.pending == 0) ready_.push(priority_of(*next), next);
   }
 }
 
@@ -301,7 +311,7 @@ Tensor seed_for(const Tensor& output, const Tensor& given) {
                output.sizes());
     WISP_CHECK(is_floating(output.dtype()),
                "grad can be implicitly created only for real scalar outputs but got ", name(output.dtype()));
-    return ops::ones_like(output);
+    return ops::full(output.sizes(), 1, output.dtype());
   }
   if (!same(given.sizes(), output.sizes())) {
     WISP_CHECK(given.numel() == output.numel(),
@@ -319,9 +329,9 @@ Tensor seed_for(const Tensor& output, const Tensor& given) {
 
 void add_roots(Task& task, std::span<const Tensor> outputs, std::span<const Tensor> grads) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Edge edge = grad_edge(outputs[i]);
+    Edge edge = grad_edge(outputs[i]);
     WISP_CHECK(edge.node, "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    task.add_root(edge, seed_for(outputs[i], i < grads.size() ? grads[i] : Tensor()));
+    task.add_root(std::move(edge), seed_for(outputs[i], i < grads.size() ? grads[i] : Tensor()));
   }
 }
 

@@ -21,16 +21,15 @@ class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, Node* write, int self_edge)
       : Node(1), base_(*base.impl()), view_(*view.impl()), write_(write), self_edge_(self_edge) {
-    edges_.push_back(grad_edge(base));
+    own_edges_.push_back(grad_edge(base));
     for (size_t i = 0; i < write->edge_count(); ++i) {
-      edges_.push_back(static_cast<int>(i) == self_edge ? Edge() : write->edge(i));
+      own_edges_.push_back(static_cast<int>(i) == self_edge ? Edge() : write->edge(i));
     }
-    note_place();
+    edges_ = own_edges_.data();
+    edge_count_ = static_cast<uint32_t>(own_edges_.size());
     finish();
   }
   std::string name() const override { return "CopySlices"; }
-  size_t edge_count() const override { return edges_.size(); }
-  Edge& edge(size_t i) override { return edges_[i]; }
   void release_saved() override { write_->release_saved(); }
 
   void apply(TensorList& grads, TensorList& results) override {
@@ -58,7 +57,7 @@ class CopySlices final : public Node {
   Geometry base_, view_;
   NodeRef write_;
   int self_edge_;
-  std::vector<Edge> edges_;
+  std::vector<Edge> own_edges_;
 };
 
 int self_edge_of(const OpDef& op) {

@@ -104,8 +104,7 @@ namespace {
 
 // Nobody else can see this memory.
 bool is_private(const Tensor& tensor) {
-  return tensor->use_count() == 1 && tensor->storage().use_count() == 1 &&
-         tensor->storage().resizable();
+  return tensor->use_count() == 1 && tensor->storage().use_count() == 1 && tensor->storage().resizable();
 }
 
 bool same_layout(const Tensor& grad, const Tensor& leaf) {

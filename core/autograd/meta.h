@@ -12,11 +12,6 @@ class AccumulateGrad final : public Node {
   explicit AccumulateGrad(TensorImpl* leaf) : Node(1) { leaf_ = leaf; }
   std::string name() const override { return "AccumulateGrad"; }
   void apply(TensorList& grads, TensorList& results) override;
-  size_t edge_count() const override { return 0; }
-  Edge& edge(size_t) override { return none_; }
-
- private:
-  Edge none_;
 };
 
 using PostAccumulateHook = std::function<void(const Tensor& leaf)>;

@@ -11,13 +11,10 @@ namespace {
 
 WISP_THREAD_LOCAL uint64_t sequence_counter = 0;
 
-// Nodes whose count reached zero. Destroying one may drop the next: a list instead of recursion lets
-// a chain of a million nodes go without a deep stack.
-struct Graveyard {
-  std::vector<Node*> dead;
-  bool digging = false;
-};
-thread_local Graveyard graveyard;
+// Nodes whose count reached zero, linked through `next_dead_`. Destroying one may drop the next: a list
+// instead of recursion lets a chain of a million nodes go without a deep stack.
+constinit WISP_THREAD_LOCAL Node* dead_nodes = nullptr;
+constinit WISP_THREAD_LOCAL bool burying = false;
 
 }  // namespace
 
@@ -34,28 +31,28 @@ Node::~Node() {
 }
 
 void Node::destroy() {
-  graveyard.dead.push_back(this);
-  if (graveyard.digging) return;
-  graveyard.digging = true;
-  while (!graveyard.dead.empty()) {
-    Node* node = graveyard.dead.back();
-    graveyard.dead.pop_back();
+  if (burying) {
+    next_dead_ = dead_nodes;
+    dead_nodes = this;
+    return;
+  }
+  burying = true;
+  free_memory();
+  while (Node* node = dead_nodes) {
+    dead_nodes = node->next_dead_;
     node->free_memory();
   }
-  graveyard.digging = false;
+  burying = false;
 }
 
 void Node::finish() {
   uint64_t number = sequence_counter;
-  for (size_t i = 0; i < edge_count(); ++i) {
-    const Node* next = edge(i).node.get();
+  for (const Edge& edge : edges()) {
+    const Node* next = edge.node.get();
     if (next && next->sequence_ >= number) number = next->sequence_ + 1;
   }
   sequence_ = number;
   sequence_counter = number + 1;
-}
-
-void Node::note_place() {
   if (host.here) place_ = host.here();
   if (WISP_UNLIKELY(anomaly.enabled) && capture_trace) extras().trace = capture_trace();
 }

@@ -51,6 +51,13 @@ struct Exec {
   bool needed = true;
   Tensor first;          // gradient of output 0
   std::unique_ptr<std::vector<Tensor>> others;  // of outputs 1, 2, ...
+  void reset() {
+    pending = 0;
+    seen = false;
+    needed = true;
+    first.reset();
+    if (WISP_UNLIKELY(others != nullptr)) others.reset();
+  }
 };
 
 using TensorHook = std::function<Tensor(const Tensor&)>;
@@ -83,9 +90,10 @@ class Node : public Object {
   virtual void apply(TensorList& grads, TensorList& results) = 0;
   // Lets go of whatever apply() needs; called when the graph is not kept.
   virtual void release_saved() {}
-  virtual size_t edge_count() const = 0;
-  virtual Edge& edge(size_t i) = 0;
 
+  size_t edge_count() const { return edge_count_; }
+  Edge& edge(size_t i) { return edges_[i]; }
+  std::span<Edge> edges() { return {edges_, edge_count_}; }
   uint32_t outputs() const { return outputs_; }
   uint64_t sequence() const { return sequence_; }
   TensorImpl* leaf() const { return leaf_; }
@@ -94,17 +102,21 @@ class Node : public Object {
   NodeExtras* extras_if_any() const { return extras_.get(); }
 
   Exec exec;
-  std::atomic<Task*> owner{nullptr};  // the running task that uses `exec`
+  union {
+    std::atomic<Task*> owner{nullptr};  // the running task that uses `exec`
+    Node* next_dead_;                   // once nobody refers to the node any more
+  };
 
  protected:
   void destroy() override;
   virtual void free_memory() { delete this; }
-  // To be called once the edges are set: numbers nodes so that every node's number is higher than
-  // those of the nodes it leads to, across threads too.
+  // To be called once the edges are set: notes the line of the call and numbers the node, higher than
+  // all the nodes it leads to, across threads too.
   void finish();
-  void note_place();
 
   uint32_t outputs_;
+  uint32_t edge_count_ = 0;
+  Edge* edges_ = nullptr;  // owned by the subclass
   uint64_t sequence_ = 0;
   TensorImpl* leaf_ = nullptr;
   Place place_;

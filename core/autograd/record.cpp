@@ -16,7 +16,7 @@ std::string at_place(const Place& place) {
 }
 
 bool wants(const Arg& arg) {
-  if (arg.is_tensor()) return arg.as.tensor->requires_grad();
+  if (WISP_LIKELY(arg.is_tensor())) return arg.as.tensor->requires_grad();
   if (arg.kind != ArgKind::tensors) return false;
   for (const Tensor& t : arg.tensors()) {
     if (t.defined() && t.requires_grad()) return true;
@@ -50,9 +50,11 @@ struct OpNode::Layout {
       if (pointwise && !same(arg.as.tensor->sizes(), outs[0].sizes())) shapes |= 1u << rule.index;
     }
     shapes &= ~inputs;
-    for (size_t i = 0; i < op.sig.params.size(); ++i) extra += extra_bytes(args[i], i);
-    args_at = sizeof(OpNode) + edges * sizeof(Edge);
-    outputs_at = args_at + (inputs | shapes ? op.sig.params.size() * sizeof(Arg) : 0);
+    args_at = outputs_at = sizeof(OpNode) + edges * sizeof(Edge);
+    if (inputs | shapes) {
+      for (size_t i = 0; i < op.sig.params.size(); ++i) extra += extra_bytes(args[i], i);
+      outputs_at += op.sig.params.size() * sizeof(Arg);
+    }
     extra_at = outputs_at + static_cast<size_t>(__builtin_popcount(outputs)) * sizeof(SavedOutput);
     bytes = extra_at + extra;
   }
@@ -83,12 +85,13 @@ OpNode::OpNode(const OpDef& op, uint32_t outputs, const Layout& layout)
       op_(&op),
       bytes_(static_cast<uint32_t>(layout.bytes)),
       active_(layout.active),
-      edge_count_(static_cast<uint32_t>(layout.edges)),
       saved_output_count_(static_cast<uint8_t>(__builtin_popcount(layout.outputs))),
       has_args_((layout.inputs | layout.shapes) != 0),
       args_at_(static_cast<uint32_t>(layout.args_at)),
       outputs_at_(static_cast<uint32_t>(layout.outputs_at)) {
-  for (size_t i = 0; i < edge_count_; ++i) new (&edges()[i]) Edge;
+  edge_count_ = static_cast<uint32_t>(layout.edges);
+  edges_ = reinterpret_cast<Edge*>(this + 1);
+  for (size_t i = 0; i < edge_count_; ++i) new (&edges_[i]) Edge;
   for (size_t i = 0; has_args_ && i < op.sig.params.size(); ++i) new (&args()[i]) Arg;
   for (size_t i = 0; i < saved_output_count_; ++i) new (&saved_outputs()[i]) SavedOutput;
 }
@@ -98,15 +101,14 @@ OpNode* OpNode::make(const OpDef& op, const Arg* args, const Tensor* outs, size_
   const Layout layout(op, args, outs);
   auto* node = new (memory::allocate(layout.bytes)) OpNode(op, static_cast<uint32_t>(count), layout);
   node->connect(args, outs);
-  node->save(args, outs, original, layout);
-  node->note_place();
+  if (layout.inputs | layout.shapes | layout.outputs) node->save(args, outs, original, layout);
   node->finish();
   return node;
 }
 
 OpNode::~OpNode() {
   release_saved();
-  for (size_t i = 0; i < edge_count_; ++i) edges()[i].~Edge();
+  for (Edge& edge : edges()) edge.~Edge();
 }
 
 void OpNode::free_memory() {
@@ -115,19 +117,23 @@ void OpNode::free_memory() {
   memory::deallocate(this, bytes);
 }
 
+void OpNode::connect_list(const Arg& arg, Edge*& edge) {
+  for (const Tensor& t : arg.tensors()) {
+    if (t.defined() && t.requires_grad()) *edge = grad_edge(t);
+    ++edge;
+  }
+}
+
 void OpNode::connect(const Arg* args, const Tensor* outs) {
-  Edge* edge = edges();
+  Edge* edge = edges_;
   const bool pointwise = op_->has(trait::pointwise);
-  for (const Vjp& rule : op_->vjp) {
-    const Arg& arg = args[rule.index];
-    if (arg.kind == ArgKind::tensors) {
-      for (const Tensor& t : arg.tensors()) {
-        if (t.defined() && t.requires_grad()) *edge = grad_edge(t);
-        ++edge;
-      }
+  for (size_t r = 0; r < op_->vjp.size(); ++r) {
+    const Arg& arg = args[op_->vjp[r].index];
+    if (WISP_UNLIKELY(arg.kind == ArgKind::tensors)) {
+      connect_list(arg, edge);
       continue;
     }
-    if (arg.is_tensor() && arg.as.tensor->requires_grad()) {
+    if ((active_ >> r) & 1) {
       *edge = grad_edge(arg.tensor());
       edge->broadcast = pointwise && !same(arg.as.tensor->sizes(), outs[0].sizes());
     }
@@ -269,33 +275,32 @@ void OpNode::fail_released() const {
        "such as a hidden state, is used again (detach() it between iterations).");
 }
 
-// Fills what rules see: the saved arguments as they are, results with this node as their history if
-// the derivative is itself to be differentiated.
-void OpNode::unpack(Arg* unpacked, TensorList& outs) {
-  const size_t count = op_->sig.params.size();
-  for (size_t i = 0; i < count; ++i) {
-    if (!has_args_) break;
-    unpacked[i] = args()[i];
-    if (unpacked[i].kind == ArgKind::tensor) {
-      check_version(*unpacked[i].as.tensor, unpacked[i].size, *this);
-    } else if (unpacked[i].kind == ArgKind::tensors) {
-      const auto* versions = reinterpret_cast<const uint32_t*>(unpacked[i].as.tensors + unpacked[i].size);
-      for (uint32_t t = 0; t < unpacked[i].size; ++t) {
-        if (unpacked[i].as.tensors[t]) check_version(*unpacked[i].as.tensors[t], versions[t], *this);
-      }
-    }
-  }
+const Arg* OpNode::unpack(TensorList& outs) {
   for (size_t i = 0; i < saved_output_count_; ++i) {
     const SavedOutput& saved = saved_outputs()[i];
     check_version(*saved.tensor.impl(), saved.version, *this);
     if (outs.size() <= saved.which) outs.resize(saved.which + 1);
-    if (mode.grad) {
+    if (WISP_UNLIKELY(mode.grad)) {
       outs[saved.which] = saved.tensor.alias();
       set_history(outs[saved.which], this, saved.which);
     } else {
       outs[saved.which] = saved.tensor;
     }
   }
+  static const Arg nothing[detail::max_params];
+  if (!has_args_) return nothing;
+  for (size_t i = 0; i < op_->sig.params.size(); ++i) {
+    const Arg& arg = args()[i];
+    if (arg.kind == ArgKind::tensor) {
+      check_version(*arg.as.tensor, arg.size, *this);
+    } else if (arg.kind == ArgKind::tensors) {
+      const auto* versions = reinterpret_cast<const uint32_t*>(arg.as.tensors + arg.size);
+      for (uint32_t t = 0; t < arg.size; ++t) {
+        if (arg.as.tensors[t]) check_version(*arg.as.tensors[t], versions[t], *this);
+      }
+    }
+  }
+  return args();
 }
 
 Tensor OpNode::fit(Tensor grad, const Edge& edge, const Arg& arg) const {
@@ -309,9 +314,8 @@ Tensor OpNode::fit(Tensor grad, const Edge& edge, const Arg& arg) const {
 
 void OpNode::apply(TensorList& grads, TensorList& results) {
   if (WISP_UNLIKELY(released_) && saves_tensors_) fail_released();
-  Arg args[detail::max_params];
   TensorList outs;
-  unpack(args, outs);
+  const Arg* args = unpack(outs);
   const Backward context(*op_, args, outs.data(), grads.data(), static_cast<int>(grads.size()));
   size_t at = 0;
   for (size_t r = 0; r < op_->vjp.size(); ++r) {
@@ -320,7 +324,7 @@ void OpNode::apply(TensorList& grads, TensorList& results) {
       at = apply_list(rule, context, at, results);
       continue;
     }
-    if (edges()[at].node) results[at] = fit(rule.rule(context), edges()[at], args[rule.index]);
+    if (edges_[at].node) results[at] = fit(rule.rule(context), edges_[at], args[rule.index]);
     ++at;
   }
 }
@@ -334,12 +338,12 @@ size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at, T
     many.resize(count);
     flags = reinterpret_cast<bool*>(many.data());
   }
-  for (size_t i = 0; i < count; ++i) flags[i] = static_cast<bool>(edges()[at + i].node);
+  for (size_t i = 0; i < count; ++i) flags[i] = static_cast<bool>(edges_[at + i].node);
   std::vector<Tensor> grads(count);
   if ((active_ >> (&rule - op_->vjp.data())) & 1) {
     rule.list_rule(context, {flags, count}, grads);
   }
-  for (size_t i = 0; i < count; ++i) results[at + i] = fit(std::move(grads[i]), edges()[at + i], Arg());
+  for (size_t i = 0; i < count; ++i) results[at + i] = fit(std::move(grads[i]), edges_[at + i], Arg());
   return at + count;
 }
 
@@ -349,10 +353,9 @@ bool OpNode::declares(std::string_view name) const {
 
 Arg OpNode::saved(std::string_view name, Tensor& keep) {
   if (released_) fail_released();
-  Arg args[detail::max_params];
   TensorList outs;
   GradMode grad(true);
-  unpack(args, outs);
+  const Arg* args = unpack(outs);
   if (name == "result") {
     keep = outs[saved_outputs()[0].which];
     return Arg(keep);

@@ -13,8 +13,6 @@ class OpNode final : public Node {
   std::string name() const override { return op_->node_name; }
   void apply(TensorList& grads, TensorList& results) override;
   void release_saved() override;
-  size_t edge_count() const override { return edge_count_; }
-  Edge& edge(size_t i) override { return edges()[i]; }
   const OpDef& op() const { return *op_; }
   // A saved argument or result for inspection (grad_fn._saved_self); fails if it was freed.
   bool declares(std::string_view name) const;
@@ -30,15 +28,17 @@ class OpNode final : public Node {
   OpNode(const OpDef& op, uint32_t outputs, const Layout& layout);
   ~OpNode() override;
   void free_memory() override;
-  Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   Arg* args() { return reinterpret_cast<Arg*>(reinterpret_cast<char*>(this) + args_at_); }
   SavedOutput* saved_outputs() {
     return reinterpret_cast<SavedOutput*>(reinterpret_cast<char*>(this) + outputs_at_);
   }
 
   void connect(const Arg* args, const Tensor* outs);
+  void connect_list(const Arg& arg, Edge*& edge);
   void save(const Arg* args, const Tensor* outs, const Tensor& original, const Layout& layout);
-  void unpack(Arg* args, TensorList& outs);
+  // What rules see: the saved arguments, and the saved results, with this node as their history if the
+  // derivative is itself to be differentiated. Fails if any was overwritten.
+  const Arg* unpack(TensorList& outs);
   size_t apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results);
   Tensor fit(Tensor grad, const Edge& edge, const Arg& arg) const;
   [[noreturn]] void fail_released() const;
@@ -46,7 +46,6 @@ class OpNode final : public Node {
   const OpDef* op_;
   uint32_t bytes_ = 0;
   uint32_t active_ = 0;  // bit per rule of op_->vjp that some edge wants
-  uint32_t edge_count_ = 0;
   uint8_t saved_output_count_ = 0;
   bool has_args_ = false;
   bool saves_tensors_ = false;

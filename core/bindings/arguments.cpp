@@ -341,7 +341,7 @@ bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Pars
           return false;
         }
       }
-      parsed.args[positional_[i]] = Arg(IntSpan(items, static_cast<size_t>(nargs - i)));
+      parsed[positional_[i]] = Arg(IntSpan(items, static_cast<size_t>(nargs - i)));
       filled |= 1u << positional_[i];
       return true;
     }
@@ -351,7 +351,7 @@ bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Pars
       return false;
     }
     const int index = positional_[i];
-    if (!convert(args[i], params[index], parsed, parsed.args[index])) {
+    if (!convert(args[i], params[index], parsed, parsed[index])) {
       if (why) {
         const Py_ssize_t position = spelling_ == Spelling::function ? i + 1 : i;
         *why = str("argument '", python_name(index), "' (position ", position, ") must be ",
@@ -371,15 +371,15 @@ bool Signature::convert_special(PyObject* name, PyObject* value, Parsed& parsed,
     if (value == Py_None) return true;
     parsed.out_object = value;
     if (is_tensor(value)) {
-      parsed.out.push_back(tensor_of(value));
+      parsed.out().push_back(tensor_of(value));
     } else if (is_sequence(value)) {
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(value, i);
         if (!is_tensor(item)) break;
-        parsed.out.push_back(tensor_of(item));
+        parsed.out().push_back(tensor_of(item));
       }
     }
-    if (parsed.out.size() == op_->sig.returns.size()) return true;
+    if (parsed.out().size() == op_->sig.returns.size()) return true;
     if (why) *why = str("argument 'out' must be ", op_->sig.returns.size() == 1 ? "Tensor" : "tuple of Tensors", ", not ", type_name(value));
     return false;
   }
@@ -408,7 +408,7 @@ bool Signature::convert_keywords(PyObject* const* values, PyObject* kwnames, Par
       if (why) *why = str("got multiple values for argument '", text_of(name), "'");
       return false;
     }
-    if (!convert(values[k], op_->sig.params[index], parsed, parsed.args[index])) {
+    if (!convert(values[k], op_->sig.params[index], parsed, parsed[index])) {
       if (why) {
         *why = str("argument '", text_of(name), "' must be ", python_type(op_->sig.params[index].type), ", not ",
                    type_name(values[k]));
@@ -428,14 +428,14 @@ bool Signature::fill_defaults(Parsed& parsed, uint32_t filled, std::string* why)
     if (!params[i].has_default) {
       // With nothing at all, sizes given one by one mean a 0-d tensor: zeros(*x.size()).
       if (varargs_ >= 0 && positional_[varargs_] == static_cast<int>(i) && op_->has(trait::factory)) {
-        parsed.args[i] = Arg(IntSpan());
+        parsed[i] = Arg(IntSpan());
         continue;
       }
       if (!why) return false;
       missing += (missing.empty() ? "\"" : ", \"") + python_name(static_cast<int>(i)) + "\"";
       continue;
     }
-    parsed.args[i] = params[i].fallback;
+    parsed[i] = params[i].fallback;
   }
   if (missing.empty()) return true;
   *why = "missing required positional arguments: " + missing;

@@ -11,43 +11,61 @@ namespace wisp::python {
 // How a call is spelled in Python: wisp.add(...), x.add(...) or x.add_(...).
 enum class Spelling : uint8_t { function, method, in_place };
 
-// Holds what Args point to.
+// The arguments of one call, and what they point to. Cheap to make: most calls fill a few entries.
 class Parsed {
  public:
   static constexpr int max_args = 16;
-  Arg args[max_args];
-  std::vector<Tensor> out;      // the out= tensors
-  PyObject* out_object = nullptr;
-  bool requires_grad = false;
+  Parsed() {}
+  ~Parsed() {
+    if (WISP_UNLIKELY(more_ != nullptr)) delete more_;
+  }
+  Parsed(const Parsed&) = delete;
+  Parsed& operator=(const Parsed&) = delete;
 
-  int64_t* ints(size_t n) { return take(int_pool_, int_used_, n, more_ints_); }
-  TensorImpl** tensors(size_t n) { return take(tensor_pool_, tensor_used_, n, more_tensors_); }
+  Arg& operator[](int i) { return args()[i]; }
+  Arg* args() { return reinterpret_cast<Arg*>(args_); }
+  int64_t* ints(size_t n) { return take(int_pool_, int_used_, n, &More::ints); }
+  TensorImpl** tensors(size_t n) { return take(tensor_pool_, tensor_used_, n, &More::tensors); }
   double* reals(size_t n) {
     static_assert(sizeof(double) == sizeof(int64_t));
     return reinterpret_cast<double*>(ints(n));
   }
+  std::vector<Tensor>& out() { return more().out; }  // the out= tensors
   void reset() {
     int_used_ = tensor_used_ = 0;
-    out.clear();
     out_object = nullptr;
     requires_grad = false;
+    if (more_) more_->out.clear();
   }
 
+  PyObject* out_object = nullptr;
+  bool requires_grad = false;
+
  private:
+  struct More {
+    std::vector<Tensor> out;
+    std::vector<std::vector<int64_t>> ints;
+    std::vector<std::vector<TensorImpl*>> tensors;
+  };
+  More& more() {
+    if (!more_) more_ = new More;
+    return *more_;
+  }
   template <class T, size_t N>
-  static T* take(T (&pool)[N], size_t& used, size_t n, std::vector<std::vector<T>>& more) {
+  T* take(T (&pool)[N], uint32_t& used, size_t n, std::vector<std::vector<T>> More::*overflow) {
     if (used + n <= N) {
       T* result = pool + used;
-      used += n;
+      used += static_cast<uint32_t>(n);
       return result;
     }
-    return more.emplace_back(n).data();
+    return (more().*overflow).emplace_back(n).data();
   }
+
+  alignas(Arg) unsigned char args_[max_args * sizeof(Arg)];  // filled by Signature::parse
   int64_t int_pool_[32];
   TensorImpl* tensor_pool_[16];
-  size_t int_used_ = 0, tensor_used_ = 0;
-  std::vector<std::vector<int64_t>> more_ints_;
-  std::vector<std::vector<TensorImpl*>> more_tensors_;
+  uint32_t int_used_ = 0, tensor_used_ = 0;
+  More* more_ = nullptr;
 };
 
 // One overload under one spelling.

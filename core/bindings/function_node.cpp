@@ -393,9 +393,10 @@ PyMethodDef module_functions[] = {{"_function_apply", function_apply, METH_VARAR
 }  // namespace
 
 FunctionNode::FunctionNode(PyObject* context, std::string name, std::vector<Edge> edges, std::vector<Input> inputs)
-    : Node(1), context_(context), name_(std::move(name)), edges_(std::move(edges)), inputs_(std::move(inputs)) {
+    : Node(1), context_(context), name_(std::move(name)), own_edges_(std::move(edges)), inputs_(std::move(inputs)) {
   Py_INCREF(context_);
-  note_place();
+  edges_ = own_edges_.data();
+  edge_count_ = static_cast<uint32_t>(own_edges_.size());
   finish();
 }
 

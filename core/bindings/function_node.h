@@ -20,8 +20,6 @@ class FunctionNode final : public autograd::Node {
   std::string name() const override { return name_; }
   void apply(TensorList& grads, TensorList& results) override;
   void release_saved() override;
-  size_t edge_count() const override { return edges_.size(); }
-  autograd::Edge& edge(size_t i) override { return edges_[i]; }
   PyObject* context() const { return context_; }
   void set_outputs(const std::vector<Tensor>& outputs);
 
@@ -30,7 +28,7 @@ class FunctionNode final : public autograd::Node {
 
   PyObject* context_;  // owned
   std::string name_;
-  std::vector<autograd::Edge> edges_;   // one per tensor argument
+  std::vector<autograd::Edge> own_edges_;  // one per tensor argument
   std::vector<Input> inputs_;           // one per argument
   std::vector<Input> output_metas_;     // for gradients that are to be zeros
 };

@@ -70,18 +70,18 @@ PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
 PyObject* run_parsed(const OpObject& op, const Signature& signature, PyObject* self, Parsed& parsed) {
   const OpDef& def = signature.op();
   if (op.spelling == Spelling::in_place) {
-    call_in_place(def, parsed.args);
+    call_in_place(def, parsed.args());
     Py_INCREF(self);
     return self;
   }
   if (WISP_UNLIKELY(parsed.out_object != nullptr)) {
-    call_out(def, parsed.args, parsed.out);
-    if (parsed.requires_grad) autograd::set_requires_grad(parsed.out[0], true);
+    call_out(def, parsed.args(), parsed.out());
+    if (parsed.requires_grad) autograd::set_requires_grad(parsed.out()[0], true);
     Py_INCREF(parsed.out_object);
     return parsed.out_object;
   }
   TensorList outs;
-  call(def, parsed.args, outs);
+  call(def, parsed.args(), outs);
   if (WISP_UNLIKELY(parsed.requires_grad)) autograd::set_requires_grad(outs[0], true);
   return wrap_results(op, def, outs);
 }
@@ -247,12 +247,11 @@ class Builder {
       traits |= op->traits;
     }
     if (homes & home::internal) return;
-    const bool in_place_only = traits & trait::in_place_only;
-    if ((homes & home::function) && !in_place_only) put(home::function, "wisp", name, overloads, Spelling::function);
-    if ((homes & home::functional) && !in_place_only) put(home::functional, "wisp.nn.functional", name, overloads, Spelling::function);
-    if ((homes & home::linalg) && !in_place_only) put(home::linalg, "wisp.linalg", name, overloads, Spelling::function);
-    if ((homes & home::special) && !in_place_only) put(home::special, "wisp.special", name, overloads, Spelling::function);
-    if ((homes & home::method) && !in_place_only) put_method(name, overloads, Spelling::method);
+    if (homes & home::function) put(home::function, "wisp", name, overloads, Spelling::function);
+    if (homes & home::functional) put(home::functional, "wisp.nn.functional", name, overloads, Spelling::function);
+    if (homes & home::linalg) put(home::linalg, "wisp.linalg", name, overloads, Spelling::function);
+    if (homes & home::special) put(home::special, "wisp.special", name, overloads, Spelling::function);
+    if (homes & home::method) put_method(name, overloads, Spelling::method);
     if (traits & trait::in_place) {
       if (homes & home::method) put_method(name + "_", overloads, Spelling::in_place);
       if ((homes & home::function) && takes_one_tensor(*overloads[0])) {
@@ -278,6 +277,7 @@ class Builder {
     for (const OpDef* def : overloads) {
       if (!(def->homes & home)) continue;
       if (spelling == Spelling::in_place && !def->has(trait::in_place)) continue;
+      if (spelling != Spelling::in_place && def->has(trait::in_place_only)) continue;
       op->overloads->emplace_back(*def, spelling);
     }
     op->name = new std::string(name);

@@ -15,6 +15,7 @@ namespace {
     isa::fill_cast(t);           \
     isa::fill_reduce(t);         \
     isa::fill_gemm(t);           \
+    isa::fill_random(t);         \
   }
 WISP_FOR_EACH_ISA(WISP_FILL)
 #undef WISP_FILL

@@ -166,7 +166,7 @@ void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const 
 void check_writable(const OpDef& op, const Tensor& target) {
   WISP_CHECK(target->storage().writable(), op.sig.base,
              "(): the tensor shares memory that is read-only; clone() it first");
-  WISP_CHECK(!overlaps_itself(target.sizes(), target.strides()), op.sig.base,
+  WISP_CHECK(target.is_contiguous() || !overlaps_itself(target.sizes(), target.strides()), op.sig.base,
              "(): unsupported operation: more than one element of the written-to tensor refers to a ",
              "single memory location. Please clone() the tensor before performing the operation.");
 }

@@ -15,5 +15,6 @@ void register_view(Registry& r);
 void register_shape(Registry& r);
 void register_reduce(Registry& r);
 void register_matmul(Registry& r);
+void register_random(Registry& r);
 
 }  // namespace wisp::ops

@@ -13,6 +13,7 @@ void register_all(Registry& r) {
   ops::register_shape(r);
   ops::register_reduce(r);
   ops::register_matmul(r);
+  ops::register_random(r);
 }
 
 }  // namespace wisp

@@ -26,20 +26,35 @@ void TensorImpl::reserve_dims(size_t ndim) {
   dims_capacity_ = static_cast<uint8_t>(ndim);
 }
 
-void TensorImpl::update_geometry() {
-  numel_ = count_elements(sizes());
-  contiguous_ = wisp::is_contiguous(sizes(), strides());
-}
-
 TensorImpl* TensorImpl::make(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                              int64_t offset) {
   auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
   try {
-    impl->set_geometry(sizes, strides, offset);
+    impl->assign_geometry(sizes, strides, offset);
   } catch (...) {
     impl->destroy();
     throw;
   }
+  return impl;
+}
+
+TensorImpl* TensorImpl::make_alias(const TensorImpl& other) {
+  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(other.storage_, other.dtype_);
+  if (WISP_UNLIKELY(other.ndim_ > inline_dims)) {
+    try {
+      impl->reserve_dims(other.ndim_);
+    } catch (...) {
+      impl->destroy();
+      throw;
+    }
+  }
+  impl->ndim_ = other.ndim_;
+  impl->numel_ = other.numel_;
+  impl->offset_ = other.offset_;
+  impl->contiguous_ = other.contiguous_;
+  impl->inference_ = other.inference_;
+  impl->own_version_ = other.own_version_;
+  for (int i = 0; i < 2 * other.ndim_; ++i) impl->dims_[i] = other.dims_[i];
   return impl;
 }
 
@@ -91,15 +106,23 @@ TensorImpl* TensorImpl::make_like(const TensorImpl& other, DType dtype) {
   return impl;
 }
 
-void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset) {
+// The spans must not point into this tensor.
+void TensorImpl::assign_geometry(IntSpan sizes, IntSpan strides, int64_t offset) {
   const size_t ndim = sizes.size();
-  Dims kept(sizes), steps(strides);  // the spans may point into this tensor
   reserve_dims(ndim);
   ndim_ = static_cast<uint8_t>(ndim);
-  std::memcpy(dims_, kept.data(), ndim * sizeof(int64_t));
-  std::memcpy(dims_ + ndim, steps.data(), ndim * sizeof(int64_t));
+  for (size_t i = 0; i < ndim; ++i) {
+    dims_[i] = sizes[i];
+    dims_[ndim + i] = strides[i];
+  }
   offset_ = offset;
-  update_geometry();
+  numel_ = count_elements(this->sizes());
+  contiguous_ = wisp::is_contiguous(this->sizes(), this->strides());
+}
+
+void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset) {
+  const Dims kept(sizes), steps(strides);  // the spans may point into this tensor
+  assign_geometry(kept, steps, offset);
 }
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
@@ -136,7 +159,7 @@ Tensor Tensor::alias(IntSpan sizes, IntSpan strides, int64_t offset) const {
   return adopt(made);
 }
 
-Tensor Tensor::alias() const { return alias(sizes(), strides(), impl_->offset()); }
+Tensor Tensor::alias() const { return adopt(TensorImpl::make_alias(*impl_)); }
 
 Scalar Tensor::item() const {
   WISP_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
@@ -169,6 +192,8 @@ void resize(const Tensor& tensor, IntSpan sizes, MemoryFormat format) {
 
 bool share_memory(const TensorImpl& a, const TensorImpl& b) {
   if (a.numel() == 0 || b.numel() == 0) return false;
+  // Memory of our own is in one storage only.
+  if (&a.storage() != &b.storage() && a.storage().resizable() && b.storage().resizable()) return false;
   const char* a_end = a.bytes() + extent(a.sizes(), a.strides()) * static_cast<int64_t>(a.item_size());
   const char* b_end = b.bytes() + extent(b.sizes(), b.strides()) * static_cast<int64_t>(b.item_size());
   return a.bytes() < b_end && b.bytes() < a_end;

@@ -39,6 +39,8 @@ class TensorImpl {
   static TensorImpl* make(Ref<Storage> storage, DType dtype, IntSpan sizes);
   // Contiguous, with a new storage.
   static TensorImpl* make_empty(IntSpan sizes, DType dtype, Device device);
+  // The same view of the same storage.
+  static TensorImpl* make_alias(const TensorImpl& other);
   // Uninitialised, of the shape of a contiguous tensor.
   static TensorImpl* make_like(const TensorImpl& other, DType dtype);
 
@@ -120,7 +122,7 @@ class TensorImpl {
   ~TensorImpl();
   void destroy() noexcept;
   void reserve_dims(size_t ndim);
-  void update_geometry();
+  void assign_geometry(IntSpan sizes, IntSpan strides, int64_t offset);
 
   RefCount refs_;
   DType dtype_;

@@ -24,12 +24,19 @@ struct GemmKernels {
   int64_t width = 1;  // elements of a vector
 };
 
+// Fills n elements from the counters that start at `counter`.
+template <class T>
+using RandomFn = void (*)(T* out, int64_t n, uint64_t seed, uint64_t counter);
+
 struct Kernels {
   TileTable tile = {};
   CastTable cast = {};  // [to][from]
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
+  RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
+  RandomFn<double> uniform_f64 = nullptr, normal_f64 = nullptr;
+  RandomFn<uint64_t> bits_u64 = nullptr;
 };
 
 // The table for this processor.
@@ -53,6 +60,7 @@ const Kernels& kernels();
   void fill_cast(Kernels& table);       \
   void fill_reduce(Kernels& table);     \
   void fill_gemm(Kernels& table);       \
+  void fill_random(Kernels& table);     \
   }
 WISP_FOR_EACH_ISA(WISP_DECLARE)
 #undef WISP_DECLARE

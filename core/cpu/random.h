@@ -1,0 +1,25 @@
+// Filling memory with random numbers. The value of an element depends on the stream and its position
+// alone: any number of threads gives the same numbers, and a longer tensor starts with the shorter one.
+#pragma once
+
+#include <cstdint>
+
+namespace wisp::cpu {
+
+struct RandomStream {
+  uint64_t seed, counter;
+};
+
+// How many counter values a fill of n elements takes.
+uint64_t counters_for(int64_t n);
+
+// In [0, 1), with 24 (float) or 53 (double) random bits.
+void fill_uniform(float* out, int64_t n, RandomStream stream);
+void fill_uniform(double* out, int64_t n, RandomStream stream);
+// Of mean 0 and variance 1.
+void fill_normal(float* out, int64_t n, RandomStream stream);
+void fill_normal(double* out, int64_t n, RandomStream stream);
+// 64 random bits each.
+void fill_bits(uint64_t* out, int64_t n, RandomStream stream);
+
+}  // namespace wisp::cpu
