@@ -33,7 +33,6 @@ Kernels* build() {
     fill_baseline(*table);
   }
   fill_complex_math(*table);
-  fill_special(*table);
   return table;
 }
 

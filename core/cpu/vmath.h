@@ -216,14 +216,14 @@ WISP_INLINE T expm1_tail(T r, T lo) {
 template <class T>
 constexpr T kExpBound = sizeof(T) == 4 ? 105 : 746;  // e^-kExpBound rounds to 0
 
-// 2^n e^r.
+// 2^n e^r. Error: float 0.92, double 0.90.
 template <class T>
 WISP_INLINE T exp(T x) {
   const ReducedByLn2<T> a = reduce_ln2(clamp_abs(x, kExpBound<T>));
   return scale(T(1) + (a.r + expm1_tail(a.r, a.lo)), a.t);
 }
 
-// 2^n e^r, too, with r = (x - n) ln(2).
+// 2^n e^r, too, with r = (x - n) ln(2). Error: float 1.00, double 1.05.
 template <class T>
 WISP_INLINE T exp2(T x) {
   constexpr T kBound = sizeof(T) == 4 ? 151 : 1076, kRound = Format<T>::kRound;
@@ -245,7 +245,7 @@ WISP_INLINE Sum<T> expm1_scaled(T x) {
 template <class T>
 constexpr T kTiny = sizeof(T) == 4 ? 0x1p-26 : 0x1p-55;
 
-// Halved until the end, lest 2^n overflow.
+// Halved until the end, lest 2^n overflow. Error: float 1.21, double 1.20.
 template <class T>
 WISP_INLINE T expm1(T x) {
   constexpr T kMax = sizeof(T) == 4 ? 89 : 709.9, kMin = sizeof(T) == 4 ? -20 : -40;
@@ -255,7 +255,7 @@ WISP_INLINE T expm1(T x) {
 }
 
 // q = z / (1 + z) with z = e^-|x|, or 1 - q. The rounding errors of z (el, relative) and of 1 + z
-// (dl) are put right to first order: d(log q) is (1 - q) d(log z).
+// (dl) are put right to first order: d(log q) is (1 - q) d(log z). Error: float 1.40, double 1.35.
 template <class T>
 WISP_INLINE T sigmoid(T x) {
   const T a = fabs(x);
@@ -267,7 +267,7 @@ WISP_INLINE T sigmoid(T x) {
 }
 
 // -m / (2 + m) with m = e^(-2|x|) - 1, the rounding errors of m and 2 + m put right as above:
-// 1 / (2 + m) is (1 - q) / 2.
+// 1 / (2 + m) is (1 - q) / 2. Error: float 1.42, double 1.42.
 template <class T>
 WISP_INLINE T tanh(T x) {
   constexpr T kBound = sizeof(T) == 4 ? 10 : 20;
@@ -293,7 +293,7 @@ WISP_INLINE PowersOf2<T> quarter_powers(T t) {
 template <class T>
 constexpr T kSinhBound = sizeof(T) == 4 ? 89.5 : 710.6;  // sinh(kSinhBound) overflows
 
-// sinh(n ln(2)) cosh(r) + cosh(n ln(2)) sinh(r).
+// sinh(n ln(2)) cosh(r) + cosh(n ln(2)) sinh(r). Error: float 1.28, double 1.27.
 template <class T>
 WISP_INLINE T sinh(T x) {
   const T a = fabs(x);
@@ -305,7 +305,7 @@ WISP_INLINE T sinh(T x) {
   return a < kTiny<T> ? x : copysign(y, x);
 }
 
-// (2^n e^r + 2^-n e^-r) / 2.
+// (2^n e^r + 2^-n e^-r) / 2. Error: float 1.46, double 1.37.
 template <class T>
 WISP_INLINE T cosh(T x) {
   const T a = fabs(x);
@@ -379,13 +379,14 @@ WISP_INLINE T log_special(T x, T y) {
   return x > 0 ? r : edge;
 }
 
-// e ln(2) + log(1 + f).
+// e ln(2) + log(1 + f). Error: float 0.90, double 0.86.
 template <class T>
 WISP_INLINE T log(T x) {
   return log_special(x, log_normal(split(x)));
 }
 
 // log(1 + f) / ln(2) = f + (1 / ln(2) - 1) f + (log(1 + f) - f) / ln(2), to keep f exact.
+// Error: float 1.41, double 1.22.
 template <class T>
 WISP_INLINE T log2(T x) {
   const LogParts<T> p = split(x);
@@ -393,7 +394,7 @@ WISP_INLINE T log2(T x) {
   return log_special(x, add_tail(p.e, p.f, tail));
 }
 
-// Likewise with f / 2.
+// Likewise with f / 2. Error: float 1.17, double 1.17.
 template <class T>
 WISP_INLINE T log10(T x) {
   constexpr T kHi = sizeof(T) == 4 ? 0x1.344p-2 : 0x1.34413509f78p-2;  // log10(2)
@@ -415,6 +416,7 @@ WISP_INLINE T log1p_finite(T x, T lo = 0) {
   return add_tail(p.e * F::kLn2Hi, f, fma(p.e, F::kLn2Lo, log_tail(f)) + fl);
 }
 
+// Error: float 1.00, double 0.89.
 template <class T>
 WISP_INLINE T log1p(T x) {
   using F = Format<T>;
@@ -423,13 +425,13 @@ WISP_INLINE T log1p(T x) {
   return x > -1 ? r : edge;
 }
 
-// log(1 + e^x), which is softplus.
+// log(1 + e^x), which is softplus. Error: float 1.65, double 1.61.
 template <class T>
 WISP_INLINE T log1pexp(T x) {
   return (x > 0 ? x : T(0)) + log1p_finite(exp(-fabs(x)));
 }
 
-// log(sigmoid(x)).
+// log(sigmoid(x)). Error: float 1.65, double 1.56.
 template <class T>
 WISP_INLINE T log_sigmoid(T x) {
   return (x < 0 ? x : T(0)) - log1p_finite(exp(-fabs(x)));
@@ -438,7 +440,8 @@ WISP_INLINE T log_sigmoid(T x) {
 template <class T>
 constexpr T kSquareIsAll = sizeof(T) == 4 ? 0x1p14 : 0x1p30;  // beyond, x^2 + 1 rounds to x^2
 
-// log(1 + a + a^2 / (1 + sqrt(1 + a^2))), or log(2 a) if a is large.
+// log(1 + a + a^2 / (1 + sqrt(1 + a^2))), or log(2 a) if a is large. Error: float 1.29,
+// double 1.15.
 template <class T>
 WISP_INLINE T asinh(T x) {
   const T a = fabs(x), z = a * a, w = z / (T(1) + sqrt(T(1) + z)), s = a + w;
@@ -448,17 +451,18 @@ WISP_INLINE T asinh(T x) {
   return copysign(a < Format<T>::kInf ? r : a, x);
 }
 
-// log(1 + t + sqrt(t (t + 2))) with t = x - 1, or log(2 x) if x is large.
+// log(1 + t + sqrt(t^2 + 2 t)) with t = x - 1, or log(2 x) if x is large. Error: float 1.82,
+// double 1.74.
 template <class T>
 WISP_INLINE T acosh(T x) {
-  const T t = x - T(1), w = sqrt(t * (t + T(2))), s = w + t;
+  const T t = x - T(1), w = sqrt(fma(t, t, t + t)), s = w + t;
   const bool large = x > kSquareIsAll<T>;
   const T y = log1p_finite(large ? t : s, large ? T(0) : t - (s - w));
   const T r = large ? y + kLn2<T> : y, z = x < Format<T>::kInf ? r : x;
   return x < 1 ? Format<T>::kNan : z;
 }
 
-// log(1 + 2 a + 2 a^2 / (1 - a)) / 2.
+// log(1 + 2 a + 2 a^2 / (1 - a)) / 2. Error: float 1.38, double 1.36.
 template <class T>
 WISP_INLINE T atanh(T x) {
   const T a = fabs(x), b = a + a, w = b * a / (T(1) - a), s = b + w;
@@ -566,6 +570,7 @@ WISP_INLINE T multiply_sign(T x, T s) {
   return from_bits(to_bits(x) ^ (to_bits(s) & kSignBit<T>));
 }
 
+// Error: float 0.80, double 0.81.
 template <class T>
 WISP_INLINE T sin(T x) {
   const ReducedByHalfPi<T> r = reduce_half_pi(fabs(x));
@@ -573,6 +578,7 @@ WISP_INLINE T sin(T x) {
   return multiply_sign(quadrant_sign(select_odd(r.quadrant, y.sin, y.cos), r.quadrant), x);
 }
 
+// Error: float 0.81, double 0.78.
 template <class T>
 WISP_INLINE T cos(T x) {
   const ReducedByHalfPi<T> r = reduce_half_pi(fabs(x));
@@ -580,30 +586,26 @@ WISP_INLINE T cos(T x) {
   return quadrant_sign(select_odd(r.quadrant, y.cos, y.sin), r.quadrant + 1);
 }
 
-// tan(hi + lo) as a quotient: for float a polynomial over 1, which is more accurate than sin / cos;
-// for double it would be too long.
-template <class T>
-struct Quotient {
-  T num, den;
-};
-
-WISP_INLINE Quotient<float> tan_reduced(float hi, float lo) {
+// tan(hi + lo), or its reciprocal if n is odd. For float a polynomial,
+// whose rounding error pl is put right in the reciprocal; for double it would be too long.
+WISP_INLINE float tan_reduced(float hi, float lo, uint32_t n) {
   const float z = hi * hi;
-  const float p = horner(z, 0.333333522f, 0.133325711f, 0.0540709794f, 0.0212226044f, 0.0109955668f,
+  const float t = horner(z, 0.333333522f, 0.133325711f, 0.0540709794f, 0.0212226044f, 0.0109955668f,
                          -1.18802796e-4f, 0.00448158383f);
-  return {hi + fma(hi * z, p, fma(lo, z, lo)), 1};
+  const float tail = fma(hi * z, t, fma(lo, z, lo)), p = hi + tail, pl = tail - (p - hi);
+  const float q = select_odd(n, p, 1.0f) / select_odd(n, 1.0f, p);
+  return fma(-q, select_odd(n, 0.0f, q * pl), q);
 }
-WISP_INLINE Quotient<double> tan_reduced(double hi, double lo) {
+WISP_INLINE double tan_reduced(double hi, double lo, uint64_t n) {
   const SinCos<double> y = sincos_reduced(hi, lo);
-  return {y.sin, y.cos};
+  return select_odd(n, y.sin, y.cos) / select_odd(n, y.cos, y.sin);
 }
 
-// In odd quadrants, minus the reciprocal.
+// Negated in odd quadrants. Error: float 1.53, double 2.16.
 template <class T>
 WISP_INLINE T tan(T x) {
   const ReducedByHalfPi<T> r = reduce_half_pi(fabs(x));
-  const Quotient<T> y = tan_reduced(r.hi, r.lo);
-  const T q = select_odd(r.quadrant, y.num, y.den) / select_odd(r.quadrant, y.den, y.num);
+  const T q = tan_reduced(r.hi, r.lo, r.quadrant);
   return multiply_sign(quadrant_sign(q, r.quadrant << 1), x);
 }
 
@@ -627,7 +629,7 @@ WISP_INLINE double asin_tail(double z) {
                 0.032697976706759606);
 }
 
-// For |x| > 1/2, pi/2 - 2 asin(s) with s^2 = (1 - |x|) / 2.
+// For |x| > 1/2, pi/2 - 2 asin(s) with s^2 = (1 - |x|) / 2. Error: float 1.12, double 1.10.
 template <class T>
 WISP_INLINE T asin(T x) {
   const T a = fabs(x);
@@ -636,7 +638,7 @@ WISP_INLINE T asin(T x) {
   return copysign(add_half_pi(T(large ? 1 : 0), k, z * asin_tail(z)), x);
 }
 
-// For |x| > 1/2, 2 asin(s) or pi minus that.
+// For |x| > 1/2, 2 asin(s) or pi minus that. Error: float 1.10, double 1.08.
 template <class T>
 WISP_INLINE T acos(T x) {
   const T a = fabs(x);
@@ -659,7 +661,7 @@ WISP_INLINE double atan_tail(double z) {
       -0.0029158102078618814, 8.4208701793611065e-4, -1.5446080320749892e-4, 1.3452171250694145e-5);
 }
 
-// For |x| > 1, pi/2 - atan(1 / |x|).
+// For |x| > 1, pi/2 - atan(1 / |x|). Error: float 1.32, double 1.37.
 template <class T>
 WISP_INLINE T atan(T x) {
   const T a = fabs(x);
@@ -669,6 +671,7 @@ WISP_INLINE T atan(T x) {
 }
 
 // The arctangent of the smaller over the larger, which is at most 1, in the right octant.
+// Error: float 1.51, double 1.49.
 template <class T>
 WISP_INLINE T atan2(T y, T x) {
   const T a = fabs(y), b = fabs(x), side = copysign(T(1), x);
@@ -681,19 +684,20 @@ WISP_INLINE T atan2(T y, T x) {
 
 // ---- Roots and powers ---------------------------------------------------------------------------
 
+// Error: float 1.49, double 1.50.
 template <class T>
 WISP_INLINE T rsqrt(T x) {
   return T(1) / sqrt(x);
 }
 
-// In double.
+// In double. Error: float 0.50.
 WISP_INLINE float hypot(float x, float y) {
   constexpr double kInf = Format<double>::kInf;
   const double a = fabs(x), b = fabs(y), r = sqrt(a * a + b * b);
   return static_cast<float>((a == kInf) | (b == kInf) ? kInf : r);
 }
 
-// Scaled by a power of 2 where the squares would overflow, or lose bits.
+// Scaled by a power of 2 where the squares would overflow, or lose bits. Error: double 1.19.
 WISP_INLINE double hypot(double x, double y) {
   constexpr double kInf = Format<double>::kInf;
   const double a = fabs(x), b = fabs(y), m = a > b ? a : b;
@@ -734,7 +738,7 @@ WISP_INLINE T pow_special(T x, T y, T r) {
   return (y == 0) | (x == 1) ? T(1) : n;
 }
 
-// 2^(y log2|x|) in double.
+// 2^(y log2|x|) in double. Error: float 0.54.
 WISP_INLINE float pow(float x, float y) {
   const double b = clamp_abs(y, 0x1p100f), p = b * log2_short(fabs(x));
   return pow_special(x, y, static_cast<float>(exp2_short(clamp_abs(p, 200.0))));
@@ -762,7 +766,7 @@ WISP_INLINE Sum<double> log_sum(double x) {
   return {hi, (sum - hi) + lo};
 }
 
-// e^(y log|x|), with a product good to 2^-64.
+// e^(y log|x|), with a product good to 2^-64. Error: double 1.07.
 WISP_INLINE double pow(double x, double y) {
   const Sum<double> l = log_sum(fabs(x));
   const double b = clamp_abs(y, 0x1p70);

@@ -22,7 +22,7 @@ WISP_INLINE double erf_tail(double z) {
                 -1.5940872045220253e-7, 1.1475361080288421e-8);
 }
 
-// For |x| >= 1, 1 - 2^-l with a polynomial l for -log2(erfc(|x|)).
+// For |x| >= 1, 1 - 2^-l with a polynomial l for -log2(erfc(|x|)). Error: float 1.43.
 WISP_INLINE float erf(float x) {
   constexpr float kRound = Format<float>::kRound;
   const float a = fabs(x), small = fma(a, erf_tail_short(a * a), a);
@@ -67,6 +67,7 @@ WISP_INLINE double erfc_large(double x) {
 }
 
 // For |x| >= 3/4, 1 - erfc(|x|), where an absolute error of 2^-56 will do: as above, but shorter.
+// Error: double 1.81.
 WISP_INLINE double erf(double x) {
   constexpr double kCentre = 2.75;
   const double a = fabs(x), small = fma(a, erf_tail(a * a), a);
@@ -82,13 +83,14 @@ WISP_INLINE double erf(double x) {
   return copysign(a < 0.75 ? small : large, x);
 }
 
+// Error: double 2.85.
 WISP_INLINE double erfc(double x) {
   const double a = fabs(x), small = add_tail(1.0, -x, -x * erf_tail(a * a));
   const double y = erfc_large(a), large = x < 0 ? 2 - y : y;
   return a < 0.75 ? small : large;
 }
 
-// In double.
+// In double. Error: float 0.59.
 WISP_INLINE float erfc(float f) {
   const double x = f, a = fabs(x), b = a > 12 ? 12 : a, z = b * b;
   const double small = (1 - x) - x * erf_tail_short(z);
@@ -129,6 +131,7 @@ WISP_INLINE double erfinv_tail(double w) {
   return w < 8 ? p : q;
 }
 
+// Error: float 2.00, double 2.89.
 template <class T>
 WISP_INLINE T erfinv(T x) {
   using F = Format<T>;
@@ -141,7 +144,7 @@ WISP_INLINE T erfinv(T x) {
 
 // For x >= 0. Between 1 and 2.4, (x - 1) (x - 2) times a polynomial, so that the zeros come out
 // right; one step of the recurrence leads there from [0, 1) and from (2.4, 3.4). Beyond, Stirling's
-// series.
+// series. Error: double 2.55.
 WISP_INLINE double lgamma(double x) {
   constexpr double kInf = Format<double>::kInf;
   const bool low = x < 1, high = x > 2.4, large = x > 3.4;
@@ -168,7 +171,7 @@ WISP_INLINE double lgamma(double x) {
   return (x > 0) & (x < kInf) ? y : edge;
 }
 
-// In double.
+// In double. Error: float 0.50.
 WISP_INLINE float lgamma(float x) { return static_cast<float>(lgamma(double(x))); }
 
 template <class T>
@@ -201,7 +204,8 @@ WISP_INLINE double digamma_positive(double x) {
 }
 
 // For x < 0, digamma(1 - x) - pi / tan(pi x). The latter is -1 / f minus f times a polynomial in
-// the square of f, |x| minus the nearest integer.
+// the square of f, |x| minus the nearest integer. Error: double 2.70, left of 0 in units of
+// the largest of the terms.
 WISP_INLINE double digamma(double x) {
   const double a = fabs(x), f = a - rint_positive(a);
   const double c =
@@ -214,7 +218,7 @@ WISP_INLINE double digamma(double x) {
   return x < 0 ? reflected : y;
 }
 
-// In double.
+// In double. Error: float 0.50.
 WISP_INLINE float digamma(float x) { return static_cast<float>(digamma(double(x))); }
 
 }  // namespace wisp::cpu::vmath

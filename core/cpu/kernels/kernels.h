@@ -67,6 +67,5 @@ WISP_FOR_EACH_ISA(WISP_DECLARE)
 
 // Kernels that gain nothing from wider vectors, compiled once.
 void fill_complex_math(Kernels& table);
-void fill_special(Kernels& table);
 
 }  // namespace wisp::cpu

@@ -46,7 +46,7 @@ void fill_math(Kernels& table) {
   TileTable& t = table.tile;
   constexpr DTypeSet real = dtypes::real_math;
   unary<Opcode::sqrt, real>(t, [](auto x) { return std::sqrt(x); });
-  unary<Opcode::rsqrt, real>(t, [](auto x) { return decltype(x)(1) / std::sqrt(x); });
+  unary<Opcode::rsqrt, real>(t, [](auto x) { return vmath::rsqrt(x); });
   unary<Opcode::exp, real>(t, [](auto x) { return vmath::exp(x); });
   unary<Opcode::exp2, real>(t, [](auto x) { return vmath::exp2(x); });
   unary<Opcode::expm1, real>(t, [](auto x) { return vmath::expm1(x); });
@@ -76,6 +76,13 @@ void fill_math(Kernels& table) {
   unary<Opcode::erf, real>(t, [](auto x) { return vmath::erf(x); });
   unary<Opcode::erfc, real>(t, [](auto x) { return vmath::erfc(x); });
   unary<Opcode::erfinv, real>(t, [](auto x) { return vmath::erfinv(x); });
+  patched<Opcode::lgamma>(t, [](auto x) { return vmath::lgamma(x); },
+                          [](auto x) { return vmath::needs_slow_lgamma(x); },
+                          [](auto x) {
+                            int sign;  // the plain function writes a global
+                            return static_cast<decltype(x)>(::lgamma_r(static_cast<double>(x), &sign));
+                          });
+  unary<Opcode::digamma, real>(t, [](auto x) { return vmath::digamma(x); });
   unary<Opcode::logit, real>(t, [](auto x, const Params& p) {
     using T = decltype(x);
     const T low = param<T>(p, 0);  // eps; negative if none was given
