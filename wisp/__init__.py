@@ -14,18 +14,40 @@ globals().update(_C._functions)
 del FunctionCtx, HookHandle, Node  # noqa: F821  (they live in wisp.autograd)
 
 from wisp import _tensor  # noqa: E402, F401  (gives Tensor the methods written in Python)
+from wisp.version import __version__  # noqa: E402
 
-__version__ = "0.1.0"
 newaxis = None
 
 # Imported on first use, by `wisp.name`.
-_SUBMODULES = ("autograd",)
-# Where else a name is defined.
+_SUBMODULES = (
+    "autograd", "backends", "cuda", "linalg", "memory", "nn", "optim", "random", "return_types", "special", "types",
+    "utils", "version",
+)  # fmt: skip
+# Where names live that are imported on first use too.
 _HOMES = {
+    "_basics": (
+        "asarray", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
+        "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor", "typename",
+    ),
+    "_legacy": (
+        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
+        "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
+    ),
+    "_settings": (
+        "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+        "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
+        "set_default_device", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+        "set_num_interop_threads", "use_deterministic_algorithms",
+    ),
+    "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
-}
+    "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
+}  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+# `from wisp import *` leaves Python's own types alone.
+__all__ = [name for name in (*globals(), *_HOME_OF) if name[0] != "_" and name not in ("bool", "float", "int")]
 
 
 def __getattr__(name):
@@ -40,14 +62,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *_SUBMODULES, *_HOME_OF])
-
-
-def manual_seed(seed):
-    """Starts the default stream of random numbers at this seed; returns its generator."""
-    return default_generator.manual_seed(seed)  # noqa: F405
-
-
-def is_tensor(obj):
-    """Whether obj is a Tensor."""
-    return isinstance(obj, Tensor)  # noqa: F405
+    return sorted({*globals(), *_SUBMODULES, *_HOME_OF})
