@@ -26,12 +26,17 @@ Dims dims_from(PyObject* sequence, const char* what) {
 PyObject* storage_bytes(PyObject* self, PyObject*) {
   return guarded([&] {
     const int64_t size = static_cast<int64_t>(impl_of(self)->storage().bytes());
-    return wrap(Tensor::adopt(TensorImpl::make(impl_of(self)->storage_ref(), DType::uint8, IntSpan(&size, 1))));
+    return wrap(Tensor::adopt(
+        TensorImpl::make(impl_of(self)->storage_ref(), DType::uint8, IntSpan(&size, 1))));
   });
 }
 
-PyObject* storage_id(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(&impl_of(self)->storage()); }
-PyObject* storage_resizable(PyObject* self, PyObject*) { return boolean(impl_of(self)->storage().resizable()); }
+PyObject* storage_id(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(&impl_of(self)->storage());
+}
+PyObject* storage_resizable(PyObject* self, PyObject*) {
+  return boolean(impl_of(self)->storage().resizable());
+}
 
 // Bytes a storage needs to hold such a tensor.
 size_t bytes_needed(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
@@ -39,7 +44,8 @@ size_t bytes_needed(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t off
   int64_t bytes;
   const bool overflow = __builtin_add_overflow(offset, extent(sizes, strides), &bytes) ||
                         __builtin_mul_overflow(bytes, static_cast<int64_t>(t->item_size()), &bytes);
-  WISP_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  WISP_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes,
+             " and strides=", strides);
   return static_cast<size_t>(bytes);
 }
 
@@ -52,12 +58,15 @@ PyObject* set(PyObject* self, PyObject* args) {
     const Tensor& t = tensor_of(self);
     const Tensor& source = expect_tensor(source_object, "set_()");
     const Dims sizes = dims_from(size, "set_(): argument 'size' must be a tuple of ints");
-    const Dims strides = stride == Py_None ? contiguous_strides(sizes)
-                                           : dims_from(stride, "set_(): argument 'stride' must be a tuple of ints");
-    WISP_CHECK(sizes.size() == strides.size(), "set_(): mismatch in length of strides and shape: ", strides.size(),
-               " and ", sizes.size());
+    const Dims strides =
+        stride == Py_None ? contiguous_strides(sizes)
+                          : dims_from(stride, "set_(): argument 'stride' must be a tuple of ints");
+    WISP_CHECK(sizes.size() == strides.size(),
+               "set_(): mismatch in length of strides and shape: ", strides.size(), " and ",
+               sizes.size());
     WISP_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-    for (int64_t step : strides) WISP_CHECK(step >= 0, "set_(): strides must not be negative, got ", IntSpan(strides));
+    for (int64_t step : strides)
+      WISP_CHECK(step >= 0, "set_(): strides must not be negative, got ", IntSpan(strides));
     WISP_CHECK(!t->base(), "set_(): a view cannot be given other memory");
     autograd::check_write("set", t);
     const size_t needed = bytes_needed(t, sizes, strides, offset);
@@ -91,8 +100,9 @@ PyObject* resize_method(PyObject* self, PyObject* args) {
 // as_subclass(cls): the same tensor, with its history, as an object of a subclass.
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&] {
-    WISP_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
-                    "as_subclass(): argument 'cls' must be a subclass of Tensor");
+    WISP_CHECK_TYPE(
+        PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
+        "as_subclass(): argument 'cls' must be a subclass of Tensor");
     return wrap_as(reinterpret_cast<PyTypeObject*>(cls), invoke<"alias">(tensor_of(self)));
   });
 }
@@ -105,7 +115,8 @@ PyMethodDef tensor_storage_methods[] = {
     {"_storage_resizable", storage_resizable, METH_NOARGS, nullptr},
     {"_set", set, METH_VARARGS, nullptr},
     {"_resize", resize_method, METH_VARARGS, nullptr},
-    {"as_subclass", as_subclass, METH_O, "as_subclass(cls): the same tensor, with its history, as an object of a subclass."},
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass(cls): the same tensor, with its history, as an object of a subclass."},
     {}};
 
 }  // namespace wisp::python
