@@ -270,6 +270,19 @@ void run_post_hooks(Node& node, TensorList& results, const std::vector<Tensor>& 
   for (size_t i = 0; i < list.size(); ++i) results[i] = list[i];
 }
 
+// In anomaly mode an error is preceded by a warning that shows the forward call.
+void apply(Node& node, TensorList& grads, TensorList& results) {
+  const NodeExtras* extras = node.extras_if_any();
+  if (WISP_LIKELY(!anomaly.enabled) || !extras || extras->trace.empty()) return node.apply(grads, results);
+  try {
+    node.apply(grads, results);
+  } catch (...) {
+    warn(str("Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n",
+             extras->trace));
+    throw;
+  }
+}
+
 bool any_defined(TensorList& grads) {
   return std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
 }
@@ -284,7 +297,7 @@ void Task::run_node(Node& node, TensorList& grads) {
     if (!node.extras_if_any()->post_hooks.empty()) outputs.assign(grads.begin(), grads.end());
   }
   TensorList results(node.edge_count());
-  if (any_defined(grads)) node.apply(grads, results);
+  if (any_defined(grads)) apply(node, grads, results);
   if (WISP_UNLIKELY(has_extras)) run_post_hooks(node, results, outputs);
   if (WISP_UNLIKELY(anomaly.enabled) && anomaly.check_nan) check_nan(node, results);
   if (!options_.keep_graph) node.release_saved();
@@ -327,38 +340,45 @@ Tensor seed_for(const Tensor& output, const Tensor& given) {
   return given.dtype() == output.dtype() ? given : ops::to(given, output.dtype());
 }
 
-void add_roots(Task& task, std::span<const Tensor> outputs, std::span<const Tensor> grads) {
+void add_roots(Task& task, std::span<const Point> outputs, std::span<const Tensor> grads) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Edge edge = grad_edge(outputs[i]);
+    Edge edge = outputs[i].edge();
+    const Tensor& output = outputs[i].tensor;
     WISP_CHECK(edge.node, "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    task.add_root(std::move(edge), seed_for(outputs[i], i < grads.size() ? grads[i] : Tensor()));
+    const Tensor given = i < grads.size() ? grads[i] : Tensor();
+    WISP_CHECK(given.defined() || output.defined(), "backward from a GradientEdge needs a gradient to start with");
+    task.add_root(std::move(edge), output.defined() ? seed_for(output, given) : given);
   }
+}
+
+Edge input_edge(const Point& input) {
+  Edge edge = input.edge();
+  WISP_CHECK(edge.node, "One of the differentiated Tensors does not require grad");
+  return edge;
 }
 
 }  // namespace
 
-void backward(std::span<const Tensor> outputs, std::span<const Tensor> grads, BackwardOptions options,
-              std::span<const Tensor> inputs) {
+void backward(std::span<const Point> outputs, std::span<const Tensor> grads, BackwardOptions options,
+              std::span<const Point> inputs) {
   Task task(options, true);
   add_roots(task, outputs, grads);
-  std::vector<Node*> retained;
-  for (const Tensor& input : inputs) {
-    WISP_CHECK(input.requires_grad(), "One of the differentiated Tensors does not require grad");
-    if (!input->is_leaf()) retain_grad(input);
-    task.capture(grad_edge(input), 0);
+  for (const Point& input : inputs) {
+    const Edge edge = input_edge(input);
+    WISP_CHECK(edge.node->leaf() || input.tensor.defined(),
+               "backward() has no tensor to keep the gradient of a GradientEdge in");
+    if (!edge.node->leaf()) retain_grad(input.tensor);
+    task.capture(edge, 0);
   }
   std::vector<Tensor> unused(inputs.size());
   task.run(unused);
 }
 
-std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> grads,
-                              std::span<const Tensor> inputs, BackwardOptions options) {
+std::vector<Tensor> gradients(std::span<const Point> outputs, std::span<const Tensor> grads,
+                              std::span<const Point> inputs, BackwardOptions options) {
   Task task(options, false);
   add_roots(task, outputs, grads);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    WISP_CHECK(inputs[i].requires_grad(), "One of the differentiated Tensors does not require grad");
-    task.capture(grad_edge(inputs[i]), i);
-  }
+  for (size_t i = 0; i < inputs.size(); ++i) task.capture(input_edge(inputs[i]), i);
   std::vector<Tensor> captured(inputs.size());
   task.run(captured);
   return captured;

@@ -10,14 +10,23 @@ struct BackwardOptions {
   bool create_graph = false;
 };
 
+// Where backward starts or ends: a tensor, or its place in the graph if the tensor itself is gone.
+struct Point {
+  Point(const Tensor& t) : tensor(t) {}
+  Point(Edge e) : place(std::move(e)) {}
+  Edge edge() const { return tensor.defined() ? grad_edge(tensor) : place; }
+  Tensor tensor;
+  Edge place;
+};
+
 // Adds the gradients of `outputs` (weighted by `grads`) to the .grad of the leaves they depend on; only
 // to those of `inputs` if any are given.
-void backward(std::span<const Tensor> outputs, std::span<const Tensor> grads, BackwardOptions options,
-              std::span<const Tensor> inputs = {});
+void backward(std::span<const Point> outputs, std::span<const Tensor> grads, BackwardOptions options,
+              std::span<const Point> inputs = {});
 
 // Returns the gradients with respect to `inputs`, undefined where an output does not depend on one.
-std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> grads,
-                              std::span<const Tensor> inputs, BackwardOptions options);
+std::vector<Tensor> gradients(std::span<const Point> outputs, std::span<const Tensor> grads,
+                              std::span<const Point> inputs, BackwardOptions options);
 
 // Calls f when the outermost backward of this thread that is now running has finished.
 void when_backward_ends(std::function<void()> f);

@@ -1,8 +1,11 @@
 // backward(), gradients, hooks and flags: what tensors and wisp.autograd offer on top of the engine.
+#include <algorithm>
+
 #include "autograd/engine.h"
 #include "autograd/record.h"
 #include "bindings/arguments.h"
 #include "bindings/hooks.h"
+#include "bindings/node_object.h"
 #include "bindings/tensor_object.h"
 #include "ops/ops.h"
 
@@ -27,6 +30,27 @@ std::vector<Tensor> tensor_list(PyObject* value, const char* what) {
   return list;
 }
 
+// A tensor, or a GradientEdge: a tuple of a node and the number of its output.
+autograd::Point point_from(PyObject* item, const char* what) {
+  if (is_tensor(item)) return tensor_of(item);
+  const bool pair = PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 2;
+  autograd::Node* node = pair ? node_from(PyTuple_GET_ITEM(item, 0)) : nullptr;
+  int64_t output = 0;
+  WISP_CHECK_TYPE(node && to_int(PyTuple_GET_ITEM(item, 1), output), what, " must be Tensors or GradientEdges, got ",
+                  type_name(item));
+  WISP_CHECK(output >= 0 && output < node->outputs(), what, ": ", node->name(), " has no output ", output);
+  autograd::Edge edge;
+  edge.node = autograd::NodeRef(node);
+  edge.output = static_cast<uint32_t>(output);
+  return edge;
+}
+
+std::vector<autograd::Point> point_list(PyObject* tuple, const char* what) {
+  std::vector<autograd::Point> list;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) list.push_back(point_from(PyTuple_GET_ITEM(tuple, i), what));
+  return list;
+}
+
 PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"gradient", "retain_graph", "create_graph", "inputs", nullptr};
   PyObject *gradient = Py_None, *retain = Py_None, *inputs = Py_None;
@@ -37,12 +61,14 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&] {
     const std::vector<Tensor> grads = tensor_list(gradient, "backward(): gradient");
-    const std::vector<Tensor> into = tensor_list(inputs, "backward(): inputs");
+    std::vector<autograd::Point> into;
+    for (const Tensor& input : tensor_list(inputs, "backward(): inputs")) into.emplace_back(input);
     WISP_CHECK(inputs == Py_None || !into.empty(), "'inputs' argument to backward() cannot be empty.");
     autograd::BackwardOptions options;
     options.create_graph = create;
     options.keep_graph = retain == Py_None ? create : PyObject_IsTrue(retain) == 1;
-    autograd::backward({&tensor_of(self), 1}, grads, options, into);
+    const autograd::Point root(tensor_of(self));
+    autograd::backward({&root, 1}, grads, options, into);
     return none();
   });
 }
@@ -92,6 +118,25 @@ Tensor call_tensor_hook(const HookState& state, const Tensor& grad) {
   return replaced;
 }
 
+// Forgets hooks of a leaf that were removed since: their handles are still in its attributes.
+void sweep_removed(const Tensor& leaf, PyObject* handles) {
+  std::vector<uint64_t> gone;
+  PyObject *key, *handle;
+  for (Py_ssize_t at = 0; PyDict_Next(handles, &at, &key, &handle);) {
+    if (is_removed(handle)) gone.push_back(PyLong_AsUnsignedLongLong(key));
+  }
+  auto is_gone = [&](uint64_t id) { return std::find(gone.begin(), gone.end(), id) != gone.end(); };
+  autograd::AutogradMeta& meta = autograd::meta(leaf);
+  std::erase_if(meta.post_accumulate, [&](const auto& hook) { return is_gone(hook.first); });
+  if (auto* extras = meta.accumulate.extras_if_any()) {
+    std::erase_if(extras->tensor_hooks, [&](const auto& hook) { return is_gone(hook.id); });
+  }
+  for (uint64_t id : gone) {
+    const Ref number = owned(PyLong_FromUnsignedLongLong(id));
+    must_succeed(PyDict_DelItem(handles, number.get()));
+  }
+}
+
 // A leaf's hooks live in its attributes, where the garbage collector sees the cycles that closures over
 // the tensor make. Other tensors may die before backward runs: there the graph owns the hook.
 PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uint64_t id, PyObject* callable) {
@@ -102,6 +147,7 @@ PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uin
     list = owned(PyDict_New());
     must_succeed(PyObject_SetAttrString(self, "_backward_hooks", list.get()));
   }
+  sweep_removed(tensor_of(self), list.get());
   const Ref key = owned(PyLong_FromUnsignedLongLong(id));
   must_succeed(PyDict_SetItem(list.get(), key.get(), handle.get()));
   return handle.release();
@@ -154,13 +200,14 @@ PyObject* register_post_accumulate(PyObject* self, PyObject* callable) {
 PyObject* run_backward(PyObject*, PyObject* args) {
   PyObject *outputs, *grads, *inputs;
   int keep, create, accumulate;
-  if (!PyArg_ParseTuple(args, "OOppOp", &outputs, &grads, &keep, &create, &inputs, &accumulate)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!OppO!p", &PyTuple_Type, &outputs, &grads, &keep, &create, &PyTuple_Type, &inputs,
+                        &accumulate)) {
+    return nullptr;
+  }
   return guarded([&]() -> PyObject* {
-    const std::vector<Tensor> roots = tensor_list(outputs, "outputs");
+    const std::vector<autograd::Point> roots = point_list(outputs, "outputs");
     const std::vector<Tensor> seeds = tensor_list(grads, "grad_outputs");
-    const std::vector<Tensor> wanted = tensor_list(inputs, "inputs");
-    for (const Tensor& t : roots) WISP_CHECK_TYPE(t.defined(), "outputs must be Tensors, got None");
-    for (const Tensor& t : wanted) WISP_CHECK_TYPE(t.defined(), "inputs must be Tensors, got None");
+    const std::vector<autograd::Point> wanted = point_list(inputs, "inputs");
     const autograd::BackwardOptions options{static_cast<bool>(keep), static_cast<bool>(create)};
     if (accumulate) {
       autograd::backward(roots, seeds, options, wanted);
@@ -175,6 +222,14 @@ PyObject* queue_callback(PyObject*, PyObject* callable) {
   return guarded([&] {
     auto state = state_for(callable, true);
     autograd::when_backward_ends([state] { owned(PyObject_CallNoArgs(state->callable)); });
+    return none();
+  });
+}
+
+// Tells autograd that a tensor was written by something it cannot see.
+PyObject* increment_version(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    expect_tensor(tensor, "increment_version()")->bump_version();
     return none();
   });
 }
@@ -206,6 +261,7 @@ PyObject* make_subclass(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"_run_backward", run_backward, METH_VARARGS, nullptr},
     {"_queue_callback", queue_callback, METH_O, nullptr},
+    {"_increment_version", increment_version, METH_O, nullptr},
     {"_set_anomaly", set_anomaly, METH_VARARGS, nullptr},
     {"_get_anomaly", get_anomaly, METH_NOARGS, nullptr},
     {"_make_subclass", make_subclass, METH_VARARGS, nullptr},

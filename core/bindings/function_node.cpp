@@ -484,6 +484,10 @@ void FunctionNode::apply(TensorList& grads, TensorList& results) {
   }
 }
 
+FunctionNode* function_node_from(PyObject* object) {
+  return PyObject_TypeCheck(object, context_type) ? ctx_of(object)->node : nullptr;
+}
+
 void add_function_context_type(PyObject* module) {
   context_type = make_type(module, spec);
   must_succeed(PyModule_AddFunctions(module, module_functions));

@@ -33,6 +33,9 @@ class FunctionNode final : public autograd::Node {
   std::vector<Input> output_metas_;     // for gradients that are to be zeros
 };
 
+// The node of a ctx; null if the object is something else.
+FunctionNode* function_node_from(PyObject* object);
+
 void add_function_context_type(PyObject* module);
 
 }  // namespace wisp::python

@@ -173,6 +173,11 @@ PyObject* wrap_node(Node* node) {
   return object;
 }
 
+Node* node_from(PyObject* object) {
+  if (PyObject_TypeCheck(object, node_type)) return &node_in(object);
+  return function_node_from(object);
+}
+
 PyObject* next_functions(Node& node) {
   const size_t count = node.edge_count();
   Ref tuple = owned(PyTuple_New(static_cast<Py_ssize_t>(count)));

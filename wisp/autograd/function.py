@@ -1,11 +1,15 @@
 """User-defined functions with a derivative of their own."""
 
+from functools import wraps
+
 from wisp import _C
-from wisp._C import FunctionCtx
+from wisp._C import FunctionCtx, Tensor
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 def _default_setup_context(ctx, inputs, output):
-    raise NotImplementedError("setup_context is not defined")
+    raise NotImplementedError("setup_context is not implemented.")
 
 
 def _backward_of(cls):
@@ -14,33 +18,85 @@ def _backward_of(cls):
         method = getattr(cls, name)
         if method is not getattr(Function, name):
             return method
-    raise RuntimeError(f"Implementing either the 'backward' or 'vjp' method for your custom autograd.Function is required "
-                       f"to use it with backward mode AD: {cls.__name__} has neither.")
+    return Function.backward
 
 
 class Function:
-    """A differentiable operation: subclass it, define static ``forward`` and ``backward``, call ``apply``."""
+    """An operation with a derivative of its own.
+
+    Subclasses define two static methods and are called by ``apply``:
+
+    * ``forward(ctx, *args)`` computes the result. What backward needs is kept with ``ctx.save_for_backward(...)``
+      (tensors) or as attributes of ``ctx`` (anything else). Alternatively ``forward(*args)`` takes no context and
+      ``setup_context(ctx, inputs, output)`` does the keeping.
+    * ``backward(ctx, *grads)`` takes one gradient per output and returns one per argument of forward: None for
+      arguments that are not tensors or need none. ``ctx.needs_input_grad`` says which are wanted.
+
+    >>> class Double(wisp.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> Double.apply(wisp.ones(2, requires_grad=True))
+    tensor([2., 2.], grad_fn=<DoubleBackward>)
+    """
 
     setup_context = staticmethod(_default_setup_context)
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static: "
-                           f"call {type(self).__name__}.apply(...) instead.")
+        name = type(self).__name__
+        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+                           f"invoke them on the class itself: {name}.apply(...).")  # fmt: skip
 
     @staticmethod
     def forward(*args, **kwargs):
+        """Computes the result; to be defined by subclasses."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
-                                  "to use it with backward mode AD.")
+        """Computes the gradients of the arguments; to be defined by subclasses."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to "
+                                  "use it with backward mode AD.")  # fmt: skip
 
-    @staticmethod
-    def vjp(ctx, *grad_outputs):
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
-                                  "to use it with backward mode AD.")
+    vjp = backward
 
     @classmethod
     def apply(cls, *args):
+        """Calls forward(), recording the call for backward."""
         return _C._function_apply(cls, *args)
+
+
+class _TwiceDifferentiated(Function):
+    """Passes a gradient on; fails if it is differentiated."""
+
+    @staticmethod
+    def forward(ctx, grad):
+        return grad.detach()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def once_differentiable(fn):
+    """Decorates a backward() whose result cannot be differentiated again: an attempt fails instead of being wrong."""
+
+    @wraps(fn)
+    def backward(ctx, *grads):
+        with _C.no_grad():
+            outputs = fn(ctx, *grads)
+        if not (_C.is_grad_enabled() and any(isinstance(g, Tensor) and g.requires_grad for g in grads)):
+            return outputs
+
+        def guard(output):
+            if not isinstance(output, Tensor):
+                return output
+            return _TwiceDifferentiated.apply(output.detach().requires_grad_())
+
+        return tuple(map(guard, outputs)) if isinstance(outputs, (tuple, list)) else guard(outputs)
+
+    return backward

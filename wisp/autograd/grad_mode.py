@@ -1,59 +1,70 @@
 """no_grad and its relatives as decorators."""
 
-from __future__ import annotations
-
-import functools
-import inspect
+from functools import wraps
+from types import coroutine
 
 from wisp._C import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
 
+_GENERATOR, _COROUTINE = 0x20, 0x80  # bits of co_flags
+
 
 def _decorate(guard, function):
     """`function` run inside a fresh guard of the same kind at every call."""
-    if inspect.isclass(function):
-        raise RuntimeError(f"{type(guard).__name__} cannot decorate a class; decorate its methods instead")
-    if inspect.isgeneratorfunction(function):
-        return _decorate_generator(guard, function)
-    if inspect.iscoroutinefunction(function):
+    if isinstance(function, type):
+        raise RuntimeError(
+            f"{type(guard).__name__} cannot decorate a class: it is ambiguous whether that means its constructor or all of its "
+            "methods. Decorate the methods instead."
+        )
+    flags = _code_flags(function)
+    if flags & _GENERATOR:
 
-        @functools.wraps(function)
-        async def wrapped_coroutine(*args, **kwargs):
+        @wraps(function)
+        def wrapped(*args, **kwargs):
+            return (yield from _guarded(guard, function(*args, **kwargs)))
+
+    elif flags & _COROUTINE:
+
+        @wraps(function)
+        async def wrapped(*args, **kwargs):
+            return await coroutine(_guarded)(guard, function(*args, **kwargs))
+
+    else:
+
+        @wraps(function)
+        def wrapped(*args, **kwargs):
             with guard.clone():
-                return await function(*args, **kwargs)
-
-        return wrapped_coroutine
-
-    @functools.wraps(function)
-    def wrapped(*args, **kwargs):
-        with guard.clone():
-            return function(*args, **kwargs)
+                return function(*args, **kwargs)
 
     return wrapped
 
 
-def _decorate_generator(guard, function):
-    """The guard is in force while the generator runs, not while its consumer does."""
+def _code_flags(function):
+    """What kind of function it is, behind methods and partials. (inspect knows too, but takes long to import.)"""
+    while not hasattr(function, "__code__"):
+        inner = getattr(function, "__func__", None) or getattr(function, "func", None)
+        if inner is None:
+            return 0
+        function = inner
+    return function.__code__.co_flags
 
-    @functools.wraps(function)
-    def wrapped(*args, **kwargs):
-        generator = function(*args, **kwargs)
-        send, value = generator.send, None
-        while True:
-            try:
-                with guard.clone():
-                    item = send(value)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                value = yield item
-                send = generator.send
-            except GeneratorExit:
-                with guard.clone():
-                    generator.close()
-                raise
-            except BaseException as error:
-                send, value = generator.throw, error
 
-    return wrapped
+def _guarded(guard, generator):
+    """Runs a generator or coroutine; the guard is in force while it runs, not while its consumer does."""
+    step, value = generator.send, None
+    while True:
+        try:
+            with guard.clone():
+                item = step(value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            value = yield item
+            step = generator.send
+        except GeneratorExit:
+            with guard.clone():
+                generator.close()
+            raise
+        except BaseException as error:  # whatever the consumer throws in
+            step, value = generator.throw, error
