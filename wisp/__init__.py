@@ -19,7 +19,7 @@ from wisp import autograd  # noqa: E402
 
 def manual_seed(seed: int):
     """Starts the default stream of random numbers at this seed; returns its generator."""
-    return default_generator.manual_seed(int(seed))
+    return default_generator.manual_seed(seed)
 
 
 def is_tensor(obj) -> bool:

@@ -15,5 +15,9 @@ void register_view(Registry& r);
 void register_shape(Registry& r);
 void register_reduce(Registry& r);
 void register_matmul(Registry& r);
+void register_index(Registry& r);
+void register_index_dim(Registry& r);
+void register_mask(Registry& r);
+void register_scatter(Registry& r);
 
 }  // namespace wisp::ops
