@@ -19,5 +19,6 @@ void register_index(Registry& r);
 void register_index_dim(Registry& r);
 void register_mask(Registry& r);
 void register_scatter(Registry& r);
+void register_sort(Registry& r);
 
 }  // namespace wisp::ops

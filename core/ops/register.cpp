@@ -17,6 +17,7 @@ void register_all(Registry& r) {
   ops::register_index_dim(r);
   ops::register_mask(r);
   ops::register_scatter(r);
+  ops::register_sort(r);
 }
 
 }  // namespace wisp
