@@ -16,5 +16,10 @@ void register_shape(Registry& r);
 void register_reduce(Registry& r);
 void register_matmul(Registry& r);
 void register_random(Registry& r);
+void register_index(Registry& r);
+void register_index_dim(Registry& r);
+void register_mask(Registry& r);
+void register_scatter(Registry& r);
+void register_sort(Registry& r);
 
 }  // namespace wisp::ops

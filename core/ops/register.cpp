@@ -14,6 +14,11 @@ void register_all(Registry& r) {
   ops::register_reduce(r);
   ops::register_matmul(r);
   ops::register_random(r);
+  ops::register_index(r);
+  ops::register_index_dim(r);
+  ops::register_mask(r);
+  ops::register_scatter(r);
+  ops::register_sort(r);
 }
 
 }  // namespace wisp
