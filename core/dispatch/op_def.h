@@ -160,6 +160,7 @@ enum class Jvp : uint8_t {
   elementwise,  // the vjp rule with the tangent in place of the gradient
   linear,       // the operator itself, applied to the tangent
   bilinear,     // linear in each tensor input on its own
+  transposed,   // the vjp rule, itself differentiated with respect to the gradient
 };
 
 // How the operator behaves with an extra leading dimension (vmap).

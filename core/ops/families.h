@@ -14,6 +14,13 @@ void register_ternary(Registry& r);
 void register_view(Registry& r);
 void register_shape(Registry& r);
 void register_reduce(Registry& r);
+void register_max(Registry& r);
+void register_variance(Registry& r);
+void register_norm(Registry& r);
+void register_scan(Registry& r);
+void register_differences(Registry& r);
+void register_softmax(Registry& r);
+void register_close(Registry& r);
 void register_matmul(Registry& r);
 
 }  // namespace wisp::ops
