@@ -1,27 +1,65 @@
-"""wisp: tensors and automatic differentiation on the CPU, with PyTorch's names."""
+"""wisp: tensors and automatic differentiation on the CPU, with PyTorch's names.
 
-from __future__ import annotations
+Importing wisp loads the native core and little else: submodules and rarely used functions are imported when first
+used. Operators (``wisp.add`` ...) come from the core's table; their names hide some of Python's own in this file.
+"""
 
 from math import e, inf, nan, pi
 
 from wisp import _C
 from wisp._C import *  # noqa: F403
-from wisp._C import OutOfMemoryError, Tensor, default_generator
-
-__version__ = "0.1.0"
 
 _C._set_library_folder(__path__[0] + "/")
 globals().update(_C._functions)
+del FunctionCtx, HookHandle, Node  # noqa: F821  (they live in wisp.autograd)
+
+from wisp import _tensor  # noqa: E402, F401  (gives Tensor the methods written in Python)
+from wisp.version import __version__  # noqa: E402
+
 newaxis = None
 
-from wisp import autograd  # noqa: E402
+# Imported on first use, by `wisp.name`.
+_SUBMODULES = (
+    "autograd", "backends", "cuda", "linalg", "memory", "nn", "optim", "random", "return_types", "special", "types",
+    "utils", "version",
+)  # fmt: skip
+# Where names live that are imported on first use too.
+_HOMES = {
+    "_basics": (
+        "asarray", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
+        "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor", "typename",
+    ),
+    "_legacy": (
+        "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
+        "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
+    ),
+    "_settings": (
+        "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+        "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
+        "set_default_device", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+        "set_num_interop_threads", "use_deterministic_algorithms",
+    ),
+    "_storage": ("TypedStorage", "UntypedStorage"),
+    "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
+    "_type_info": ("finfo", "iinfo"),
+    "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+# `from wisp import *` leaves Python's own types alone.
+__all__ = [name for name in (*globals(), *_HOME_OF) if name[0] != "_" and name not in ("bool", "float", "int")]
 
 
-def manual_seed(seed: int):
-    """Starts the default stream of random numbers at this seed; returns its generator."""
-    return default_generator.manual_seed(int(seed))
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _SUBMODULES:
+        return import_module(f"wisp.{name}")
+    if name in _HOME_OF:
+        value = globals()[name] = getattr(import_module(f"wisp.{_HOME_OF[name]}"), name)
+        return value
+    raise AttributeError(f"module 'wisp' has no attribute '{name}'")
 
 
-def is_tensor(obj) -> bool:
-    """Whether obj is a Tensor."""
-    return isinstance(obj, Tensor)
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES, *_HOME_OF})

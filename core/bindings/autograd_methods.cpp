@@ -1,4 +1,6 @@
 // backward(), gradients, hooks and flags: what tensors and wisp.autograd offer on top of the engine.
+#include <algorithm>
+
 #include "autograd/engine.h"
 #include "autograd/record.h"
 #include "bindings/arguments.h"
@@ -92,6 +94,25 @@ Tensor call_tensor_hook(const HookState& state, const Tensor& grad) {
   return replaced;
 }
 
+// Forgets hooks of a leaf that were removed since: their handles are still in its attributes.
+void sweep_removed(const Tensor& leaf, PyObject* handles) {
+  std::vector<uint64_t> gone;
+  PyObject *key, *handle;
+  for (Py_ssize_t at = 0; PyDict_Next(handles, &at, &key, &handle);) {
+    if (is_removed(handle)) gone.push_back(PyLong_AsUnsignedLongLong(key));
+  }
+  auto is_gone = [&](uint64_t id) { return std::find(gone.begin(), gone.end(), id) != gone.end(); };
+  autograd::AutogradMeta& meta = autograd::meta(leaf);
+  std::erase_if(meta.post_accumulate, [&](const auto& hook) { return is_gone(hook.first); });
+  if (auto* extras = meta.accumulate.extras_if_any()) {
+    std::erase_if(extras->tensor_hooks, [&](const auto& hook) { return is_gone(hook.id); });
+  }
+  for (uint64_t id : gone) {
+    const Ref number = owned(PyLong_FromUnsignedLongLong(id));
+    must_succeed(PyDict_DelItem(handles, number.get()));
+  }
+}
+
 // A leaf's hooks live in its attributes, where the garbage collector sees the cycles that closures over
 // the tensor make. Other tensors may die before backward runs: there the graph owns the hook.
 PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uint64_t id, PyObject* callable) {
@@ -102,6 +123,7 @@ PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uin
     list = owned(PyDict_New());
     must_succeed(PyObject_SetAttrString(self, "_backward_hooks", list.get()));
   }
+  sweep_removed(tensor_of(self), list.get());
   const Ref key = owned(PyLong_FromUnsignedLongLong(id));
   must_succeed(PyDict_SetItem(list.get(), key.get(), handle.get()));
   return handle.release();

@@ -68,6 +68,12 @@ PyMethodDef methods[] = {{"remove", remove, METH_NOARGS, "Removes the hook; once
                          {}};
 PyGetSetDef getset[] = {
     {"id", [](PyObject* s, void*) { return PyLong_FromUnsignedLongLong(handle_of(s)->id); }, nullptr, nullptr, nullptr},
+    {"hook",
+     [](PyObject* s, void*) {
+       PyObject* callable = (*handle_of(s)->state)->callable;
+       return callable ? Ref::borrow(callable).release() : none();
+     },
+     nullptr, "The hook, or None once it is removed.", nullptr},
     {}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
@@ -88,6 +94,8 @@ PyObject* make_handle(std::shared_ptr<HookState> state, uint64_t id, PyObject* k
   handle_of(self)->id = id;
   return self;
 }
+
+bool is_removed(PyObject* handle) { return !(*handle_of(handle)->state)->callable; }
 
 void add_hook_type(PyObject* module) { handle_type = make_type(module, spec); }
 

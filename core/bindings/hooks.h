@@ -20,5 +20,7 @@ struct HookState {
 // An object with remove(), also a context manager. With `keeps`, the handle owns the callable: it is to
 // be stored where the garbage collector sees it.
 PyObject* make_handle(std::shared_ptr<HookState> state, uint64_t id, PyObject* keeps = nullptr);
+// Whether the hook behind a handle was removed.
+bool is_removed(PyObject* handle);
 
 }  // namespace wisp::python

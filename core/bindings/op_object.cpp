@@ -219,6 +219,18 @@ PyType_Spec function_spec = {"wisp._C.builtin_function", sizeof(OpObject), 0, op
 PyType_Spec method_spec = {"wisp._C.builtin_method", sizeof(OpObject), 0,
                            op_flags | Py_TPFLAGS_METHOD_DESCRIPTOR, method_slots};
 
+// One field a line, as tensors take several.
+PyObject* result_repr(PyObject* self) {
+  return guarded([&] {
+    std::string text = std::string(Py_TYPE(self)->tp_name) + "(\n";
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+      const Ref value = owned(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+      text += (i ? ",\n" : "") + std::string(Py_TYPE(self)->tp_members[i].name) + "=" + text_of(value.get());
+    }
+    return string(text + ")").release();
+  });
+}
+
 // A named tuple for the results of e.g. max(dim): wisp.return_types.max
 PyTypeObject* result_type_of(const OpDef& op) {
   const auto& returns = op.sig.returns;
@@ -233,6 +245,7 @@ PyTypeObject* result_type_of(const OpDef& op) {
   PyStructSequence_Desc desc = {strdup(full.c_str()), nullptr, fields->data(), static_cast<int>(returns.size())};
   type = PyStructSequence_NewType(&desc);
   if (!type) throw PythonError();
+  type->tp_repr = result_repr;
   return type;
 }
 
@@ -286,17 +299,23 @@ class Builder {
     for (const OpDef* def : overloads) {
       if (!op->result_type) op->result_type = result_type_of(*def);
     }
+    if (op->result_type) {
+      must_succeed(PyDict_SetItemString(dict("_return_types"), overloads.front()->sig.base.c_str(),
+                                        reinterpret_cast<PyObject*>(op->result_type)));
+    }
     return object;
   }
   PyObject* space(uint32_t home) {
-    const char* key = home == home::function ? "_functions" : home == home::functional ? "_functional"
-                      : home == home::linalg ? "_linalg" : "_special";
+    return dict(home == home::function ? "_functions" : home == home::functional ? "_functional"
+                : home == home::linalg ? "_linalg" : "_special");
+  }
+  PyObject* dict(const char* key) {
     if (!PyObject_HasAttrString(module_, key)) {
-      const Ref dict = owned(PyDict_New());
-      must_succeed(PyObject_SetAttrString(module_, key, dict.get()));
+      const Ref fresh = owned(PyDict_New());
+      must_succeed(PyObject_SetAttrString(module_, key, fresh.get()));
     }
-    const Ref dict = owned(PyObject_GetAttrString(module_, key));
-    return dict.get();  // the module keeps it
+    const Ref found = owned(PyObject_GetAttrString(module_, key));
+    return found.get();  // the module keeps it
   }
   void put(uint32_t home, const char* where, const std::string& name, const std::vector<const OpDef*>& overloads,
            Spelling spelling) {

@@ -289,6 +289,7 @@ PyGetSetDef tensor_getset[] = {
     {"mH", adjoint, nullptr, "The conjugate transpose of the last two dimensions.", const_cast<char*>("batched")},
     {"real", real_part, assign_part<"real">, "The real part.", nullptr},
     {"imag", imag_part, assign_part<"imag">, "The imaginary part.", nullptr},
+    {"__dict__", tensor_dict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 
 Py_ssize_t tensor_length(PyObject* self) {

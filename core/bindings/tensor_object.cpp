@@ -207,6 +207,12 @@ void push_number_slots(std::vector<PyType_Slot>& slots) {
 
 }  // namespace
 
+PyObject* tensor_dict(PyObject* self, void*) {
+  PyObject* dict = PyObject_GenericGetDict(self, nullptr);
+  if (dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+  return dict;
+}
+
 const Tensor& expect_tensor(PyObject* object, const char* function) {
   WISP_CHECK_TYPE(is_tensor(object), function, ": expected a Tensor, got ", Py_TYPE(object)->tp_name);
   return tensor_of(object);
@@ -269,7 +275,7 @@ void add_tensor_type(PyObject* module) {
   PyType_Spec spec = {"wisp.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   tensor_type = make_type(module, spec);
-  for (PyMethodDef* more : {tensor_conversion_methods, tensor_autograd_methods}) {
+  for (PyMethodDef* more : {tensor_conversion_methods, tensor_autograd_methods, tensor_storage_methods}) {
     for (PyMethodDef* def = more; def->ml_name; ++def) {
       const Ref method = owned(PyDescr_NewMethod(tensor_type, def));
       must_succeed(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), def->ml_name, method.get()));

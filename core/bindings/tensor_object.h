@@ -38,7 +38,11 @@ void add_tensor_type(PyObject* module);
 extern PyMethodDef tensor_methods[];
 extern PyMethodDef tensor_conversion_methods[];
 extern PyMethodDef tensor_autograd_methods[];
+extern PyMethodDef tensor_storage_methods[];
 extern PyGetSetDef tensor_getset[];
+
+// x.__dict__: asking for it may be the start of putting something there, so the garbage collector is told.
+PyObject* tensor_dict(PyObject* self, void*);
 
 // Slots.
 PyNumberMethods* number_slots();

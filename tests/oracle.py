@@ -1,0 +1,42 @@
+"""PyTorch's answers: asked live where it is installed, else read from tests/golden.
+
+A test module writes a function ``make(lib)`` that returns a dict of plain data (strings, numbers, lists), computed with
+whichever library it is given, and calls ``answers(name, make)`` for what PyTorch says. ``python -m tests.oracle`` asks
+PyTorch anew and rewrites the files.
+"""
+
+import functools
+import importlib.util
+import json
+import pathlib
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+FOLDER = pathlib.Path(__file__).parent / "golden"
+MODULES = ("test_printing",)
+
+
+def recorded(name):
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
+@functools.cache
+def answers(name, make):
+    if not HAS_TORCH:
+        return recorded(name)
+    import torch
+
+    return make(torch)
+
+
+def record(name, make):
+    import torch
+
+    text = json.dumps(make(torch), indent=0, sort_keys=True)
+    (FOLDER / f"{name}.json").write_text(text + "\n")
+    print(f"{name}: {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    for module in MODULES:
+        for name, make in importlib.import_module(f"tests.{module}").ORACLES.items():
+            record(name, make)

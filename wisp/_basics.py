@@ -1,0 +1,141 @@
+"""Questions about tensors, and the ways to make them that no operator of the table covers."""
+
+from wisp import _C
+from wisp._C import Tensor
+
+
+def is_tensor(obj):
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj):
+    """Whether obj is a storage."""
+    from wisp._storage import TypedStorage, UntypedStorage
+
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def is_floating_point(input):
+    """Whether the dtype is a real float.
+
+    >>> wisp.is_floating_point(wisp.ones(2))
+    True
+    """
+    return input.is_floating_point()
+
+
+def is_complex(input):
+    """Whether the dtype is complex."""
+    return input.is_complex()
+
+
+def is_signed(input):
+    """Whether the dtype has negative numbers."""
+    return input.is_signed()
+
+
+def is_conj(input):
+    """False: conjugates are computed at once."""
+    return input.is_conj()
+
+
+def is_neg(input):
+    """False: negations are computed at once."""
+    return input.is_neg()
+
+
+def resolve_conj(input):
+    """The tensor itself: conjugates are computed at once."""
+    return input.resolve_conj()
+
+
+def resolve_neg(input):
+    """The tensor itself: negations are computed at once."""
+    return input.resolve_neg()
+
+
+def is_inference(input):
+    """Whether the tensor was made in inference_mode()."""
+    return input.is_inference()
+
+
+def is_same_size(input, other):
+    """Whether both have the same shape."""
+    return input.is_same_size(other)
+
+
+def is_nonzero(input):
+    """The truth of a tensor with one element.
+
+    >>> wisp.is_nonzero(wisp.tensor([0.]))
+    False
+    """
+    return input.is_nonzero()
+
+
+def numel(input):
+    """The number of elements.
+
+    >>> wisp.numel(wisp.zeros(2, 3))
+    6
+    """
+    return input.numel()
+
+
+def typename(obj):
+    """The name of an object's type; of a tensor, what type() says.
+
+    >>> wisp.typename(wisp.ones(2))
+    'wisp.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    owner = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(owner, "__module__", "") or ""
+    return owner.__qualname__ if module in ("", "builtins") else f"{module}.{owner.__qualname__}"
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A 0-d tensor of a number, of the default dtype unless one is given.
+
+    >>> wisp.scalar_tensor(3)
+    tensor(3.)
+    """
+    return _C.tensor(s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of obj: itself, or on its memory, if possible, else a copy.
+
+    Args:
+        obj: a tensor, NumPy array, object with ``__dlpack__`` or the buffer protocol, number or nested sequence.
+        copy: True always copies, False fails where a copy would be needed.
+        requires_grad: whether the result requires grad; False detaches it.
+
+    >>> wisp.asarray([1, 2])
+    tensor([1, 2])
+    """
+    shareable = isinstance(obj, Tensor) or hasattr(obj, "__dlpack__") or _has_buffer(obj)
+    if copy is False and not shareable:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    t = _C.as_tensor(obj, dtype=dtype, device=device)
+    if copy is False and dtype is not None and not _shares(t, obj):
+        raise ValueError(f"can't alias tensor with dtype '{_C.as_tensor(obj).dtype}' into dtype '{dtype}'.")
+    if copy and _shares(t, obj):
+        t = t.clone()
+    if t.requires_grad and not requires_grad:
+        t = t.detach()
+    return t.requires_grad_() if requires_grad and not t.requires_grad else t
+
+
+def _has_buffer(obj):
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def _shares(t, obj):
+    return t is obj or t.data_ptr() == _C.as_tensor(obj).data_ptr()

@@ -1,0 +1,203 @@
+"""The memory behind tensors as an object of its own."""
+
+from weakref import WeakValueDictionary
+
+from wisp import _C
+
+_live = WeakValueDictionary()  # by the address of the native storage
+
+
+def storage_of(tensor):
+    """The UntypedStorage of a tensor: the same object for all tensors on it, as long as somebody holds it."""
+    storage = _live.get(tensor._storage_id())
+    return UntypedStorage._around(tensor._storage_bytes()) if storage is None else storage
+
+
+class UntypedStorage:
+    """A block of bytes that tensors are views of.
+
+    >>> x = wisp.tensor([1, 2], dtype=wisp.int16)
+    >>> x.untyped_storage().tolist()
+    [1, 0, 2, 0]
+    """
+
+    __slots__ = ("_bytes", "__weakref__")
+    is_cuda = is_sparse = False
+
+    def __new__(cls, source=0, *, device=None):
+        """A new storage of so many bytes, or of the bytes of a sequence."""
+        if device is not None:
+            _C.device(device)
+        if isinstance(source, int):
+            return cls._around(_C._functions["empty"](source, dtype=_C.uint8))
+        return cls._around(_C.tensor(list(source), dtype=_C.uint8))
+
+    @classmethod
+    def _around(cls, bytes):
+        self = object.__new__(cls)
+        self._bytes = bytes
+        _live[bytes._storage_id()] = self
+        return self
+
+    @property
+    def _cdata(self):
+        return self._bytes._storage_id()
+
+    @property
+    def device(self):
+        return self._bytes.device
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self._bytes._storage_nbytes()
+
+    size = __len__ = nbytes
+
+    def element_size(self):
+        return 1
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return self._bytes._storage_data_ptr()
+
+    def resizable(self):
+        """Whether the memory is wisp's own, not NumPy's or somebody else's."""
+        return self._bytes._storage_resizable()
+
+    def resize_(self, size):
+        """Makes the storage larger; what it held stays."""
+        if size < self.nbytes():
+            raise RuntimeError("resize_(): a storage cannot become smaller, tensors may use its memory")
+        self._bytes._resize((size,))
+        return self
+
+    def _whole(self):
+        """All bytes; the storage may have grown since it was asked for."""
+        if self._bytes.numel() != self.nbytes():
+            self._bytes = self._bytes._storage_bytes()
+        return self._bytes
+
+    def __getitem__(self, index):
+        found = self._whole()[index]
+        return found.item() if isinstance(index, int) else UntypedStorage._around(found.clone())
+
+    def __setitem__(self, index, value):
+        self._whole()[index] = value._whole() if isinstance(value, UntypedStorage) else value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def tolist(self):
+        return self._whole().tolist()
+
+    def copy_(self, source, non_blocking=None):
+        self._whole().copy_(source._whole())
+        return self
+
+    def fill_(self, value):
+        self._whole().fill_(value)
+        return self
+
+    def clone(self):
+        return UntypedStorage._around(self._whole().clone())
+
+    def cpu(self):
+        return self
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        memo[id(self)] = made = self.clone()
+        return made
+
+    def __reduce_ex__(self, protocol):
+        from wisp import _rebuild
+
+        if protocol >= 5:
+            from pickle import PickleBuffer
+
+            return _rebuild.storage, (PickleBuffer(self._whole()),)
+        return _rebuild.storage, (bytes(memoryview(self._whole())),)
+
+    def __repr__(self):
+        lines = "".join(f" {value}\n" for value in self.tolist()) if self.nbytes() <= 1000 else " ...\n"
+        return f"{lines}[wisp.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+class TypedStorage:
+    """A storage seen as elements of one dtype: what ``x.storage()`` gives."""
+
+    __slots__ = ("_untyped", "dtype")
+    is_cuda = is_sparse = False
+
+    def __init__(self, untyped, dtype):
+        self._untyped, self.dtype = untyped, dtype
+
+    def _elements(self):
+        return _C._functions["empty"](0, dtype=self.dtype)._set(self._untyped._bytes, 0, (len(self),))
+
+    def untyped(self):
+        """The same storage as bytes."""
+        return self._untyped
+
+    device = property(lambda self: self._untyped.device)
+    _cdata = property(lambda self: self._untyped._cdata)
+
+    def nbytes(self):
+        return self._untyped.nbytes()
+
+    def data_ptr(self):
+        return self._untyped.data_ptr()
+
+    def element_size(self):
+        return self.dtype.itemsize
+
+    def size(self):
+        """The number of elements."""
+        return self.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def __getitem__(self, index):
+        found = self._elements()[index]
+        return found.item() if isinstance(index, int) else TypedStorage(storage_of(found.clone()), self.dtype)
+
+    def __setitem__(self, index, value):
+        self._elements()[index] = value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def tolist(self):
+        return self._elements().tolist()
+
+    def copy_(self, source, non_blocking=None):
+        self._elements().copy_(source._elements())
+        return self
+
+    def fill_(self, value):
+        self._elements().fill_(value)
+        return self
+
+    def clone(self):
+        return TypedStorage(self._untyped.clone(), self.dtype)
+
+    def cpu(self):
+        return self
+
+    def __eq__(self, other):
+        return isinstance(other, TypedStorage) and self._cdata == other._cdata and self.dtype is other.dtype
+
+    def __hash__(self):
+        return hash((self._cdata, self.dtype))
+
+    def __reduce__(self):
+        return TypedStorage, (self._untyped, self.dtype)
+
+    def __repr__(self):
+        lines = "".join(f" {value}\n" for value in self.tolist()) if len(self) <= 1000 else " ...\n"
+        return f"{lines}[wisp.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+UntypedStorage.__module__ = TypedStorage.__module__ = "wisp"

@@ -1,0 +1,176 @@
+"""Tensor's methods written in Python; the class has them once wisp is imported.
+
+What they need beyond the core is imported inside them: most programs call few of them.
+"""
+
+from wisp import _C
+from wisp._C import Tensor
+
+
+class _Methods:
+    # --- Python's protocols
+
+    __array_priority__ = 1000  # NumPy's operators leave the work to us
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        """Results of NumPy's functions of tensors become tensors."""
+        return _C.from_numpy(array.astype("uint8") if array.dtype == bool else array)
+
+    def __format__(self, spec):
+        if self.dim() == 0 and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __contains__(self, element):
+        if isinstance(element, (Tensor, int, float, complex)):
+            return bool((element == self).any())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __reversed__(self):
+        return self if self.dim() == 0 else self.flip(0)
+
+    # --- copies and pickles
+
+    def _attributes(self):
+        """What the user has set on the tensor. Hooks stay behind: they belong to the object, not to its value."""
+        return {name: value for name, value in self.__dict__.items() if name != "_backward_hooks"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+    def __reduce_ex__(self, protocol):
+        from wisp import _rebuild
+        from wisp.utils.hooks import warn_if_has_hooks
+
+        warn_if_has_hooks(self)
+        stride = None if self.is_contiguous() else self.stride()
+        parts = (type(self), self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.shape), stride,
+                 self.requires_grad)  # fmt: skip
+        state = self._attributes()
+        return _rebuild.tensor, parts + (state,) if state else parts
+
+    def __deepcopy__(self, memo):
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+                "Use detach() or clone() to copy the value of a computed tensor."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        from copy import deepcopy
+
+        from wisp import _rebuild
+
+        storage = deepcopy(self.untyped_storage(), memo)
+        made = _rebuild.tensor(type(self), storage, self.dtype, self.storage_offset(), self.shape, self.stride(),
+                               self.requires_grad)  # fmt: skip
+        memo[id(self)] = made
+        if self.grad is not None:
+            made.grad = deepcopy(self.grad, memo)
+        state = self._attributes()
+        if state:
+            made.__setstate__(deepcopy(state, memo))
+        return made
+
+    # --- storages
+
+    def untyped_storage(self):
+        """The memory this tensor is a view of, as bytes."""
+        from wisp._storage import storage_of
+
+        return storage_of(self)
+
+    def storage(self):
+        """The memory this tensor is a view of, as elements of its dtype."""
+        from wisp._storage import TypedStorage
+
+        return TypedStorage(self.untyped_storage(), self.dtype)
+
+    def set_(self, source=None, storage_offset=0, size=None, stride=None):
+        """Becomes a view of another tensor's memory, or of a storage's."""
+        if source is None:
+            source, size = self.new_empty(0), (0,)
+        if isinstance(source, Tensor):
+            if source.dtype is not self.dtype:
+                raise RuntimeError(f"set_(): expected a tensor of {self.dtype}, got {source.dtype}")
+            if size is None:
+                return self._set(source, source.storage_offset(), source.shape, source.stride())
+            return self._set(source, storage_offset, size, stride)
+        untyped = source.untyped() if hasattr(source, "untyped") else source
+        if size is None:
+            size = (untyped.nbytes() // self.element_size() - storage_offset,)
+        return self._set(untyped._bytes, storage_offset, size, stride)
+
+    def resize_(self, *sizes, memory_format=None):
+        """Takes other sizes in place; new elements, if there are any, are uninitialised."""
+        if len(sizes) == 1 and not isinstance(sizes[0], int):
+            sizes = sizes[0]
+        return self._resize(sizes, memory_format)
+
+    def resize_as_(self, the_template, *, memory_format=None):
+        """resize_() to the size of another tensor."""
+        return self._resize(the_template.shape, memory_format)
+
+    # --- new tensors
+
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+        """A tensor of the data, of this one's dtype unless another is given."""
+        return _C.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+    def new(self, *args, **kwargs):
+        """The legacy constructor, for this tensor's dtype."""
+        from wisp._legacy import construct
+
+        return construct(self.dtype, *args, **kwargs)
+
+    def type_as(self, other):
+        """This tensor converted to the dtype of another."""
+        return self.to(other.dtype)
+
+    # --- elements through Python functions: slow, for what no operator does
+
+    def apply_(self, callable):
+        """Replaces every element by ``callable(element)``."""
+        return self._by_element("apply_", callable)
+
+    def map_(self, tensor, callable):
+        """Replaces every element by ``callable(element, element of tensor)``."""
+        return self._by_element("map_", callable, tensor)
+
+    def map2_(self, x, y, callable):
+        """Replaces every element by ``callable(element, element of x, element of y)``."""
+        return self._by_element("map2_", callable, x, y)
+
+    def _by_element(self, name, callable, *others):
+        if self.requires_grad or any(t.requires_grad for t in others):
+            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        for t in others:
+            if t.dtype is not self.dtype:
+                raise TypeError(f"{name}: expected {self.type()} for 'other' (got {t.type()})")
+        columns = [self.reshape(-1).tolist()] + [t.expand(self.shape).reshape(-1).tolist() for t in others]
+        values = [callable(*row) for row in zip(*columns)]
+        return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+    # --- the rest
+
+    @staticmethod
+    def _make_subclass(cls, data, require_grad=False):
+        """The memory of a tensor as an object of a subclass, without history."""
+        return _C._make_subclass(cls, data, require_grad)
+
+    def is_nonzero(self):
+        """The truth of a tensor with one element."""
+        return bool(self)
+
+    def is_pinned(self, device=None):
+        """False: there is no other device to pin memory for."""
+        return False
+
+    def pin_memory(self, device=None):
+        """Fails: there is no other device to pin memory for."""
+        raise RuntimeError("pin_memory(): wisp computes on the CPU and has no other device to pin memory for")
+
+
+for _name, _value in vars(_Methods).items():
+    if _name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+        setattr(Tensor, _name, _value)
