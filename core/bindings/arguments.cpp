@@ -66,7 +66,8 @@ bool to_scalar(PyObject* value, Scalar& scalar) {
     }
   } else if (PyComplex_Check(value)) {
     scalar = std::complex<double>(PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value));
-  } else if (is_scalar_tensor(value)) {
+  } else if (is_tensor(value)) {
+    if (!is_scalar_tensor(value)) return false;
     WISP_CHECK(impl_of(value)->ndim() == 0 || !impl_of(value)->requires_grad(),
                "only one-element tensors without grad can stand for a number");
     scalar = tensor_of(value).item();
@@ -215,6 +216,8 @@ bool convert(PyObject* value, const Param& param, Parsed& parsed, Arg& arg) {
       return true;
     case ParamType::real: return convert_real(value, arg);
     case ParamType::boolean: return convert_bool(value, arg);
+    case ParamType::only_true: return convert_bool(value, arg) && arg.as.integer;
+    case ParamType::only_false: return convert_bool(value, arg) && !arg.as.integer;
     case ParamType::string: return convert_string(value, arg);
     case ParamType::dtype:
       if (!to_dtype(value, dtype)) return false;
@@ -250,7 +253,9 @@ const char* python_type(ParamType type) {
     case ParamType::scalar: return "Number";
     case ParamType::integer: return "int";
     case ParamType::real: return "float";
-    case ParamType::boolean: return "bool";
+    case ParamType::boolean:
+    case ParamType::only_true:
+    case ParamType::only_false: return "bool";
     case ParamType::string: return "str";
     case ParamType::dtype: return "wisp.dtype";
     case ParamType::device: return "wisp.device";

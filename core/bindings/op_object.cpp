@@ -51,6 +51,15 @@ OpObject* op_of(PyObject* self) { return reinterpret_cast<OpObject*>(self); }
        "), but expected one of:", expected);
 }
 
+// Results that were asked for; a single one stands alone.
+PyObject* wrap_present(TensorList& outs) {
+  TensorList present;
+  for (Tensor& out : outs) {
+    if (out.defined()) present.push(std::move(out));
+  }
+  return present.size() == 1 ? wrap(std::move(present[0])) : wrap_tuple({present.data(), present.size()});
+}
+
 PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
   const auto& returns = def.sig.returns;
   if (returns.size() == 1 && !returns[0].is_list) {
@@ -59,6 +68,7 @@ PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
     if (returns[0].type == "bool") return boolean(value.truth());
     return returns[0].type == "int" ? PyLong_FromLongLong(value.integer()) : PyFloat_FromDouble(value.real());
   }
+  if (returns.back().optional) return wrap_present(outs);
   if (!op.result_type) return wrap_tuple({outs.data(), outs.size()});
   Ref result = owned(PyStructSequence_New(op.result_type));
   for (size_t i = 0; i < outs.size(); ++i) {

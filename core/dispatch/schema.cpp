@@ -22,6 +22,7 @@ constexpr std::array type_names{
     TypeName{"Scalar", ParamType::scalar},         TypeName{"int[", ParamType::integers},
     TypeName{"int", ParamType::integer},           TypeName{"float[]", ParamType::reals},
     TypeName{"float", ParamType::real},            TypeName{"bool", ParamType::boolean},
+    TypeName{"True", ParamType::only_true},        TypeName{"False", ParamType::only_false},
     TypeName{"str", ParamType::string},            TypeName{"Dtype", ParamType::dtype},
     TypeName{"Device", ParamType::device},         TypeName{"Layout", ParamType::layout},
     TypeName{"MemoryFormat", ParamType::memory_format},
@@ -173,6 +174,7 @@ class Parser {
       result.type = word();
       result.is_tensor = result.type == "Tensor";
       result.is_list = accept("[]");
+      result.optional = accept("?");
       skip();
       if (several && !rest_.starts_with(',') && !rest_.starts_with(')')) result.name = word();
       schema.returns.push_back(result);

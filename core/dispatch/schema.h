@@ -18,6 +18,8 @@ enum class ParamType : uint8_t {
   integer,
   real,
   boolean,
+  only_true,  // "True": a bool that has to be true, for overloads chosen by value
+  only_false,
   string,
   dtype,
   device,
@@ -51,6 +53,7 @@ struct Return {
   std::string name;  // empty unless the results are named, as in (Tensor values, Tensor indices)
   bool is_list = false;
   bool is_tensor = true;
+  bool optional = false;  // "Tensor?": left out of the Python result if not defined
   std::string type;
 };
 

@@ -22,5 +22,9 @@ void register_differences(Registry& r);
 void register_softmax(Registry& r);
 void register_close(Registry& r);
 void register_matmul(Registry& r);
+void register_index(Registry& r);
+void register_index_dim(Registry& r);
+void register_mask(Registry& r);
+void register_scatter(Registry& r);
 
 }  // namespace wisp::ops

@@ -45,6 +45,7 @@ WISP_OP_(mul, (const Tensor& self, Operand other), self, other)
 WISP_OP(Tensor, div, (Operand self, Operand other), self, other)
 WISP_OP_AS(Tensor, div_mode, "div.mode", (Operand self, Operand other, const char* rounding_mode), self, other, rounding_mode)
 WISP_OP(Tensor, pow, (Operand self, Operand exponent), self, exponent)
+WISP_OP(Tensor, clamp, (const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {}), self, min, max)
 WISP_OP(Tensor, where, (const Tensor& condition, Operand self, Operand other), condition, self, other)
 
 // Functions of one number
@@ -117,6 +118,27 @@ WISP_OP_AS(Tensor, linear_scan, "_linear_scan", (const Tensor& self, const Tenso
 WISP_OP(Tensor, diff, (const Tensor& self, int64_t n = 1, int64_t dim = -1), self, n, dim)
 WISP_OP(Tensor, softmax, (const Tensor& self, int64_t dim, MaybeDType dtype = {}), self, dim, dtype)
 WISP_OP(Tensor, log_softmax, (const Tensor& self, int64_t dim, MaybeDType dtype = {}), self, dim, dtype)
+
+// Indexing
+WISP_OP(Tensor, index, (const Tensor& self, List indices), self, indices)
+WISP_OP(Tensor, index_put, (const Tensor& self, List indices, const Tensor& values, bool accumulate = false), self, indices, values, accumulate)
+WISP_OP_(index_put, (const Tensor& self, List indices, const Tensor& values, bool accumulate = false), self, indices, values, accumulate)
+WISP_OP(Tensor, take, (const Tensor& self, const Tensor& index), self, index)
+WISP_OP(Tensor, put, (const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate = false), self, index, source, accumulate)
+WISP_OP_(put, (const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate = false), self, index, source, accumulate)
+WISP_OP(Tensor, index_select, (const Tensor& self, int64_t dim, const Tensor& index), self, dim, index)
+WISP_OP(Tensor, index_fill, (const Tensor& self, int64_t dim, const Tensor& index, Operand value), self, dim, index, value)
+WISP_OP_(index_add, (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source), self, dim, index, source)
+WISP_OP(Tensor, nonzero, (const Tensor& self), self)
+WISP_OP(Tensor, masked_select, (const Tensor& self, const Tensor& mask), self, mask)
+WISP_OP(Tensor, masked_fill, (const Tensor& self, const Tensor& mask, Operand value), self, mask, value)
+WISP_OP(Tensor, masked_scatter, (const Tensor& self, const Tensor& mask, const Tensor& source), self, mask, source)
+WISP_OP(Tensor, gather, (const Tensor& self, int64_t dim, const Tensor& index), self, dim, index)
+WISP_OP_AS(Tensor, scatter, "scatter.src", (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src), self, dim, index, src)
+WISP_OP_AS(Tensor, scatter_value, "scatter.value", (const Tensor& self, int64_t dim, const Tensor& index, Scalar value), self, dim, index, value)
+WISP_OP(Tensor, scatter_add, (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src), self, dim, index, src)
+WISP_OP_(scatter_add, (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src), self, dim, index, src)
+WISP_OP(Tensor, scatter_reduce, (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self = true), self, dim, index, src, reduce, include_self)
 
 // Matrices
 WISP_OP(Tensor, mm, (const Tensor& self, const Tensor& mat2), self, mat2)

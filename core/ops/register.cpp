@@ -20,6 +20,10 @@ void register_all(Registry& r) {
   ops::register_softmax(r);
   ops::register_close(r);
   ops::register_matmul(r);
+  ops::register_index(r);
+  ops::register_index_dim(r);
+  ops::register_mask(r);
+  ops::register_scatter(r);
 }
 
 }  // namespace wisp

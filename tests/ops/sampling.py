@@ -51,10 +51,10 @@ class Spec:
             return np.asarray(self.values).astype(storage_dtype(dtype))
         rng = np.random.RandomState(zlib.crc32(key.encode()) & 0x7FFFFFFF)
         if dtype == "bool":
-            return rng.rand(*self.shape) < 0.5
+            return np.asarray(rng.rand(*self.shape) < 0.5)
         if dtype in INT:
             low = max(self.low, 0) if dtype == "uint8" else self.low
-            return rng.randint(int(np.floor(low)), int(np.ceil(self.high)) + 1, self.shape).astype(dtype)
+            return np.asarray(rng.randint(int(np.floor(low)), int(np.ceil(self.high)) + 1, self.shape)).astype(dtype)
         a = np.asarray(rng.uniform(self.low, self.high, self.shape))
         if dtype in COMPLEX:
             a = a + 1j * np.asarray(rng.uniform(self.low, self.high, self.shape))

@@ -1,0 +1,208 @@
+#include "cpu/index.h"
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr int64_t grain = 1 << 15;  // elements a thread takes at once
+
+// Dimensions merged where they are one run of memory.
+struct Trail {
+  Trail(const Dims& all_sizes, const Dims& all_strides) {
+    for (size_t i = 0; i < all_sizes.size(); ++i) {
+      numel *= all_sizes[i];
+      if (all_sizes[i] == 1) continue;
+      if (!sizes.empty() && strides.back() == all_strides[i] * all_sizes[i]) {
+        sizes.back() *= all_sizes[i];
+        strides.back() = all_strides[i];
+      } else {
+        sizes.push_back(all_sizes[i]);
+        strides.push_back(all_strides[i]);
+      }
+    }
+    if (sizes.empty()) {
+      sizes.push_back(1);
+      strides.push_back(1);
+    }
+  }
+  bool is_one_run() const { return sizes.size() == 1; }
+  int64_t run() const { return sizes.back(); }
+  int64_t step() const { return strides.back(); }
+
+  // f(offset) for every run of the last dimension.
+  template <class F>
+  void each_run(F f) const {
+    if (is_one_run()) return f(0);
+    Dims index(sizes.size() - 1, 0);
+    int64_t offset = 0;
+    for (int64_t left = numel / run(); left > 0; --left) {
+      f(offset);
+      for (size_t dim = index.size(); dim-- > 0;) {
+        offset += strides[dim];
+        if (++index[dim] < sizes[dim]) break;
+        offset -= sizes[dim] * strides[dim];
+        index[dim] = 0;
+      }
+    }
+  }
+
+  Dims sizes, strides;
+  int64_t numel = 1;
+};
+
+int64_t count(const Dims& sizes) {
+  int64_t n = 1;
+  for (int64_t size : sizes) n *= size;
+  return n;
+}
+
+// Where the i-th combination of the leading dimensions starts.
+int64_t lead_offset(const Places& places, int64_t i) {
+  int64_t offset = 0;
+  for (size_t dim = places.lead_sizes.size(); dim-- > 0;) {
+    offset += i % places.lead_sizes[dim] * places.lead_strides[dim];
+    i /= places.lead_sizes[dim];
+  }
+  return offset;
+}
+
+template <class T>
+void copy_run(T* out, const T* in, int64_t n, int64_t step) {
+  if (step == 1 && n >= 16) {
+    std::memcpy(static_cast<void*>(out), in, static_cast<size_t>(n) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i * step];
+  }
+}
+
+template <class T>
+void pick_some(const T* self, const int64_t* offsets, int64_t n, const Trail& trail, T* out) {
+  if (trail.numel == 1) {
+    for (int64_t p = 0; p < n; ++p) out[p] = self[offsets[p]];
+    return;
+  }
+  const int64_t run = trail.run(), step = trail.step();
+  for (int64_t p = 0; p < n; ++p) {
+    trail.each_run([&](int64_t offset) {
+      copy_run(out, self + offsets[p] + offset, run, step);
+      out += run;
+    });
+  }
+}
+
+// Writes columns [begin, end) of the trailing run, or all of it if there are several runs.
+template <class T, class Op>
+void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, const T* values,
+              bool single, int64_t begin, int64_t end) {
+  const int64_t step = trail.step(), advance = single ? 0 : 1;
+  if (trail.numel == 1) {
+    for (int64_t offset : offsets) {
+      self[offset] = Op::apply(self[offset], *values);
+      values += advance;
+    }
+    return;
+  }
+  for (int64_t offset : offsets) {
+    trail.each_run([&](int64_t inner) {
+      T* to = self + offset + inner;
+      for (int64_t i = begin; i < end; ++i) {
+        to[i * step] = Op::apply(to[i * step], values[i * advance]);
+      }
+      values += trail.run() * advance;
+    });
+  }
+}
+
+template <class T, class Op>
+void put_typed(const Places& places, T* self, const T* values, bool single) {
+  const Trail trail(places.trail_sizes, places.trail_strides);
+  const int64_t picks = static_cast<int64_t>(places.offsets.size());
+  const int64_t leads = count(places.lead_sizes), block = picks * trail.numel;
+  if (block == 0) return;
+  const int64_t run = trail.run();
+  if (leads > 1) {
+    parallel_for(leads, std::max<int64_t>(1, grain / block), [&](int64_t begin, int64_t end) {
+      for (int64_t l = begin; l < end; ++l) {
+        const T* from = single ? values : values + l * block;
+        put_some<T, Op>(self + lead_offset(places, l), places.offsets, trail, from, single, 0, run);
+      }
+    });
+  } else if (trail.is_one_run() && run > 1) {
+    // Places may repeat: a thread takes some columns of all of them, so that the order is kept.
+    const int64_t columns = std::max<int64_t>(64, grain / picks);
+    const int64_t base = lead_offset(places, 0);
+    parallel_for(run, columns, [&](int64_t begin, int64_t end) {
+      put_some<T, Op>(self + base, places.offsets, trail, values, single, begin, end);
+    });
+  } else if (leads == 1) {
+    put_some<T, Op>(self + lead_offset(places, 0), places.offsets, trail, values, single, 0, run);
+  }
+}
+
+}  // namespace
+
+void add_offsets(std::span<int64_t> offsets, const int64_t* index, const Axis& axis) {
+  const int64_t size = axis.size, stride = axis.stride, lowest = axis.wraps ? -size : 0;
+  parallel_for(static_cast<int64_t>(offsets.size()), grain, [&](int64_t begin, int64_t end) {
+    bool bad = false;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = index[i];
+      bad |= at < lowest || at >= size;
+      offsets[i] += (at < 0 ? at + size : at) * stride;
+    }
+    for (int64_t i = begin; bad && i < end; ++i) {
+      WISP_CHECK_INDEX(index[i] >= lowest && index[i] < size, "index ", index[i],
+                       " is out of bounds for dimension ", axis.dim, " with size ", size);
+    }
+  });
+}
+
+void set_flat_offsets(std::span<int64_t> offsets, const int64_t* index, IntSpan sizes,
+                      IntSpan strides) {
+  const Trail flat{Dims(sizes), Dims(strides)};
+  const int64_t numel = flat.numel;
+  parallel_for(static_cast<int64_t>(offsets.size()), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t at = index[i], offset = 0;
+      WISP_CHECK_INDEX(at >= -numel && at < numel, "out of range: tried to access index ", at,
+                       " on a tensor of ", numel, " elements.");
+      if (at < 0) at += numel;
+      for (size_t dim = flat.sizes.size(); dim-- > 1;) {
+        offset += at % flat.sizes[dim] * flat.strides[dim];
+        at /= flat.sizes[dim];
+      }
+      offsets[i] = offset + at * flat.strides[0];
+    }
+  });
+}
+
+void pick(const Places& places, size_t item, const char* self, char* out) {
+  const Trail trail(places.trail_sizes, places.trail_strides);
+  const int64_t picks = static_cast<int64_t>(places.offsets.size());
+  if (trail.numel == 0 || picks == 0) return;
+  const int64_t blocks = count(places.lead_sizes) * picks;
+  by_item(item, [&]<class T>() {
+    const int64_t some = std::max<int64_t>(1, grain / trail.numel);
+    parallel_for(blocks, some, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end;) {
+        const int64_t first = at % picks, n = std::min(end - at, picks - first);
+        const T* from = reinterpret_cast<const T*>(self) + lead_offset(places, at / picks);
+        pick_some(from, places.offsets.data() + first, n, trail,
+                  reinterpret_cast<T*>(out) + at * trail.numel);
+        at += n;
+      }
+    });
+  });
+}
+
+void put(const Places& places, Combine how, DType dtype, char* self, const char* values,
+         bool single) {
+  by_combine(how, dtype, "index_put", [&]<class T, class Op>() {
+    put_typed<T, Op>(places, reinterpret_cast<T*>(self), reinterpret_cast<const T*>(values), single);
+  });
+}
+
+}  // namespace wisp::cpu

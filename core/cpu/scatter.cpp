@@ -1,0 +1,126 @@
+#include "cpu/scatter.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "cpu/runs.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr int64_t grain = 1 << 15;  // elements a thread takes at once
+
+int64_t item_of(const Operand& operand) { return static_cast<int64_t>(item_size(operand.dtype)); }
+
+// An operand without the indexed dimension, and the bytes between its elements along that one.
+struct Across {
+  Across(const Operand& whole, size_t dim) : operand(whole) {
+    if (whole.strides.empty()) return;
+    strides = Dims(whole.strides);
+    step = strides[dim] * item_of(whole);
+    strides.erase(dim);
+    operand.strides = strides;
+  }
+  Across(const Across&) = delete;
+  Dims strides;
+  Operand operand;
+  int64_t step = 0;
+};
+
+// Runs body(pointers, n, strides between lines) for pieces of the lines along `dim`. A thread takes
+// whole lines: what is written to one place is written in order.
+template <class F>
+void for_lines(const Lines& lines, const Across& a, const Across& b, const Across& c, F body) {
+  Dims sizes(lines.sizes);
+  const int64_t length = lines.sizes[lines.dim];
+  sizes.erase(lines.dim);
+  const LoopPlan plan(sizes, {a.operand, b.operand, c.operand});
+  if (length == 0 || plan.numel == 0) return;
+  std::array<int64_t, 3> between{};
+  for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) between[k] = plan.strides[k].back();
+  const std::array<char*, 3> data{a.operand.data, b.operand.data, c.operand.data};
+  parallel_for(plan.numel, std::max<int64_t>(1, grain / length), [&](int64_t begin, int64_t end) {
+    for_each_run(plan, data, begin, end,
+                 [&](const std::array<char*, 3>& at, int64_t n) { body(at, n, between); });
+  });
+}
+
+// Calls f(i, j) for `length` elements along the dimension of each of n lines, the closer ones inside.
+template <class F>
+void for_elements(int64_t length, int64_t along, int64_t n, int64_t between, F f) {
+  if (n == 1 || along < between) {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t i = 0; i < length; ++i) f(i, j);
+    }
+  } else {
+    for (int64_t i = 0; i < length; ++i) {
+      for (int64_t j = 0; j < n; ++j) f(i, j);
+    }
+  }
+}
+
+int64_t read_index(const char* at) { return *reinterpret_cast<const int64_t*>(at); }
+
+}  // namespace
+
+void check_lines(const Lines& lines, const char* what) {
+  Dims sizes(lines.sizes);
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (lines.index.strides[dim] == 0 && sizes[dim] > 1) sizes[dim] = 1;  // repeated: looked at once
+  }
+  const LoopPlan plan(sizes, {lines.index});
+  const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
+  const uint64_t length = static_cast<uint64_t>(lines.length);
+  parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+    for_each_run(plan, std::array{lines.index.data}, begin, end, [&](const auto& at, int64_t n) {
+      bool bad = false;
+      for (int64_t i = 0; i < n; ++i) {
+        bad |= static_cast<uint64_t>(read_index(at[0] + i * step)) >= length;
+      }
+      for (int64_t i = 0; bad && i < n; ++i) {
+        const int64_t index = read_index(at[0] + i * step);
+        WISP_CHECK(index >= 0 && index < lines.length, what, "(): index ", index,
+                   " is out of bounds for dimension ", lines.dim, " with size ", lines.length);
+      }
+    });
+  });
+}
+
+void gather(const Lines& lines, const Operand& out, const Operand& self) {
+  // The position along dim comes from the index alone.
+  Dims strides(self.strides);
+  const int64_t along = std::exchange(strides[lines.dim], 0) * item_of(self);
+  const LoopPlan plan(lines.sizes, {out, lines.index, {self.data, strides, self.dtype}});
+  std::array<int64_t, 3> step{};
+  for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) step[k] = plan.strides[k].back();
+  const std::array<char*, 3> data{out.data, lines.index.data, self.data};
+  by_item(item_size(out.dtype), [&]<class T>() {
+    parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+      for_each_run(plan, data, begin, end, [&](const auto& at, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          const char* from = at[2] + i * step[2] + read_index(at[1] + i * step[1]) * along;
+          *reinterpret_cast<T*>(at[0] + i * step[0]) = *reinterpret_cast<const T*>(from);
+        }
+      });
+    });
+  });
+}
+
+void scatter(const Lines& lines, Combine how, const Operand& self, const Operand& src) {
+  const Across to(self, lines.dim), index(lines.index, lines.dim), from(src, lines.dim);
+  const int64_t length = lines.sizes[lines.dim];
+  by_combine(how, self.dtype, "scatter", [&]<class T, class Op>() {
+    for_lines(lines, to, index, from, [&](const auto& at, int64_t n, const auto& between) {
+      for_elements(length, index.step, n, between[1], [&](int64_t i, int64_t j) {
+        const int64_t place = read_index(at[1] + i * index.step + j * between[1]);
+        T& target = *reinterpret_cast<T*>(at[0] + place * to.step + j * between[0]);
+        target = Op::apply(
+            target, *reinterpret_cast<const T*>(at[2] + i * from.step + j * between[2]));
+      });
+    });
+  });
+}
+
+}  // namespace wisp::cpu
