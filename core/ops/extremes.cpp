@@ -86,7 +86,7 @@ void extreme_dim_kernel(const Call& call) {
 Tensor extreme_dim_grad(const Backward& b) {
   if (b.shape(0).empty()) return b.grad();
   const Tensor places = unreduce(b.out(1), b, 1, 2);
-  return invoke<"scatter_add">(zeros(b.shape(0), b.grad().dtype()), b.integer(1), places, unreduce(b.grad(), b, 1, 2));
+  return scatter_add(zeros(b.shape(0), b.grad().dtype()), b.integer(1), places, unreduce(b.grad(), b, 1, 2));
 }
 
 void infer_position(Infer& infer) {

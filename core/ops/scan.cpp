@@ -119,7 +119,7 @@ Tensor logcumsumexp_grad(const Backward& b) {
 
 Tensor cumextreme_grad(const Backward& b) {
   if (b.shape(0).empty()) return b.grad();
-  return invoke<"scatter_add">(zeros(b.shape(0), b.grad().dtype()), b.integer(1), b.out(1), b.grad());
+  return scatter_add(zeros(b.shape(0), b.grad().dtype()), b.integer(1), b.out(1), b.grad());
 }
 
 Tensor linear_scan_self_grad(const Backward& b) {
