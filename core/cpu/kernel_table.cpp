@@ -14,6 +14,10 @@ namespace {
     isa::fill_ternary(t);        \
     isa::fill_cast(t);           \
     isa::fill_reduce(t);         \
+    isa::fill_extremes(t);       \
+    isa::fill_norms(t);          \
+    isa::fill_scan(t);           \
+    isa::fill_softmax(t);        \
     isa::fill_gemm(t);           \
     isa::fill_random(t);         \
   }

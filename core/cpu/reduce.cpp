@@ -1,7 +1,7 @@
 #include "cpu/reduce.h"
 
 #include <algorithm>
-#include <memory>
+#include <limits>
 #include <vector>
 
 #include "base/parallel.h"
@@ -11,22 +11,40 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t chunk_elements = 1 << 15;  // folded by one thread at a time, in a fixed order
-constexpr size_t max_acc_bytes = 64;
+constexpr int64_t chunk_elements = 1 << 15;  // of a row, folded by one thread at a time
+constexpr int64_t group_elements = 1 << 18;  // of a block of columns
+constexpr int64_t few = 16;                  // outputs or blocks that do not keep all threads busy
+constexpr int64_t row_tile = 4096;           // elements of a row that are folded at once
+constexpr int64_t row_batch = 64;            // short rows that are finished together
+constexpr int64_t loaded_rows = 8;           // rows that are gathered or converted at once
+constexpr int64_t loaded_columns = 256;
 
+// A dimension, or several of them that are one run of memory.
 struct Axis {
-  int64_t size, stride;  // stride in bytes
+  int64_t size;
+  int64_t in;   // stride of the input, in bytes
+  int64_t out;  // stride of the results, in elements
+  // Repeated elements (stride 0) are best visited in the outermost loop.
+  int64_t reach() const { return in ? in : std::numeric_limits<int64_t>::max(); }
 };
 using Axes = SmallVector<Axis, 6>;
 
-// Merges neighbouring axes that are one run of memory. Axes keep their order (outermost first).
-void merge_axes(Axes& axes) {
+// Outermost first: by decreasing distance in memory.
+void order(Axes& axes) {
+  for (size_t i = 1; i < axes.size(); ++i) {
+    for (size_t j = i; j > 0 && axes[j].reach() > axes[j - 1].reach(); --j) std::swap(axes[j], axes[j - 1]);
+  }
+}
+
+void merge(Axes& axes) {
   size_t kept = 0;
   for (size_t i = 1; i < axes.size(); ++i) {
-    if (axes[kept].stride == axes[i].stride * axes[i].size) {
-      axes[kept] = {axes[kept].size * axes[i].size, axes[i].stride};
+    Axis& outer = axes[kept];
+    const Axis& inner = axes[i];
+    if (outer.in == inner.in * inner.size && outer.out == inner.out * inner.size) {
+      outer = {outer.size * inner.size, inner.in, inner.out};
     } else {
-      axes[++kept] = axes[i];
+      axes[++kept] = inner;
     }
   }
   if (!axes.empty()) axes.resize(kept + 1);
@@ -38,20 +56,35 @@ int64_t count(const Axes& axes) {
   return n;
 }
 
-const char* locate(const char* base, const Axes& axes, int64_t index) {
-  for (size_t i = axes.size(); i-- > 0;) {
-    base += index % axes[i].size * axes[i].stride;
-    index /= axes[i].size;
+// Visits the places of some axes one after the other.
+class Cursor {
+ public:
+  Cursor(const Axes& axes, int64_t begin) : axes_(axes), index_(axes.size(), 0) {
+    for (size_t i = axes.size(); i-- > 0 && begin > 0;) {
+      index_[i] = begin % axes[i].size;
+      begin /= axes[i].size;
+      in += index_[i] * axes[i].in;
+      out += index_[i] * axes[i].out;
+    }
   }
-  return base;
-}
+  void next() {
+    for (size_t i = axes_.size(); i-- > 0;) {
+      in += axes_[i].in;
+      out += axes_[i].out;
+      if (++index_[i] < axes_[i].size || i == 0) return;
+      in -= axes_[i].in * axes_[i].size;
+      out -= axes_[i].out * axes_[i].size;
+      index_[i] = 0;
+    }
+  }
+  int64_t in = 0, out = 0;
 
-void split(const Axes& axes, Dims& sizes, Dims& strides) {
-  for (const Axis& axis : axes) {
-    sizes.push_back(axis.size);
-    strides.push_back(axis.stride);
-  }
-}
+ private:
+  const Axes& axes_;
+  Dims index_;
+};
+
+bool positional(Reduction op) { return op == Reduction::argmin || op == Reduction::argmax; }
 
 class Job {
  public:
@@ -60,59 +93,137 @@ class Job {
         kernel_(reduce_kernel(call.op, call.compute)),
         item_(static_cast<int64_t>(item_size(call.in.dtype))),
         converts_(call.in.dtype != call.compute) {
-    for (size_t dim = 0; dim < call.sizes.size(); ++dim) {
-      const Axis axis{call.sizes[dim], call.in.strides[dim] * item_};
-      if (axis.size == 1) continue;
-      ((call.reduced >> dim) & 1 ? folded_ : kept_).push_back(axis);
+    int64_t out = 1;
+    for (size_t dim = call.sizes.size(); dim-- > 0;) {
+      const bool folds = (call.reduced >> dim) & 1;
+      const int64_t size = call.sizes[dim];
+      if (size != 1) (folds ? folded_ : kept_).push_back({size, call.in.strides[dim] * item_, folds ? 0 : out});
+      if (!folds) out *= size;
     }
-    merge_axes(kept_);
-    merge_axes(folded_);
+    std::reverse(kept_.begin(), kept_.end());
+    std::reverse(folded_.begin(), folded_.end());
+    order(kept_);
+    if (!positional(call.op)) order(folded_);
+    merge(kept_);
+    merge(folded_);
     outputs_ = count(kept_);
     inputs_ = count(folded_);
-    split(folded_, folded_sizes_, folded_strides_);
   }
 
   void run() {
     if (outputs_ == 0) return;
-    if (by_columns()) {
-      run_columns();
-    } else if (outputs_ < 16 && inputs_ > chunk_elements) {
-      for (int64_t o = 0; o < outputs_; ++o) run_large_row(o);
-    } else {
-      const int64_t grain = std::max<int64_t>(1, chunk_elements / std::max<int64_t>(inputs_, 1));
-      parallel_for(outputs_, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t o = begin; o < end; ++o) run_row(o);
-      });
-    }
+    by_columns() ? run_columns() : run_rows();
   }
 
  private:
-  // The innermost kept axis is consecutive, the folded ones are not: fold whole rows of it at once.
-  bool by_columns() const {
-    return !kept_.empty() && !folded_.empty() && kept_.back().stride == item_ && kept_.back().size >= 8 &&
-           folded_.back().stride != item_;
+  char* acc_at(void* accs, int64_t i) const {
+    return static_cast<char*>(accs) + i * static_cast<int64_t>(kernel_.acc_bytes);
   }
 
-  void finish(int64_t output, const void* accs, int64_t n) {
-    const int64_t size = static_cast<int64_t>(item_size(kernel_.result));
-    void* second = call_.second ? static_cast<char*>(call_.second) + output * second_size() : nullptr;
-    kernel_.finish(call_.out.data + output * size, second, accs, n, call_.params);
+  // Joins `count` accumulators (or blocks of n), each pair of neighbours first, so that errors grow
+  // with the logarithm of their number.
+  void merge_all(void* accs, int64_t count, int64_t n) const {
+    for (int64_t step = 1; step < count; step *= 2) {
+      for (int64_t i = 0; i + step < count; i += 2 * step) {
+        kernel_.merge(acc_at(accs, i * n), acc_at(accs, (i + step) * n), n);
+      }
+    }
   }
-  int64_t second_size() const { return static_cast<int64_t>(item_size(call_.compute)); }
+
+  // --- Results
+
+  // Writes n results, `step` apart.
+  void emit(int64_t at, int64_t step, const void* accs, int64_t n) const {
+    const Operand &out = call_.out, &second = call_.second;
+    const bool same_dtype = out.dtype == kernel_.result && (!second.data || second.dtype == call_.compute);
+    if (!same_dtype || (step != 1 && n != 1)) return emit_converted(at, step, accs, n);
+    char* second_at = second.data ? second.data + at * static_cast<int64_t>(item_size(second.dtype)) : nullptr;
+    kernel_.finish(out.data + at * static_cast<int64_t>(item_size(out.dtype)), second_at, accs, n, call_.params);
+  }
+
+  WISP_COLD void emit_converted(int64_t at, int64_t step, const void* accs, int64_t n) const {
+    alignas(64) char results[max_columns * 16], seconds[max_columns * 16];
+    kernel_.finish(results, call_.second.data ? seconds : nullptr, accs, n, call_.params);
+    store(call_.out, at, step, results, kernel_.result, n);
+    if (call_.second.data) store(call_.second, at, step, seconds, call_.compute, n);
+  }
+
+  static void store(const Operand& to, int64_t at, int64_t step, const char* values, DType dtype, int64_t n) {
+    alignas(64) char converted[max_columns * 16];
+    const int64_t item = static_cast<int64_t>(item_size(to.dtype));
+    kernels().cast[int(to.dtype)][int(dtype)](converted, values, n);
+    const Dims sizes{n}, strides{step * item};
+    Walker(to.data + at * item, sizes, strides, 0).scatter(converted, n, static_cast<size_t>(item));
+  }
+
+  // --- By rows: one output after the other
+
+  void run_rows() {
+    direct_ = !converts_ && (folded_.empty() || (folded_.size() == 1 && folded_[0].in == item_));
+    for (const Axis& axis : folded_) {
+      row_sizes_.push_back(axis.size);
+      row_strides_.push_back(axis.in);
+    }
+    if (outputs_ < few && inputs_ > chunk_elements) return run_chunks();
+    const int64_t grain = std::max<int64_t>(1, chunk_elements / std::max<int64_t>(inputs_, 1));
+    parallel_for(outputs_, grain, [&](int64_t begin, int64_t end) { fold_rows(begin, end); });
+  }
+
+  void fold_rows(int64_t begin, int64_t end) const {
+    alignas(64) char accs[row_batch * max_acc_bytes];
+    int64_t places[row_batch];
+    Cursor cursor(kept_, begin);
+    for (int64_t at = begin; at < end; at += row_batch) {
+      const int64_t n = std::min(row_batch, end - at);
+      kernel_.init(accs, n);
+      bool consecutive = true;
+      for (int64_t i = 0; i < n; ++i, cursor.next()) {
+        fold_row(acc_at(accs, i), call_.in.data + cursor.in, 0, inputs_);
+        places[i] = cursor.out;
+        consecutive &= places[i] == places[0] + i;
+      }
+      if (consecutive) {
+        emit(places[0], 1, accs, n);
+      } else {
+        for (int64_t i = 0; i < n; ++i) emit(places[i], 1, acc_at(accs, i), 1);
+      }
+    }
+  }
+
+  // Few outputs over many elements each: chunks of fixed size in parallel, joined in order.
+  void run_chunks() {
+    const int64_t chunks = (inputs_ + chunk_elements - 1) / chunk_elements;
+    std::vector<char> accs(static_cast<size_t>(outputs_ * chunks) * kernel_.acc_bytes);
+    kernel_.init(accs.data(), outputs_ * chunks);
+    parallel_for(outputs_ * chunks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t first = job % chunks * chunk_elements;
+        const char* base = call_.in.data + Cursor(kept_, job / chunks).in;
+        fold_row(acc_at(accs.data(), job), base, first, std::min(first + chunk_elements, inputs_));
+      }
+    });
+    Cursor cursor(kept_, 0);
+    for (int64_t o = 0; o < outputs_; ++o, cursor.next()) {
+      char* mine = acc_at(accs.data(), o * chunks);
+      merge_all(mine, chunks, 1);
+      emit(cursor.out, 1, mine, 1);
+    }
+  }
 
   // Folds elements [begin, end) of one output into an accumulator.
-  void fold(void* acc, const char* base, int64_t begin, int64_t end) {
-    const bool direct = !converts_ && (folded_.empty() || (folded_.size() == 1 && folded_[0].stride == item_));
-    if (direct) {
-      for (int64_t at = begin; at < end; at += tile_) {
-        kernel_.row(acc, base + at * item_, std::min(tile_, end - at), at, call_.params);
-      }
-      return;
+  void fold_row(void* acc, const char* base, int64_t begin, int64_t end) const {
+    if (!direct_) return fold_gathered(acc, base, begin, end);
+    for (int64_t at = begin; at < end; at += row_tile) {
+      kernel_.row(acc, base + at * item_, std::min(row_tile, end - at), at, call_.params);
     }
-    alignas(64) char raw[tile_bytes * 2], converted[tile_bytes * 2];
-    const int64_t step = tile_bytes * 2 / std::max<int64_t>(item_, static_cast<int64_t>(item_size(call_.compute)));
+  }
+
+  void fold_gathered(void* acc, const char* base, int64_t begin, int64_t end) const {
+    alignas(64) char raw[tile_bytes], converted[tile_bytes];
+    const int64_t widest = std::max(item_, static_cast<int64_t>(item_size(call_.compute)));
+    const int64_t step = tile_bytes / widest;
     const CastFn cast = kernels().cast[int(call_.compute)][int(call_.in.dtype)];
-    Walker walker(const_cast<char*>(base), folded_sizes_, folded_strides_, begin);
+    Walker walker(const_cast<char*>(base), row_sizes_, row_strides_, begin);
     for (int64_t at = begin; at < end; at += step) {
       const int64_t n = std::min(step, end - at);
       walker.gather(raw, n, static_cast<size_t>(item_));
@@ -121,103 +232,149 @@ class Job {
     }
   }
 
-  void run_row(int64_t output) {
-    alignas(64) char acc[max_acc_bytes];
-    kernel_.init(acc, 1);
-    fold(acc, locate(call_.in.data, kept_, output), 0, inputs_);
-    finish(output, acc, 1);
+  // --- By columns: many outputs at once, one row of elements after the other
+
+  // Whether neighbouring outputs are closer in memory than neighbouring elements of one output.
+  bool by_columns() const {
+    if (kept_.empty()) return false;
+    if (folded_.empty()) return true;
+    if (kept_.back().reach() >= folded_.back().reach()) return false;
+    return kept_.back().size >= 4 || is_narrow(kept_.back().size);
   }
 
-  // One output over many elements: chunks of fixed size in parallel, merged in order.
-  void run_large_row(int64_t output) {
-    const char* base = locate(call_.in.data, kept_, output);
-    const int64_t chunks = (inputs_ + chunk_elements - 1) / chunk_elements;
-    std::vector<char> accs(static_cast<size_t>(chunks) * kernel_.acc_bytes);
-    kernel_.init(accs.data(), chunks);
-    auto acc_at = [&](int64_t i) { return accs.data() + static_cast<size_t>(i) * kernel_.acc_bytes; };
-    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        fold(acc_at(c), base, c * chunk_elements, std::min((c + 1) * chunk_elements, inputs_));
-      }
-    });
-    for (int64_t c = 1; c < chunks; ++c) kernel_.merge(acc_at(0), acc_at(c));
-    finish(output, acc_at(0), 1);
+  // Narrow rows right behind each other: several of them can be folded as one wide row.
+  bool is_narrow(int64_t width) const {
+    return width <= 64 && !converts_ && kept_.back().in == item_ && !positional(call_.op) && !folded_.empty() &&
+           folded_.back().in == width * item_ && folded_.back().size >= 8 * (max_narrow / width);
+  }
+
+  struct Block {
+    const char* base;
+    int64_t out, n;
+  };
+  Block block_at(int64_t job) const {
+    const Cursor cursor(outer_, job / blocks_);
+    const int64_t first = job % blocks_ * block_;
+    return {call_.in.data + cursor.in + first * inner_.in, cursor.out + first * inner_.out,
+            std::min(block_, inner_.size - first)};
   }
 
   void run_columns() {
-    const int64_t width = kept_.back().size;
-    Axes outer(kept_);
-    outer.pop_back();
-    const int64_t outers = count(outer);
-    const int64_t block = 256;
-    const int64_t blocks = (width + block - 1) / block;
-    if (outers * blocks < 16 && inputs_ > 256 && width * inputs_ > 4 * chunk_elements) {
-      for (int64_t job = 0; job < outers * blocks; ++job) run_tall_block(outer, job, blocks, block, width);
-      return;
-    }
-    const int64_t work = std::min(block, width) * std::max<int64_t>(inputs_, 1);
-    parallel_for(outers * blocks, std::max<int64_t>(1, chunk_elements / work), [&](int64_t begin, int64_t end) {
-      std::vector<char> accs(static_cast<size_t>(block) * kernel_.acc_bytes);
+    inner_ = kept_.back();
+    outer_ = kept_;
+    outer_.pop_back();
+    direct_ = !converts_ && inner_.in == item_;
+    block_ = std::min(inner_.size, direct_ ? max_columns : loaded_columns);
+    blocks_ = (inner_.size + block_ - 1) / block_;
+    const int64_t jobs = count(outer_) * blocks_;
+    if (jobs < few && inputs_ * block_ > group_elements) return run_groups(jobs);
+    const int64_t grain = std::max<int64_t>(1, chunk_elements / (block_ * std::max<int64_t>(inputs_, 1)));
+    parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
+      alignas(64) char accs[max_columns * max_acc_bytes];
       for (int64_t job = begin; job < end; ++job) {
-        const int64_t o = job / blocks, first = job % blocks * block;
-        const int64_t n = std::min(block, width - first);
-        kernel_.init(accs.data(), n);
-        fold_columns(accs.data(), locate(call_.in.data, outer, o) + first * item_, n, 0, inputs_);
-        finish(o * width + first, accs.data(), n);
+        const Block block = block_at(job);
+        kernel_.init(accs, block.n);
+        fold_columns(accs, block, 0, inputs_);
+        emit(block.out, inner_.out, accs, block.n);
       }
     });
   }
 
-  // Few columns but many rows: groups of rows in parallel, merged in order.
-  void run_tall_block(const Axes& outer, int64_t job, int64_t blocks, int64_t block, int64_t width) {
-    const int64_t o = job / blocks, first = job % blocks * block;
-    const int64_t n = std::min(block, width - first);
-    const char* base = locate(call_.in.data, outer, o) + first * item_;
-    const int64_t rows = std::max<int64_t>(chunk_elements / n, 64);
-    const int64_t groups = (inputs_ + rows - 1) / rows;
-    const size_t group_bytes = static_cast<size_t>(n) * kernel_.acc_bytes;
-    std::vector<char> accs(static_cast<size_t>(groups) * group_bytes);
-    parallel_for(groups, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t g = begin; g < end; ++g) {
-        char* mine = accs.data() + static_cast<size_t>(g) * group_bytes;
-        kernel_.init(mine, n);
-        fold_columns(mine, base, n, g * rows, std::min((g + 1) * rows, inputs_));
+  // Few blocks of many rows: groups of rows in parallel, joined in order.
+  void run_groups(int64_t jobs) {
+    const int64_t height = std::max<int64_t>(group_elements / block_, 64);
+    const int64_t groups = (inputs_ + height - 1) / height;
+    std::vector<char> accs(static_cast<size_t>(jobs * groups * block_) * kernel_.acc_bytes);
+    parallel_for(jobs * groups, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Block block = block_at(i / groups);
+        char* mine = acc_at(accs.data(), i * block_);
+        const int64_t first = i % groups * height;
+        kernel_.init(mine, block_);
+        fold_columns(mine, block, first, std::min(first + height, inputs_));
       }
     });
-    for (int64_t g = 1; g < groups; ++g) {
-      for (int64_t i = 0; i < n; ++i) {
-        const size_t at = static_cast<size_t>(i) * kernel_.acc_bytes;
-        kernel_.merge(accs.data() + at, accs.data() + static_cast<size_t>(g) * group_bytes + at);
-      }
+    for (int64_t job = 0; job < jobs; ++job) {
+      const Block block = block_at(job);
+      char* mine = acc_at(accs.data(), job * groups * block_);
+      merge_all(mine, groups, block_);
+      emit(block.out, inner_.out, mine, block.n);
     }
-    finish(o * width + first, accs.data(), n);
   }
 
-  void fold_columns(void* accs, const char* base, int64_t n, int64_t begin, int64_t end) {
-    alignas(64) char converted[256 * 16];
+  // Folds rows [begin, end) into the accumulators of a block.
+  void fold_columns(void* accs, const Block& block, int64_t begin, int64_t end) const {
+    if (folded_.empty()) return fold_rows_of(accs, block.n, block.base, 0, 1, 0);
+    const Axis& last = folded_.back();
+    for (int64_t row = begin; row < end;) {
+      const int64_t rows = std::min(end - row, last.size - row % last.size);
+      fold_rows_of(accs, block.n, block.base + Cursor(folded_, row).in, last.in, rows, row);
+      row += rows;
+    }
+  }
+
+  void fold_rows_of(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows, int64_t index) const {
+    if (!direct_) return fold_loaded(accs, n, x, row_bytes, rows, index);
+    if (is_narrow(n) && rows >= 2 * (max_narrow / n)) {
+      const int64_t done = fold_narrow(accs, n, x, rows);
+      x += done * row_bytes;
+      rows -= done;
+      index += done;
+    }
+    kernel_.columns(accs, n, x, row_bytes, rows, index, call_.params);
+  }
+
+  // Returns how many rows it has folded.
+  int64_t fold_narrow(void* accs, int64_t n, const char* x, int64_t rows) const {
+    alignas(64) char wide_accs[max_narrow * max_acc_bytes];
+    const int64_t joined = max_narrow / n, wide = joined * n;
+    kernel_.init(wide_accs, wide);
+    kernel_.columns(wide_accs, wide, x, wide * item_, rows / joined, 0, call_.params);
+    merge_all(wide_accs, joined, n);
+    kernel_.merge(accs, wide_accs, n);
+    return rows / joined * joined;
+  }
+
+  // Rows that are not consecutive, or of another dtype, pass through a buffer.
+  void fold_loaded(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows, int64_t index) const {
+    alignas(64) char raw[loaded_columns * 16], loaded[loaded_rows * loaded_columns * 16];
+    const int64_t loaded_bytes = n * static_cast<int64_t>(item_size(call_.compute));
     const CastFn cast = kernels().cast[int(call_.compute)][int(call_.in.dtype)];
-    for (int64_t i = begin; i < end; ++i) {
-      const char* x = locate(base, folded_, i);
-      if (converts_) cast(converted, x, n);
-      kernel_.column(accs, converts_ ? converted : x, n, i, call_.params);
+    const Dims sizes{n}, strides{inner_.in};
+    for (int64_t r = 0; r < rows; r += loaded_rows) {
+      const int64_t count = std::min(loaded_rows, rows - r);
+      for (int64_t i = 0; i < count; ++i) {
+        const char* source = x + (r + i) * row_bytes;
+        if (inner_.in != item_) {
+          Walker(const_cast<char*>(source), sizes, strides, 0).gather(raw, n, static_cast<size_t>(item_));
+          source = raw;
+        }
+        cast(loaded + i * loaded_bytes, source, n);
+      }
+      kernel_.columns(accs, n, loaded, loaded_bytes, count, index + r, call_.params);
     }
   }
+
+  static constexpr int64_t max_narrow = 128;
 
   const Reduce& call_;
   const ReduceKernel& kernel_;
   const int64_t item_;
   const bool converts_;
-  static constexpr int64_t tile_ = 4096;
+  bool direct_ = false;   // elements are read where they are
   Axes kept_, folded_;
-  Dims folded_sizes_, folded_strides_;
-  int64_t outputs_, inputs_;
+  int64_t outputs_, inputs_;  // how many results, how many elements each
+  Dims row_sizes_, row_strides_;
+  Axis inner_;  // the innermost kept axis, in blocks, and the others
+  Axes outer_;
+  int64_t block_ = 1, blocks_ = 1;
 };
 
 }  // namespace
 
 const ReduceKernel& reduce_kernel(Reduction op, DType compute) {
   const ReduceKernel& kernel = kernels().reduce[static_cast<int>(op)][static_cast<int>(compute)];
-  if (!kernel.row) {
+  if (WISP_UNLIKELY(!kernel.row)) {
     static constexpr const char* names[] = {
 #define WISP_NAME(name) #name,
         WISP_FOR_EACH_REDUCTION(WISP_NAME)

@@ -5,23 +5,27 @@
 
 namespace wisp::cpu {
 
-// X(name): each has a kernel for the compute dtypes it makes sense for (kernels/reduce.cpp).
+// X(name): each has a kernel for the compute dtypes it makes sense for (kernels/reduce.cpp,
+// extremes.cpp, norms.cpp).
 #define WISP_FOR_EACH_REDUCTION(X) \
   X(sum)                           \
+  X(nansum)                        \
   X(prod)                          \
+  X(any)                           \
+  X(all)                           \
+  X(count_nonzero)                 \
   X(min)                           \
   X(max)                           \
   X(argmin)                        \
   X(argmax)                        \
-  X(any)                           \
-  X(all)                           \
   X(norm_0)                        \
   X(norm_1)                        \
   X(norm_2)                        \
   X(norm_inf)                      \
   X(norm_minus_inf)                \
   X(norm_p)                        \
-  X(moments)
+  X(moments)                       \
+  X(logsumexp)
 
 enum class Reduction : uint8_t {
 #define WISP_ENUMERATOR(name) name,
@@ -32,24 +36,31 @@ enum class Reduction : uint8_t {
 constexpr int num_reductions = static_cast<int>(Reduction::count);
 
 struct ReduceParams {
-  double p = 2;           // of norm_p
-  double divisor = 1;     // sums are divided by it (mean)
-  double correction = 1;  // of variance: moments divides by max(0, n - correction)
-  bool take_root = false; // of variance: standard deviation
+  double p = 2;            // of norm_p
+  double divisor = 1;      // sums are divided by it (mean)
+  double correction = 1;   // of variance: moments divides by max(0, n - correction)
+  bool take_root = false;  // of variance: standard deviation
 };
 
+constexpr int64_t max_columns = 1024;  // accumulators that are folded into at once
+constexpr size_t max_acc_bytes = 32;
+
 // A reduction of one dtype, as functions over its accumulators. An accumulator is plain memory of
-// `acc_bytes`; elements are of the compute dtype, results of `result`.
+// `acc_bytes`; elements are of the compute dtype, results of `result`. `index` is the position of the
+// first element.
 struct ReduceKernel {
   size_t acc_bytes = 0;
   DType result = DType::float32;
   void (*init)(void* accs, int64_t n) = nullptr;
-  // Folds n consecutive elements, the first of which has position `index`, into one accumulator.
+  // Folds n consecutive elements into one accumulator.
   void (*row)(void* acc, const void* x, int64_t n, int64_t index, const ReduceParams& params) = nullptr;
-  // Folds one element into each of n accumulators; all have position `index`.
-  void (*column)(void* accs, const void* x, int64_t n, int64_t index, const ReduceParams& params) = nullptr;
-  void (*merge)(void* acc, const void* later) = nullptr;
-  // Writes n results; a kernel with a second result (argmax's value, the mean) writes it if asked.
+  // Folds `rows` rows of n <= max_columns consecutive elements into n accumulators, one element each.
+  void (*columns)(void* accs, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t index,
+                  const ReduceParams& params) = nullptr;
+  // Joins n accumulators with those of elements that come later.
+  void (*merge)(void* accs, const void* later, int64_t n) = nullptr;
+  // Writes n results; a kernel with a second one (argmax's value, the mean) writes it if asked, in the
+  // compute dtype.
   void (*finish)(void* out, void* second, const void* accs, int64_t n, const ReduceParams& params) = nullptr;
 };
 
@@ -59,8 +70,8 @@ struct Reduce {
   IntSpan sizes;      // of the input
   Operand in;
   uint64_t reduced;   // bit per dimension of the input
-  Operand out;        // consecutive, in the order of the kept dimensions; of the kernel's result dtype
-  void* second = nullptr;
+  // Consecutive, in the order of the kept dimensions. Results are converted to their dtype.
+  Operand out, second;
   ReduceParams params;
 };
 

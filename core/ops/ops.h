@@ -80,8 +80,12 @@ WISP_OP(Tensor, le, (Operand self, Operand other), self, other)
 WISP_OP(Tensor, gt, (Operand self, Operand other), self, other)
 WISP_OP(Tensor, ge, (Operand self, Operand other), self, other)
 WISP_OP(Tensor, isnan, (const Tensor& self), self)
+WISP_OP(Tensor, isfinite, (const Tensor& self), self)
+WISP_OP(Tensor, logical_not, (const Tensor& self), self)
 WISP_OP(Tensor, logical_and, (const Tensor& self, const Tensor& other), self, other)
 WISP_OP(Tensor, logical_or, (const Tensor& self, const Tensor& other), self, other)
+WISP_OP(Tensor, logical_xor, (const Tensor& self, const Tensor& other), self, other)
+WISP_OP(Tensor, isclose, (const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan), self, other, rtol, atol, equal_nan)
 
 // Shape
 WISP_OP(Tensor, view, (const Tensor& self, IntSpan size), self, size)
@@ -93,6 +97,7 @@ WISP_OP(Tensor, transpose, (const Tensor& self, int64_t dim0, int64_t dim1), sel
 WISP_OP(Tensor, permute, (const Tensor& self, IntSpan dims), self, dims)
 WISP_OP(Tensor, expand, (const Tensor& self, IntSpan size), self, size)
 WISP_OP(Tensor, unsqueeze, (const Tensor& self, int64_t dim), self, dim)
+WISP_OP(Tensor, slice, (const Tensor& self, int64_t dim, int64_t start, int64_t end, int64_t step = 1), self, dim, start, end, step)
 WISP_OP(Tensor, select, (const Tensor& self, int64_t dim, int64_t index), self, dim, index)
 WISP_OP(Tensor, as_strided, (const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset = {}), self, size, stride, offset)
 WISP_OP(Tensor, as_strided_scatter, (const Tensor& self, const Tensor& src, IntSpan size, IntSpan stride, std::optional<int64_t> offset = {}), self, src, size, stride, offset)
@@ -102,7 +107,20 @@ WISP_OP(Tensor, sum_to_size, (const Tensor& self, IntSpan size), self, size)
 // Reductions
 WISP_OP(Tensor, sum, (const Tensor& self), self)
 WISP_OP_AS(Tensor, sum, "sum.dim", (const Tensor& self, IntSpan dim, bool keepdim = false), self, dim, keepdim)
+WISP_OP_AS(Tensor, mean, "mean.dim", (const Tensor& self, IntSpan dim, bool keepdim = false), self, dim, keepdim)
 WISP_OP(Tensor, any, (const Tensor& self), self)
+WISP_OP(Tensor, all, (const Tensor& self), self)
+WISP_OP(Tensor, amax, (const Tensor& self, IntSpan dim, bool keepdim = false), self, dim, keepdim)
+WISP_OP(Tensor, vector_norm, (const Tensor& self, Scalar ord, IntSpan dim, bool keepdim = false, MaybeDType dtype = {}), self, ord, dim, keepdim, dtype)
+WISP_OP(Tensor, logsumexp, (const Tensor& self, IntSpan dim, bool keepdim = false), self, dim, keepdim)
+
+// Scans
+WISP_OP(Tensor, cumsum, (const Tensor& self, int64_t dim), self, dim)
+WISP_OP(Tensor, cumprod, (const Tensor& self, int64_t dim), self, dim)
+WISP_OP_AS(Tensor, linear_scan, "_linear_scan", (const Tensor& self, const Tensor& factor, int64_t dim, bool reverse = false), self, factor, dim, reverse)
+WISP_OP(Tensor, diff, (const Tensor& self, int64_t n = 1, int64_t dim = -1), self, n, dim)
+WISP_OP(Tensor, softmax, (const Tensor& self, int64_t dim, MaybeDType dtype = {}), self, dim, dtype)
+WISP_OP(Tensor, log_softmax, (const Tensor& self, int64_t dim, MaybeDType dtype = {}), self, dim, dtype)
 
 // Indexing
 WISP_OP(Tensor, index, (const Tensor& self, List indices), self, indices)

@@ -1,24 +1,33 @@
-// Reductions: sums, products, extremes, truth, norms, variance.
+// Reductions: sums, means, products, truth and counts.
 #include "ops/reduce.h"
-
-#include <cmath>
 
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "ops/raw.h"
+#include "ops/scan.h"
 
 namespace wisp::ops {
 
 using cpu::Reduction;
 
-uint64_t reduced_dims(const Args& args, int dim_argument, int64_t ndim) {
-  const Arg& dims = args[dim_argument];
-  const uint64_t all = ndim >= 64 ? ~uint64_t(0) : (uint64_t(1) << ndim) - 1;
-  if (dims.kind == ArgKind::integer) return uint64_t(1) << wrap_dim(dims.as.integer, ndim, args.name());
-  if (dims.is_none() || dims.size == 0) return all;
+namespace {
+
+uint64_t all_dims(int64_t ndim) { return ndim >= 64 ? ~uint64_t(0) : (uint64_t(1) << ndim) - 1; }
+
+uint64_t dims_of(const Arg& dims, int64_t ndim, EmptyDims empty, const char* op) {
+  if (dims.kind == ArgKind::integer) return uint64_t(1) << wrap_dim(dims.as.integer, ndim, op);
+  if (dims.is_none()) return all_dims(ndim);
+  if (dims.size == 0) return empty == EmptyDims::all ? all_dims(ndim) : 0;
   uint64_t reduced = 0;
-  for (int64_t dim : wrap_dims(dims.integers(), ndim, args.name())) reduced |= uint64_t(1) << dim;
-  return ndim == 0 ? 0 : reduced;
+  for (int64_t dim : wrap_dims(dims.integers(), ndim, op)) reduced |= uint64_t(1) << dim;
+  return reduced;
+}
+
+}  // namespace
+
+uint64_t reduced_dims(const Args& args, int dim, int64_t ndim, EmptyDims empty) {
+  return dim ? dims_of(args[dim], ndim, empty, args.name()) : all_dims(ndim);
 }
 
 Dims reduced_shape(IntSpan sizes, uint64_t reduced, bool keepdim) {
@@ -33,79 +42,6 @@ Dims reduced_shape(IntSpan sizes, uint64_t reduced, bool keepdim) {
   return shape;
 }
 
-void run_reduce(const Call& call, Reduction op, uint64_t reduced, DType compute,
-                const cpu::ReduceParams& params, const Tensor* second) {
-  const Tensor& self = call.tensor(0);
-  const Tensor& out = call.out();
-  const cpu::ReduceKernel& kernel = cpu::reduce_kernel(op, compute);
-  cpu::Reduce job{.op = op,
-                  .compute = compute,
-                  .sizes = self.sizes(),
-                  .in = {self->bytes(), self.strides(), self.dtype()},
-                  .reduced = reduced,
-                  .out = {out->bytes(), out.strides(), out.dtype()},
-                  .params = params};
-  // Results of float16 and the like are computed wider and rounded once.
-  Tensor wide = kernel.result == out.dtype() ? out : Tensor::empty(out.sizes(), kernel.result);
-  job.out.data = wide->bytes();
-  Tensor wide_second;
-  if (second) {
-    wide_second = second->dtype() == compute ? *second : Tensor::empty(second->sizes(), compute);
-    job.second = wide_second->bytes();
-  }
-  cpu::reduce(job);
-  if (!wide.is_same(out)) invoke_in_place<"copy">(out, wide);
-  if (second && !wide_second.is_same(*second)) invoke_in_place<"copy">(*second, wide_second);
-}
-
-Tensor unreduce(const Tensor& reduced, IntSpan shape, const Arg& dims, bool keepdim) {
-  if (keepdim || shape.empty()) return reduced;
-  const bool all = dims.is_none() || (dims.kind == ArgKind::integers && dims.size == 0);
-  Dims kept(shape);
-  if (all) {
-    kept = Dims(shape.size(), 1);
-  } else if (dims.kind == ArgKind::integer) {
-    kept[wrap_dim(dims.as.integer, static_cast<int64_t>(shape.size()))] = 1;
-  } else {
-    for (int64_t dim : dims.integers()) kept[wrap_dim(dim, static_cast<int64_t>(shape.size()))] = 1;
-  }
-  return view(contiguous(reduced), kept);
-}
-
-Tensor expand_reduced(const Tensor& grad, IntSpan shape, const Arg& dims, bool keepdim) {
-  return expand(unreduce(grad, shape, dims, keepdim), shape);
-}
-
-namespace {
-
-// Sums of integers are int64.
-DType sum_dtype(const Infer& infer, int dtype_argument) {
-  if (infer.has(dtype_argument)) return infer.dtype(dtype_argument);
-  const DType dtype = infer.tensor(0).dtype();
-  return is_differentiable(dtype) ? dtype : DType::int64;
-}
-
-void infer_sum(Infer& infer) { infer.push(IntSpan(), sum_dtype(infer, 1), infer.tensor(0).device()); }
-
-void infer_sum_dim(Infer& infer) {
-  const Tensor& self = infer.tensor(0);
-  const uint64_t reduced = reduced_dims(infer, 1, self.ndim());
-  infer.push(reduced_shape(self.sizes(), reduced, infer.boolean(2)), sum_dtype(infer, 3), self.device());
-}
-
-// The dtype to fold in: the result's, unless the input is an integer that sums to an integer anyway.
-DType fold_dtype(const Tensor& self, DType result) {
-  if (is_differentiable(result)) return math_dtype(result);
-  return is_differentiable(self.dtype()) ? DType::int64 : self.dtype();
-}
-
-template <Reduction op, int dims>
-void fold_kernel(const Call& call) {
-  const Tensor& self = call.tensor(0);
-  const uint64_t reduced = dims ? reduced_dims(call, dims, self.ndim()) : ~uint64_t(0);
-  run_reduce(call, op, reduced, fold_dtype(self, call.out().dtype()));
-}
-
 int64_t count_reduced(IntSpan sizes, uint64_t reduced) {
   int64_t count = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -114,110 +50,307 @@ int64_t count_reduced(IntSpan sizes, uint64_t reduced) {
   return count;
 }
 
-void check_mean(const Infer& infer, DType dtype) {
-  WISP_CHECK(is_differentiable(dtype), infer.name(),
-             "(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
-             legacy_name(dtype));
-}
-
-void infer_mean(Infer& infer) {
-  const DType dtype = infer.dtype_or_none(1).value_or(infer.tensor(0).dtype());
-  check_mean(infer, dtype);
-  infer.push(IntSpan(), dtype, infer.tensor(0).device());
-}
-
-void infer_mean_dim(Infer& infer) {
+void check_not_empty(const Infer& infer, int dim, uint64_t reduced, ErrorKind unspecified) {
   const Tensor& self = infer.tensor(0);
-  const DType dtype = infer.dtype_or_none(3).value_or(self.dtype());
-  check_mean(infer, dtype);
-  const uint64_t reduced = reduced_dims(infer, 1, self.ndim());
-  infer.push(reduced_shape(self.sizes(), reduced, infer.boolean(2)), dtype, self.device());
+  if (self.numel() != 0) return;
+  const bool specified = dim && (infer[dim].kind == ArgKind::integer || infer[dim].size > 0);
+  if (!specified) {
+    fail(unspecified, infer.name(), "(): Expected reduction dim to be specified for input.numel() == 0. ",
+         "Specify the reduction dim with the 'dim' argument.");
+  }
+  for (int64_t i = 0; i < self.ndim(); ++i) {
+    WISP_CHECK_INDEX(!((reduced >> i) & 1) || self->size(i) != 0, infer.name(), "(): Expected reduction dim ", i,
+                     " to have non-zero size.");
+  }
 }
 
-template <int dims>
-void mean_kernel(const Call& call) {
+TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype, EmptyDims empty) {
+  const Tensor& self = infer.tensor(0);
+  const uint64_t reduced = reduced_dims(infer, dim, self.ndim(), empty);
+  return infer.push(reduced_shape(self.sizes(), reduced, keepdim && infer.boolean(keepdim)), dtype, self.device());
+}
+
+void run_reduce(const Call& call, Reduction op, uint64_t reduced, DType compute, const Tensor& out,
+                const cpu::ReduceParams& params, const Tensor* second) {
   const Tensor& self = call.tensor(0);
-  const uint64_t reduced = dims ? reduced_dims(call, dims, self.ndim()) : ~uint64_t(0);
-  cpu::ReduceParams params;
-  params.divisor = static_cast<double>(count_reduced(self.sizes(), reduced));
-  run_reduce(call, Reduction::sum, reduced, math_dtype(call.out().dtype()), params);
+  cpu::reduce({.op = op,
+               .compute = compute,
+               .sizes = self.sizes(),
+               .in = operand(self),
+               .reduced = reduced,
+               .out = operand(out),
+               .second = second ? operand(*second) : cpu::Operand(),
+               .params = params});
 }
 
-Tensor mean_grad(const Backward& b) {
-  const double count = static_cast<double>(count_elements(b.shape(0)));
-  return div(expand(b.grad(), b.shape(0)), count);
-}
-
-Tensor mean_dim_grad(const Backward& b) {
+Tensor unreduce(const Tensor& reduced, const Backward& b, int dim, int keepdim) {
+  if (keepdim && b.boolean(keepdim)) return reduced;
   const IntSpan shape = b.shape(0);
-  const uint64_t reduced = reduced_dims(b, 1, static_cast<int64_t>(shape.size()));
-  const double count = static_cast<double>(count_reduced(shape, reduced));
-  return div(expand_reduced(b.grad(), shape, b[1], b.boolean(2)), count);
+  const uint64_t dims = reduced_dims(b, dim, static_cast<int64_t>(shape.size()));
+  return reshape(reduced, reduced_shape(shape, dims, true));
+}
+
+Tensor expand_reduced(const Tensor& reduced, const Backward& b, int dim, int keepdim) {
+  return expand(unreduce(reduced, b, dim, keepdim), b.shape(0));
 }
 
 OpDef reduction(OpDef def) {
-  if (def.jvp == Jvp::unset) def.jvp = def.vjp.empty() ? Jvp::none : Jvp::linear;
+  if (def.jvp == Jvp::unset) def.jvp = def.vjp.empty() ? Jvp::none : Jvp::transposed;
   def.batch = Batch::loop;
   def.traits |= trait::reduction;
   return def;
 }
 
+namespace {
+
+// --- Sums and products
+
+// Sums of integers are int64.
+DType sum_dtype(const Infer& infer, int dtype) {
+  if (infer.has(dtype)) return infer.dtype(dtype);
+  const DType own = infer.tensor(0).dtype();
+  return is_differentiable(own) ? own : DType::int64;
+}
+
+template <int dim, int keepdim, int dtype>
+void infer_sum(Infer& infer) {
+  infer_reduced(infer, dim, keepdim, sum_dtype(infer, dtype));
+}
+
+// The dtype to fold in: the result's, unless the input is an integer that sums to an integer anyway.
+DType fold_dtype(DType input, DType result) {
+  if (is_differentiable(result)) return math_dtype(result);
+  return is_differentiable(input) ? DType::int64 : input;
+}
+
+template <Reduction op, int dim>
+void fold_kernel(const Call& call) {
+  const Tensor &self = call.tensor(0), &out = call.out();
+  const uint64_t reduced = reduced_dims(call, dim, self.ndim());
+  if (out.dtype() != DType::bool_) return run_reduce(call, op, reduced, fold_dtype(self.dtype(), out.dtype()), out);
+  // Adding bools is "or", multiplying them "and".
+  run_reduce(call, op == Reduction::prod ? Reduction::all : Reduction::any, reduced, math_dtype(self.dtype()), out);
+}
+
+void check_mean(const Infer& infer, int dtype) {
+  const bool given = infer.has(dtype);
+  const DType wanted = given ? infer.dtype(dtype) : infer.tensor(0).dtype();
+  WISP_CHECK(is_differentiable(wanted), infer.name(), "(): could not infer output dtype. ",
+             given ? "Optional" : "Input", " dtype must be either a floating point or complex dtype. Got: ",
+             legacy_name(wanted));
+}
+
+template <int dim, int keepdim, int dtype>
+void infer_mean(Infer& infer) {
+  check_mean(infer, dtype);
+  infer_reduced(infer, dim, keepdim, sum_dtype(infer, dtype));
+}
+
+template <int dim>
+void mean_kernel(const Call& call) {
+  const Tensor &self = call.tensor(0), &out = call.out();
+  const uint64_t reduced = reduced_dims(call, dim, self.ndim());
+  cpu::ReduceParams params;
+  params.divisor = static_cast<double>(count_reduced(self.sizes(), reduced));
+  run_reduce(call, Reduction::sum, reduced, math_dtype(out.dtype()), out, params);
+}
+
+template <int dim, int keepdim>
+Tensor mean_grad(const Backward& b) {
+  const IntSpan shape = b.shape(0);
+  const uint64_t reduced = reduced_dims(b, dim, static_cast<int64_t>(shape.size()));
+  const double count = static_cast<double>(count_reduced(shape, reduced));
+  return expand_reduced(div(b.grad(), count), b, dim, keepdim);
+}
+
+// Sum or mean of a small consecutive float tensor in one go.
+template <bool mean>
+TensorImpl* sum_direct(const OpDef&, const Arg* args) {
+  constexpr int64_t limit = 4096;
+  const TensorImpl& self = *args[0].as.tensor;
+  const DType dtype = self.dtype();
+  if (!contains(dtypes::real_math, dtype) || !args[1].is_none() || self.numel() > limit || !self.is_contiguous()) {
+    return nullptr;
+  }
+  const cpu::ReduceKernel& kernel = cpu::reduce_kernel(Reduction::sum, dtype);
+  cpu::ReduceParams params;
+  if (mean) params.divisor = static_cast<double>(self.numel());
+  alignas(16) char acc[cpu::max_acc_bytes];
+  kernel.init(acc, 1);
+  kernel.row(acc, self.bytes(), self.numel(), 0, params);
+  TensorImpl* out = TensorImpl::make_empty({}, dtype, self.device());
+  kernel.finish(out->bytes(), nullptr, acc, 1, params);
+  return out;
+}
+
 void register_sums(Registry& r) {
   r.add(reduction({.schema = "sum(Tensor self, *, Dtype? dtype=None) -> Tensor",
                    .doc = "The sum of all elements.\n\n>>> wisp.sum(wisp.tensor([1., 2., 3.]))\ntensor(6.)",
-                   .infer = infer_sum,
+                   .infer = infer_sum<0, 0, 1>,
                    .kernel = fold_kernel<Reduction::sum, 0>,
+                   .direct = sum_direct<false>,
                    .vjp = {{"self", "self.shape", [](const Backward& b) { return expand(b.grad(), b.shape(0)); }}},
+                   .jvp = Jvp::linear,
                    .onnx = "ReduceSum"}));
   r.add(reduction({.schema = "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
                    .doc = "The sum over the given dimensions.\n\n>>> wisp.sum(wisp.tensor([[1., 2.], [3., 4.]]), 0)\ntensor([4., 6.])",
-                   .infer = infer_sum_dim,
+                   .infer = infer_sum<1, 2, 3>,
                    .kernel = fold_kernel<Reduction::sum, 1>,
                    .vjp = {{"self", "self.shape dim keepdim",
-                            [](const Backward& b) { return expand_reduced(b.grad(), b.shape(0), b[1], b.boolean(2)); }}},
+                            [](const Backward& b) { return expand_reduced(b.grad(), b, 1, 2); }}},
+                   .jvp = Jvp::linear,
                    .onnx = "ReduceSum",
                    .traits = trait::out,
                    .node = "SumBackward1"}));
   r.add(reduction({.schema = "mean(Tensor self, *, Dtype? dtype=None) -> Tensor",
                    .doc = "The mean of all elements.\n\n>>> wisp.mean(wisp.tensor([1., 2., 3.]))\ntensor(2.)",
-                   .infer = infer_mean,
+                   .infer = infer_mean<0, 0, 1>,
                    .kernel = mean_kernel<0>,
-                   .vjp = {{"self", "self.shape", mean_grad}},
+                   .direct = sum_direct<true>,
+                   .vjp = {{"self", "self.shape", mean_grad<0, 0>}},
+                   .jvp = Jvp::linear,
                    .onnx = "ReduceMean"}));
   r.add(reduction({.schema = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
                    .doc = "The mean over the given dimensions.\n\n>>> wisp.mean(wisp.tensor([[1., 2.], [3., 4.]]), 1)\ntensor([1.5000, 3.5000])",
-                   .infer = infer_mean_dim,
+                   .infer = infer_mean<1, 2, 3>,
                    .kernel = mean_kernel<1>,
-                   .vjp = {{"self", "self.shape dim keepdim", mean_dim_grad}},
+                   .vjp = {{"self", "self.shape dim keepdim", mean_grad<1, 2>}},
+                   .jvp = Jvp::linear,
                    .onnx = "ReduceMean",
                    .traits = trait::out,
                    .node = "MeanBackward1"}));
 }
 
-void infer_truth(Infer& infer) {
-  const DType dtype = infer.tensor(0).dtype();
-  infer.push(IntSpan(), dtype == DType::uint8 ? dtype : DType::bool_, infer.tensor(0).device());
+// --- Sums that leave out NaN
+
+void infer_nansum(Infer& infer) {
+  WISP_CHECK(!is_complex(infer.tensor(0).dtype()), "nansum(): does not support complex inputs");
+  infer_sum<1, 2, 3>(infer);
 }
 
-template <Reduction op, int dims>
+void nansum_kernel(const Call& call) {
+  const Tensor &self = call.tensor(0), &out = call.out();
+  if (!is_floating(self.dtype())) return fold_kernel<Reduction::sum, 1>(call);
+  const DType compute = is_floating(out.dtype()) ? math_dtype(promote(self.dtype(), out.dtype())) : DType::float64;
+  run_reduce(call, Reduction::nansum, reduced_dims(call, 1, self.ndim()), compute, out);
+}
+
+void nanmean_body(const Args& args, TensorList& outs) {
+  const Tensor& self = args.tensor(0);
+  WISP_CHECK(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got ",
+             legacy_name(self.dtype()));
+  const Tensor known = invoke<"sum.dim">(logical_not(isnan(self)), args[1], args[2]);
+  outs.push(div(invoke<"nansum">(self, args[1], args[2], args[3]), known));
+}
+
+void register_nan_sums(Registry& r) {
+  r.add(reduction({.schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+                   .doc = "The sum over the given dimensions, with NaN counted as 0.\n\n>>> wisp.nansum(wisp.tensor([1., float('nan'), 2.]))\ntensor(3.)",
+                   .infer = infer_nansum,
+                   .kernel = nansum_kernel,
+                   .vjp = {{"self", "self dim keepdim",
+                            [](const Backward& b) {
+                              return where(isnan(b.tensor(0)), Scalar(0), expand_reduced(b.grad(), b, 1, 2));
+                            }}},
+                   .onnx = "- ReduceSum of Where",
+                   .traits = trait::out}));
+  r.add({.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+         .doc = "The mean over the given dimensions of all elements that are not NaN.\n\n>>> wisp.nanmean(wisp.tensor([1., float('nan'), 2.]))\ntensor(1.5000)",
+         .body = nanmean_body,
+         .onnx = "- Div of two ReduceSum",
+         .traits = trait::out});
+}
+
+// --- Products
+
+// d prod / d x_i is the product of all others: no division, so that zeros need no care.
+Tensor prod_grad(const Backward& b) {
+  const Tensor& self = b.tensor(0);
+  const Tensor flat = reshape(self, Dims{self.numel()});
+  return reshape(mul(b.grad(), conj(product_of_others(flat, 0))), self.sizes());
+}
+
+Tensor prod_dim_grad(const Backward& b) {
+  const Tensor& self = b.tensor(0);
+  if (self.ndim() == 0) return b.grad();
+  return mul(unreduce(b.grad(), b, 1, 2), conj(product_of_others(self, b.integer(1))));
+}
+
+void register_products(Registry& r) {
+  r.add(reduction({.schema = "prod(Tensor self, *, Dtype? dtype=None) -> Tensor",
+                   .doc = "The product of all elements.\n\n>>> wisp.prod(wisp.tensor([1., 2., 3.]))\ntensor(6.)",
+                   .infer = infer_sum<0, 0, 1>,
+                   .kernel = fold_kernel<Reduction::prod, 0>,
+                   .vjp = {{"self", "self", prod_grad}},
+                   .onnx = "ReduceProd"}));
+  r.add(reduction({.schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+                   .doc = "The product over a dimension.\n\n>>> wisp.prod(wisp.tensor([[1., 2.], [3., 4.]]), 0)\ntensor([3., 8.])",
+                   .infer = infer_sum<1, 2, 3>,
+                   .kernel = fold_kernel<Reduction::prod, 1>,
+                   .vjp = {{"self", "self dim keepdim", prod_dim_grad}},
+                   .onnx = "ReduceProd",
+                   .traits = trait::out,
+                   .node = "ProdBackward1"}));
+}
+
+// --- Truth and counts
+
+// Answers about bytes are bytes.
+template <int dim, int keepdim>
+void infer_truth(Infer& infer) {
+  const DType dtype = infer.tensor(0).dtype() == DType::uint8 ? DType::uint8 : DType::bool_;
+  infer_reduced(infer, dim, keepdim, dtype, EmptyDims::none);
+}
+
+template <Reduction op, int dim>
 void truth_kernel(const Call& call) {
   const Tensor& self = call.tensor(0);
-  const uint64_t reduced = dims ? reduced_dims(call, dims, self.ndim()) : ~uint64_t(0);
-  run_reduce(call, op, reduced, math_dtype(self.dtype()));
+  run_reduce(call, op, reduced_dims(call, dim, self.ndim(), EmptyDims::none), math_dtype(self.dtype()), call.out());
 }
 
 void register_truth(Registry& r) {
   r.add(reduction({.schema = "any(Tensor self) -> Tensor",
                    .doc = "Whether any element is non-zero.\n\n>>> wisp.any(wisp.tensor([0, 1]))\ntensor(True)",
-                   .infer = infer_truth,
+                   .infer = infer_truth<0, 0>,
                    .kernel = truth_kernel<Reduction::any, 0>,
-                   .onnx = "ReduceMax"}));
+                   .onnx = "ReduceMax",
+                   .traits = trait::out}));
+  r.add(reduction({.schema = "any.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+                   .doc = "Whether any element along the given dimensions is non-zero.\n\n>>> wisp.any(wisp.tensor([[0, 1], [0, 0]]), 1)\ntensor([ True, False])",
+                   .infer = infer_truth<1, 2>,
+                   .kernel = truth_kernel<Reduction::any, 1>,
+                   .onnx = "ReduceMax",
+                   .traits = trait::out}));
+  r.add(reduction({.schema = "all(Tensor self) -> Tensor",
+                   .doc = "Whether all elements are non-zero.\n\n>>> wisp.all(wisp.tensor([0, 1]))\ntensor(False)",
+                   .infer = infer_truth<0, 0>,
+                   .kernel = truth_kernel<Reduction::all, 0>,
+                   .onnx = "ReduceMin",
+                   .traits = trait::out}));
+  r.add(reduction({.schema = "all.dims(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+                   .doc = "Whether all elements along the given dimensions are non-zero.\n\n>>> wisp.all(wisp.tensor([[0, 1], [1, 1]]), 1)\ntensor([False,  True])",
+                   .infer = infer_truth<1, 2>,
+                   .kernel = truth_kernel<Reduction::all, 1>,
+                   .onnx = "ReduceMin",
+                   .traits = trait::out}));
+  r.add(reduction({.schema = "count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
+                   .doc = "How many elements along the given dimensions are non-zero.\n\n>>> wisp.count_nonzero(wisp.tensor([0, 1, 2]))\ntensor(2)",
+                   .infer = [](Infer& infer) { infer_reduced(infer, 1, 0, DType::int64); },
+                   .kernel =
+                       [](const Call& c) {
+                         const Tensor& self = c.tensor(0);
+                         const uint64_t reduced = reduced_dims(c, 1, self.ndim());
+                         run_reduce(c, Reduction::count_nonzero, reduced, math_dtype(self.dtype()), c.out());
+                       },
+                   .onnx = "- ReduceSum of Cast"}));
 }
 
 }  // namespace
 
 void register_reduce(Registry& r) {
   register_sums(r);
+  register_nan_sums(r);
+  register_products(r);
   register_truth(r);
 }
 

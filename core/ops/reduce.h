@@ -1,4 +1,5 @@
-// What reduction entries share.
+// What reduction entries share. They are told where their arguments `dim` and `keepdim` stand in the
+// schema; 0 means that there is no such argument, and all dimensions are reduced.
 #pragma once
 
 #include "cpu/reduce.h"
@@ -6,18 +7,31 @@
 
 namespace wisp::ops {
 
-// Bit per reduced dimension; an absent or empty list means all of them.
-uint64_t reduced_dims(const Args& args, int dim_argument, int64_t ndim);
+// What an empty list of dimensions means.
+enum class EmptyDims { all, none };
+
+// Bit per reduced dimension. No list at all means all of them.
+uint64_t reduced_dims(const Args& args, int dim, int64_t ndim, EmptyDims empty = EmptyDims::all);
 // The shape that is left.
 Dims reduced_shape(IntSpan sizes, uint64_t reduced, bool keepdim);
+// How many elements each result comes from.
+int64_t count_reduced(IntSpan sizes, uint64_t reduced);
+// Refuses to reduce nothing, for operators that would have no answer.
+void check_not_empty(const Infer& infer, int dim, uint64_t reduced, ErrorKind unspecified = ErrorKind::runtime);
 
-// Runs a reduction of argument 0 into out (which infer made contiguous).
-void run_reduce(const Call& call, cpu::Reduction op, uint64_t reduced, DType compute,
+// Adds the result of reducing argument 0.
+TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype, EmptyDims empty = EmptyDims::all);
+
+// Runs a reduction of argument 0 into `out`, and into `second` for kernels that have a second result.
+void run_reduce(const Call& call, cpu::Reduction op, uint64_t reduced, DType compute, const Tensor& out,
                 const cpu::ReduceParams& params = {}, const Tensor* second = nullptr);
 
-// A gradient of a reduced tensor, brought back to the shape before.
-Tensor expand_reduced(const Tensor& grad, IntSpan shape, const Arg& dims, bool keepdim);
-// The same for a tensor that is needed next to it (a saved result).
-Tensor unreduce(const Tensor& reduced, IntSpan shape, const Arg& dims, bool keepdim);
+// In derivatives: a reduced tensor with the reduced dimensions back, as size 1 or in their full size.
+// The rule has to save self (or its shape), dim and keepdim.
+Tensor unreduce(const Tensor& reduced, const Backward& b, int dim, int keepdim);
+Tensor expand_reduced(const Tensor& reduced, const Backward& b, int dim, int keepdim);
+
+// Fills what reduction entries have in common; fields already set stay.
+OpDef reduction(OpDef def);
 
 }  // namespace wisp::ops

@@ -12,6 +12,13 @@ void register_all(Registry& r) {
   ops::register_view(r);
   ops::register_shape(r);
   ops::register_reduce(r);
+  ops::register_max(r);
+  ops::register_variance(r);
+  ops::register_norm(r);
+  ops::register_scan(r);
+  ops::register_differences(r);
+  ops::register_softmax(r);
+  ops::register_close(r);
   ops::register_matmul(r);
   ops::register_random(r);
   ops::register_index(r);

@@ -3,6 +3,8 @@
 
 #include "cpu/opcode.h"
 #include "cpu/reduce.h"
+#include "cpu/scan.h"
+#include "cpu/softmax.h"
 
 namespace wisp::cpu {
 
@@ -32,6 +34,9 @@ struct Kernels {
   TileTable tile = {};
   CastTable cast = {};  // [to][from]
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
+  ScanKernel scan[num_scans][num_dtypes] = {};
+  LinearScanKernel linear_scan[num_dtypes] = {};
+  SoftmaxKernel softmax[2][num_dtypes] = {};  // plain, logarithmic
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
@@ -59,6 +64,10 @@ const Kernels& kernels();
   void fill_ternary(Kernels& table);    \
   void fill_cast(Kernels& table);       \
   void fill_reduce(Kernels& table);     \
+  void fill_extremes(Kernels& table);   \
+  void fill_norms(Kernels& table);      \
+  void fill_scan(Kernels& table);       \
+  void fill_softmax(Kernels& table);    \
   void fill_gemm(Kernels& table);       \
   void fill_random(Kernels& table);     \
   }

@@ -1,0 +1,201 @@
+// Adding up consecutive elements, and how a reduction is spelled: a struct over one accumulator becomes
+// a ReduceKernel. Included by files of this folder only (see tile.h).
+#pragma once
+
+#include "cpu/kernels/tile.h"
+#include "cpu/reduce.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+// What sums are kept in: floats are added up as doubles, integers as int64.
+template <class T>
+struct WideOf {
+  using type = int64_t;
+};
+template <>
+struct WideOf<float> {
+  using type = double;
+};
+template <>
+struct WideOf<double> {
+  using type = double;
+};
+template <class T>
+struct WideOf<Complex<T>> {
+  using type = Complex<double>;
+};
+template <class T>
+using Wide = typename WideOf<T>::type;
+
+// Independent partial sums: enough of them to keep any vector unit busy.
+constexpr int lanes = 16;
+// int32 lanes add up so many numbers of 16 bits without overflow.
+constexpr int64_t lane_block = 1 << 14;
+
+// Eight numbers, `step` apart, added as a tree: three roundings instead of seven.
+template <class T, class F>
+WISP_INLINE auto tree_sum(const T* x, int64_t step, F f) {
+  const auto a = f(load(x, 0)) + f(load(x, step));
+  const auto b = f(load(x, 2 * step)) + f(load(x, 3 * step));
+  const auto c = f(load(x, 4 * step)) + f(load(x, 5 * step));
+  const auto d = f(load(x, 6 * step)) + f(load(x, 7 * step));
+  return (a + b) + (c + d);
+}
+
+// Sums of the elements at even and at odd positions, which are the parts of complex numbers.
+template <class T>
+struct EvenOdd {
+  T even, odd;
+};
+
+// Floats are added in trees of eight and from there on as doubles: nothing is lost in the long run.
+template <class T, class F>
+WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
+  using Part = decltype(f(load(x, 0)));
+  using Lane = std::conditional_t<std::is_same_v<Part, float>, double, Part>;
+  EvenOdd<Lane> total{};
+  int64_t i = 0;
+  if (n >= lanes) {
+    Lane lane[lanes];
+    for (int j = 0; j < lanes; ++j) lane[j] = static_cast<Lane>(f(load(x, j)));
+    for (i = lanes; i + 8 * lanes <= n; i += 8 * lanes) {
+      for (int j = 0; j < lanes; ++j) lane[j] += static_cast<Lane>(tree_sum(x + i + j, lanes, f));
+    }
+    for (; i + lanes <= n; i += lanes) {
+      for (int j = 0; j < lanes; ++j) lane[j] += static_cast<Lane>(f(load(x, i + j)));
+    }
+    for (int j = 0; j < lanes; j += 2) {
+      total.even += lane[j];
+      total.odd += lane[j + 1];
+    }
+  }
+  for (; i < n; ++i) (i & 1 ? total.odd : total.even) += static_cast<Lane>(f(load(x, i)));
+  return total;
+}
+
+// Sum of f(x) over n elements; f gives what is added, in the type it is to be added in.
+template <class T, class F>
+WISP_INLINE auto sum_of(const T* x, int64_t n, F f) {
+  using Part = decltype(f(load(x, 0)));
+  if constexpr (std::is_same_v<Part, int32_t>) {
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i += lane_block) {
+      const auto part = sum_block(x + i, n - i < lane_block ? n - i : lane_block, f);
+      total += int64_t(part.even) + part.odd;
+    }
+    return total;
+  } else {
+    const auto total = sum_block(x, n, f);
+    return total.even + total.odd;
+  }
+}
+
+// What single elements are converted to before they are added.
+template <class T>
+using Addend = std::conditional_t<std::is_floating_point_v<T>, T,
+                                  std::conditional_t<sizeof(T) <= 2, int32_t, int64_t>>;
+
+// --- From a struct to a ReduceKernel. R has
+//   Acc, Result          trivially copyable
+//   start()              the accumulator of nothing
+//   row(acc, x, n, index, params), merge(acc, later), result(acc, params)
+//   one(acc, x, index, params), or columns(accs, ...) if there is a better way than `one` for all
+//   second(acc)          optional: a further result, of type T
+
+template <class T>
+WISP_INLINE const T* row_at(const void* x, int64_t row_bytes, int64_t row) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(x) + row * row_bytes);
+}
+
+// Reductions that take two passes go through blocks of columns that stay in the first-level cache
+// between the two.
+constexpr int64_t block_width = 128, block_height = 32;
+
+template <class T, class F>
+WISP_INLINE void for_each_block(int64_t n, const void* x, int64_t row_bytes, int64_t rows, F f) {
+  for (int64_t first = 0; first < n; first += block_width) {
+    const int64_t count = n - first < block_width ? n - first : block_width;
+    for (int64_t r = 0; r < rows; r += block_height) {
+      f(first, count, row_at<T>(x, row_bytes, r) + first, rows - r < block_height ? rows - r : block_height);
+    }
+  }
+}
+
+template <class T, class R>
+void fold_columns(void* accs, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t index,
+                  const ReduceParams& given) {
+  const ReduceParams params = given;
+  using Acc = typename R::Acc;
+  Acc* acc = static_cast<Acc*>(accs);
+  if constexpr (requires { R::columns(acc, n, x, row_bytes, rows, index, params); }) {
+    R::columns(acc, n, x, row_bytes, rows, index, params);
+  } else {
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {  // four at a time: accumulators are loaded and stored less often
+      const T *a = row_at<T>(x, row_bytes, r), *b = row_at<T>(x, row_bytes, r + 1);
+      const T *c = row_at<T>(x, row_bytes, r + 2), *d = row_at<T>(x, row_bytes, r + 3);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+        Acc one = acc[i];
+        R::one(one, load(a, i), index + r, params);
+        R::one(one, load(b, i), index + r + 1, params);
+        R::one(one, load(c, i), index + r + 2, params);
+        R::one(one, load(d, i), index + r + 3, params);
+        acc[i] = one;
+      }
+    }
+    for (; r < rows; ++r) {
+      const T* a = row_at<T>(x, row_bytes, r);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) R::one(acc[i], load(a, i), index + r, params);
+    }
+  }
+}
+
+template <class T, class R>
+void finish_fold(void* out, void* second, const void* accs, int64_t n, const ReduceParams& given) {
+  const ReduceParams params = given;
+  const auto* acc = static_cast<const typename R::Acc*>(accs);
+  auto* results = static_cast<typename R::Result*>(out);
+  for (int64_t i = 0; i < n; ++i) results[i] = R::result(acc[i], params);
+  if constexpr (requires { R::second(acc[0]); }) {
+    T* seconds = static_cast<T*>(second);
+    for (int64_t i = 0; second && i < n; ++i) seconds[i] = R::second(acc[i]);
+  }
+}
+
+template <class T, class R>
+ReduceKernel make_kernel() {
+  using Acc = typename R::Acc;
+  static_assert(sizeof(Acc) <= max_acc_bytes);
+  ReduceKernel kernel;
+  kernel.acc_bytes = sizeof(Acc);
+  kernel.result = dtype_of<typename R::Result>;
+  kernel.init = [](void* accs, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) static_cast<Acc*>(accs)[i] = R::start();
+  };
+  kernel.row = [](void* acc, const void* x, int64_t n, int64_t index, const ReduceParams& params) {
+    R::row(*static_cast<Acc*>(acc), static_cast<const T*>(x), n, index, params);
+  };
+  kernel.columns = fold_columns<T, R>;
+  kernel.merge = [](void* accs, const void* later, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      R::merge(static_cast<Acc*>(accs)[i], static_cast<const Acc*>(later)[i]);
+    }
+  };
+  kernel.finish = finish_fold<T, R>;
+  return kernel;
+}
+
+template <template <class> class R, Reduction op, DTypeSet Set>
+WISP_INLINE void set(Kernels& table) {
+  for_each_type<Set>([&]<class T>() {
+    table.reduce[int(op)][int(dtype_of<T>)] = make_kernel<T, R<T>>();
+  });
+}
+
+}  // namespace
+
+}  // namespace wisp::cpu

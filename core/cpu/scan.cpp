@@ -1,0 +1,128 @@
+#include "cpu/scan.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/parallel.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/reduce.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr int64_t grain_elements = 1 << 14;
+constexpr int64_t chunk_elements = 1 << 15;  // of a long line
+constexpr size_t max_scan_acc = 32;
+
+const ScanKernel& kernel_for(Scan op, DType dtype) {
+  const ScanKernel& kernel = kernels().scan[static_cast<int>(op)][static_cast<int>(dtype)];
+  if (!kernel.row) {
+    static constexpr const char* names[] = {
+#define WISP_NAME(name) "cum" #name,
+        WISP_FOR_EACH_SCAN(WISP_NAME)
+#undef WISP_NAME
+    };
+    fail_not_implemented(names[static_cast<int>(op)], dtype);
+  }
+  return kernel;
+}
+
+// Cuts lines into jobs: whole lines if they are consecutive, else blocks of neighbouring columns.
+// f(first element, columns)
+template <class F>
+void for_each_line(const Lines& lines, F f) {
+  if (lines.outer * lines.length * lines.inner == 0) return;
+  const int64_t width = std::min(lines.inner, max_scan_columns);
+  const int64_t blocks = (lines.inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, grain_elements / (lines.length * width));
+  parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t first = job % blocks * width;
+      f(job / blocks * lines.length * lines.inner + first, std::min(width, lines.inner - first));
+    }
+  });
+}
+
+// A few long lines: the sum of every chunk first, then all chunks at once, each from where it begins.
+void sum_long_lines(const ScanCall& call, const ScanKernel& kernel) {
+  const int64_t item = static_cast<int64_t>(item_size(call.dtype)), length = call.lines.length;
+  const int64_t chunks = (length + chunk_elements - 1) / chunk_elements, jobs = call.lines.outer * chunks;
+  const ReduceKernel& total = reduce_kernel(Reduction::sum, call.dtype);  // has the accumulators of the scan
+  std::vector<char> sums(static_cast<size_t>(jobs) * total.acc_bytes);
+  auto sum_at = [&](int64_t job) { return sums.data() + static_cast<size_t>(job) * total.acc_bytes; };
+  auto first_of = [&](int64_t job) { return job / chunks * length + job % chunks * chunk_elements; };
+  auto size_of = [&](int64_t job) { return std::min(chunk_elements, length - job % chunks * chunk_elements); };
+  total.init(sums.data(), jobs);
+  parallel_for(jobs, 1, [&](int64_t job, int64_t) {
+    total.row(sum_at(job), call.in + first_of(job) * item, size_of(job), 0, {});
+  });
+  std::vector<char> starts(sums.size());
+  total.init(starts.data(), jobs);
+  auto start_at = [&](int64_t job) { return starts.data() + static_cast<size_t>(job) * total.acc_bytes; };
+  for (int64_t line = 0; line < call.lines.outer; ++line) {
+    for (int64_t c = 1; c < chunks; ++c) {
+      const int64_t job = line * chunks + (call.reverse ? chunks - 1 - c : c), before = job + (call.reverse ? 1 : -1);
+      total.merge(start_at(job), start_at(before), 1);
+      total.merge(start_at(job), sum_at(before), 1);
+    }
+  }
+  parallel_for(jobs, 1, [&](int64_t job, int64_t) {
+    const int64_t n = size_of(job), at = (first_of(job) + (call.reverse ? n - 1 : 0)) * item;
+    kernel.row(start_at(job), call.in + at, call.out + at, nullptr, n, call.reverse ? -1 : 1, 0);
+  });
+}
+
+}  // namespace
+
+Lines lines_of(IntSpan sizes, int64_t dim) {
+  Lines lines{1, 1, 1};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t at = static_cast<int64_t>(i);
+    (at < dim ? lines.outer : at == dim ? lines.length : lines.inner) *= sizes[i];
+  }
+  return lines;
+}
+
+void scan(const ScanCall& call) {
+  const ScanKernel& kernel = kernel_for(call.op, call.dtype);
+  const Lines& lines = call.lines;
+  if (call.op == Scan::sum && lines.inner == 1 && lines.outer < 16 && lines.length > 2 * chunk_elements) {
+    return sum_long_lines(call, kernel);
+  }
+  const int64_t item = static_cast<int64_t>(item_size(call.dtype));
+  const int64_t start = call.reverse ? (lines.length - 1) * lines.inner : 0;
+  for_each_line(lines, [&](int64_t first, int64_t columns) {
+    alignas(16) char accs[max_scan_columns * max_scan_acc];
+    const int64_t at = (first + start) * item;
+    int64_t* places = call.places ? call.places + first : nullptr;
+    kernel.init(accs, columns);
+    if (lines.inner == 1) {
+      kernel.row(accs, call.in + at, call.out + at, places, lines.length, call.reverse ? -1 : 1, 0);
+    } else {
+      const int64_t step = call.reverse ? -lines.inner : lines.inner;
+      kernel.columns(accs, columns, call.in + at, call.out + at, places, lines.length, step, 0);
+    }
+  });
+}
+
+void linear_scan(const LinearScanCall& call) {
+  const LinearScanKernel& kernel = kernels().linear_scan[static_cast<int>(call.dtype)];
+  if (!kernel.row) fail_not_implemented("linear_scan", call.dtype);
+  const Lines& lines = call.lines;
+  const int64_t item = static_cast<int64_t>(item_size(call.dtype));
+  const int64_t start = call.reverse ? (lines.length - 1) * lines.inner : 0;
+  for_each_line(lines, [&](int64_t first, int64_t columns) {
+    const int64_t at = (first + start) * item;
+    // In reverse, the factor is the one of the element just visited.
+    const char* a = call.a + at + (call.reverse ? lines.inner * item : 0);
+    if (lines.inner == 1) {
+      kernel.row(call.x + at, a, call.y + at, lines.length, call.reverse ? -1 : 1);
+    } else {
+      const int64_t step = call.reverse ? -lines.inner : lines.inner;
+      kernel.columns(call.x + at, a, call.y + at, columns, lines.length, step);
+    }
+  });
+}
+
+}  // namespace wisp::cpu
