@@ -145,6 +145,12 @@ ViewSpec squeeze_where(const Tensor& self, auto drop) {
   return spec;
 }
 
+ViewSpec squeeze_dim_spec(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const int64_t only = wrap_dim(args.integer(1), self.ndim(), args.name());
+  return squeeze_where(self, [&](int64_t dim) { return dim == only; });
+}
+
 ViewSpec squeeze_dims_spec(const Args& args) {
   const Tensor& self = args.tensor(0);
   const Dims dims = wrap_dims(args.integers(1), self.ndim(), args.name());
@@ -369,13 +375,20 @@ void register_reshaping(Registry& r) {
                  .vjp = {{"self", "self.shape", [](const Backward& b) { return reshape(b.grad(), b.shape(0)); }}},
                  .onnx = "Squeeze",
                  .traits = trait::in_place}));
-  r.add(view_op({.schema = "squeeze.dims(Tensor self, int[1] dim) -> Tensor",
-                 .doc = "Drops the given dimensions where they have size 1.\n\n>>> wisp.ones(1, 2, 1).squeeze(0).shape\nwisp.Size([2, 1])",
-                 .view = squeeze_dims_spec,
+  r.add(view_op({.schema = "squeeze.dim(Tensor self, int dim) -> Tensor",
+                 .doc = "Drops a dimension if it has size 1.\n\n>>> wisp.ones(1, 2, 1).squeeze(0).shape\nwisp.Size([2, 1])",
+                 .view = squeeze_dim_spec,
                  .vjp = {{"self", "self.shape", [](const Backward& b) { return reshape(b.grad(), b.shape(0)); }}},
                  .onnx = "Squeeze",
                  .traits = trait::in_place,
                  .node = "SqueezeBackward1"}));
+  r.add(view_op({.schema = "squeeze.dims(Tensor self, int[] dim) -> Tensor",
+                 .doc = "Drops the given dimensions where they have size 1.\n\n>>> wisp.ones(1, 2, 1).squeeze((0, 1)).shape\nwisp.Size([2, 1])",
+                 .view = squeeze_dims_spec,
+                 .vjp = {{"self", "self.shape", [](const Backward& b) { return reshape(b.grad(), b.shape(0)); }}},
+                 .onnx = "Squeeze",
+                 .traits = trait::in_place,
+                 .node = "SqueezeBackward2"}));
   r.add(view_op({.schema = "unsqueeze(Tensor self, int dim) -> Tensor",
                  .doc = "Inserts a dimension of size 1.\n\n>>> wisp.ones(2).unsqueeze(0).shape\nwisp.Size([1, 2])",
                  .view = unsqueeze_spec,

@@ -51,10 +51,10 @@ class Spec:
             return np.asarray(self.values).astype(storage_dtype(dtype))
         rng = np.random.RandomState(zlib.crc32(key.encode()) & 0x7FFFFFFF)
         if dtype == "bool":
-            return rng.rand(*self.shape) < 0.5
+            return np.asarray(rng.rand(*self.shape) < 0.5)
         if dtype in INT:
             low = max(self.low, 0) if dtype == "uint8" else self.low
-            return rng.randint(int(np.floor(low)), int(np.ceil(self.high)) + 1, self.shape).astype(dtype)
+            return np.asarray(rng.randint(int(np.floor(low)), int(np.ceil(self.high)) + 1, self.shape)).astype(dtype)
         a = np.asarray(rng.uniform(self.low, self.high, self.shape))
         if dtype in COMPLEX:
             a = a + 1j * np.asarray(rng.uniform(self.low, self.high, self.shape))
@@ -92,11 +92,12 @@ class S:
     _grad      False: do not check derivatives
     _tol       relative tolerance for float32 (default 1e-5 or so)
     _ref       what to call in the reference library instead of the same name
+    _strided   False: the result depends on the strides of its inputs, or they must be consecutive
     """
 
-    def __init__(self, *args, _dtypes=None, _grad=True, _tol=None, _ref=None, **kwargs):
+    def __init__(self, *args, _dtypes=None, _grad=True, _tol=None, _ref=None, _strided=True, **kwargs):
         self.args, self.kwargs = args, kwargs
-        self.dtypes, self.grad, self.tol, self.ref = _dtypes, _grad, _tol, _ref
+        self.dtypes, self.grad, self.tol, self.ref, self.strided = _dtypes, _grad, _tol, _ref, _strided
 
     def build(self, lib, dtype: str, key: str, requires_grad=False, noncontiguous=False):
         """(args, kwargs, leaves): the call's arguments as tensors of `lib`."""
