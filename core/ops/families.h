@@ -13,6 +13,10 @@ void register_compare(Registry& r);
 void register_ternary(Registry& r);
 void register_view(Registry& r);
 void register_shape(Registry& r);
+void register_split(Registry& r);
+void register_join(Registry& r);
+void register_rearrange(Registry& r);
+void register_pad(Registry& r);
 void register_reduce(Registry& r);
 void register_matmul(Registry& r);
 

@@ -1,10 +1,29 @@
 // Views: other sizes, strides and offset on the same memory.
+#include "ops/view.h"
+
 #include <algorithm>
 
 #include "ops/families.h"
 #include "ops/ops.h"
 
 namespace wisp::ops {
+
+Diagonal diagonal_of(IntSpan sizes, IntSpan strides, int64_t shift, int64_t dim1, int64_t dim2, const char* op) {
+  const int64_t ndim = static_cast<int64_t>(sizes.size());
+  const int64_t rows = wrap_dim(dim1, ndim, op), cols = wrap_dim(dim2, ndim, op);
+  WISP_CHECK(rows != cols, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const int64_t length = std::max<int64_t>(
+      shift >= 0 ? std::min(sizes[rows], sizes[cols] - shift) : std::min(sizes[rows] + shift, sizes[cols]), 0);
+  Diagonal d{Dims(sizes), Dims(strides), 0};
+  if (length > 0) d.offset = shift >= 0 ? shift * strides[cols] : -shift * strides[rows];
+  d.sizes.erase(std::max(rows, cols));
+  d.sizes.erase(std::min(rows, cols));
+  d.strides.erase(std::max(rows, cols));
+  d.strides.erase(std::min(rows, cols));
+  d.sizes.push_back(length);
+  d.strides.push_back(strides[rows] + strides[cols]);
+  return d;
+}
 
 namespace {
 
@@ -217,28 +236,6 @@ Tensor slice_grad(const Backward& b) {
   const int64_t offset = range.start * strides[dim];
   strides[dim] *= range.step;
   return embed(b.grad(), shape, strides, offset);
-}
-
-struct Diagonal {
-  Dims sizes, strides;
-  int64_t offset;
-};
-
-Diagonal diagonal_of(IntSpan sizes, IntSpan strides, int64_t shift, int64_t dim1, int64_t dim2, const char* op) {
-  const int64_t ndim = static_cast<int64_t>(sizes.size());
-  const int64_t rows = wrap_dim(dim1, ndim, op), cols = wrap_dim(dim2, ndim, op);
-  WISP_CHECK(rows != cols, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  const int64_t length = std::max<int64_t>(
-      shift >= 0 ? std::min(sizes[rows], sizes[cols] - shift) : std::min(sizes[rows] + shift, sizes[cols]), 0);
-  Diagonal d{Dims(sizes), Dims(strides), 0};
-  if (length > 0) d.offset = shift >= 0 ? shift * strides[cols] : -shift * strides[rows];
-  d.sizes.erase(std::max(rows, cols));
-  d.sizes.erase(std::min(rows, cols));
-  d.strides.erase(std::max(rows, cols));
-  d.strides.erase(std::min(rows, cols));
-  d.sizes.push_back(length);
-  d.strides.push_back(strides[rows] + strides[cols]);
-  return d;
 }
 
 ViewSpec diagonal_spec(const Args& args) {

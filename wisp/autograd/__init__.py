@@ -6,6 +6,7 @@ from wisp import _C
 from wisp._C import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 from .function import Function, FunctionCtx
+from .gradcheck import gradcheck, gradgradcheck
 
 __all__ = ["Function", "FunctionCtx", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck",
            "inference_mode", "no_grad", "set_grad_enabled"]
@@ -78,15 +79,15 @@ def Variable(data=None, requires_grad=False, volatile=None):
     return out.requires_grad_(requires_grad)
 
 
-_LAZY = {"gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "detect_anomaly": "anomaly_mode",
-         "set_detect_anomaly": "anomaly_mode"}
+_SUBMODULES = ("anomaly_mode", "grad_mode")
+_HOME_OF = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
 
 
 def __getattr__(name):
-    import importlib
+    from importlib import import_module
 
-    if name in _LAZY:
-        return getattr(importlib.import_module(f"wisp.autograd.{_LAZY[name]}"), name)
-    if name in ("functional", "graph", "forward_ad", "profiler", "grad_mode", "anomaly_mode"):
-        return importlib.import_module(f"wisp.autograd.{name}")
+    if name in _SUBMODULES:
+        return import_module(f"wisp.autograd.{name}")
+    if name in _HOME_OF:
+        return getattr(import_module(f"wisp.autograd.{_HOME_OF[name]}"), name)
     raise AttributeError(f"module 'wisp.autograd' has no attribute '{name}'")

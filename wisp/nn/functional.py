@@ -1,0 +1,2 @@
+from wisp import _C
+globals().update(_C._functional)

@@ -1,0 +1,2 @@
+from wisp import _C
+globals().update(getattr(_C, "_special", {}))
