@@ -304,7 +304,8 @@ Signature::Signature(const OpDef& op, Spelling spelling) : op_(&op), spelling_(s
   // Sizes may be given one by one if they are the first argument (after self).
   for (size_t at = 0; at < positional_.size(); ++at) {
     const Param& param = params[positional_[at]];
-    if (param.takes_tensor()) continue;
+    if (param.variadic) varargs_ = static_cast<int>(at);
+    if (param.takes_tensor() || param.type == ParamType::string) continue;
     if (param.type == ParamType::integers && param.list_size == 0) varargs_ = static_cast<int>(at);
     break;
   }
@@ -333,22 +334,42 @@ int Signature::find_keyword(PyObject* name) const {
   return -1;
 }
 
+// Whether a list begins here whose items are given one by one: x.view(2, 3), meshgrid(a, b).
+static bool starts_rest(PyObject* value, const Param& param) {
+  return param.variadic ? is_tensor(value) : !is_sequence(value) && is_integer(value);
+}
+
+bool Signature::convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t begin, Parsed& parsed, uint32_t& filled,
+                             std::string* why) const {
+  const size_t n = static_cast<size_t>(nargs - begin);
+  const int index = positional_[begin];
+  const bool tensors = op_->sig.params[index].variadic;
+  int64_t* ints = tensors ? nullptr : parsed.ints(n);
+  TensorImpl** impls = tensors ? parsed.tensors(n) : nullptr;
+  for (size_t k = 0; k < n; ++k) {
+    PyObject* item = args[begin + static_cast<Py_ssize_t>(k)];
+    const bool fits = tensors ? is_tensor(item) : to_int(item, ints[k]);
+    if (!fits) {
+      if (why) {
+        *why = str("argument '", python_name(index), "' (position ", begin + 1, ") must be ", python_type(op_->sig.params[index].type),
+                   ", but found element of type ", type_name(item), " at pos ", k);
+      }
+      return false;
+    }
+    if (tensors) impls[k] = impl_of(item);
+  }
+  parsed[index] = tensors ? Arg(std::span<const Tensor>(reinterpret_cast<const Tensor*>(impls), n)) : Arg(IntSpan(ints, n));
+  filled |= 1u << index;
+  return true;
+}
+
 bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Parsed& parsed, uint32_t& filled,
                                    std::string* why) const {
   const auto& params = op_->sig.params;
   const Py_ssize_t places = static_cast<Py_ssize_t>(positional_.size());
   for (Py_ssize_t i = 0; i < nargs; ++i) {
-    if (i == varargs_ && (nargs - i > 1 || !is_sequence(args[i])) && is_integer(args[i])) {
-      int64_t* items = parsed.ints(static_cast<size_t>(nargs - i));
-      for (Py_ssize_t k = i; k < nargs; ++k) {
-        if (!to_int(args[k], items[k - i])) {
-          if (why) *why = str("argument '", python_name(positional_[i]), "' (position ", i + 1, ") must be tuple of ints, but found element of type ", type_name(args[k]), " at pos ", k - i);
-          return false;
-        }
-      }
-      parsed[positional_[i]] = Arg(IntSpan(items, static_cast<size_t>(nargs - i)));
-      filled |= 1u << positional_[i];
-      return true;
+    if (i == varargs_ && starts_rest(args[i], params[positional_[i]])) {
+      return convert_rest(args, nargs, i, parsed, filled, why);
     }
     if (i >= places) {
       const int first = spelling_ == Spelling::function ? 0 : 1;
@@ -434,6 +455,10 @@ bool Signature::fill_defaults(Parsed& parsed, uint32_t filled, std::string* why)
       // With nothing at all, sizes given one by one mean a 0-d tensor: zeros(*x.size()).
       if (varargs_ >= 0 && positional_[varargs_] == static_cast<int>(i) && op_->has(trait::factory)) {
         parsed[i] = Arg(IntSpan());
+        continue;
+      }
+      if (params[i].variadic) {
+        parsed[i] = Arg(std::span<const Tensor>());
         continue;
       }
       if (!why) return false;

@@ -90,6 +90,8 @@ class Signature {
   int find_keyword(PyObject* name) const;
   bool convert_positional(PyObject* const* args, Py_ssize_t nargs, Parsed& parsed, uint32_t& filled,
                           std::string* why) const;
+  bool convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t begin, Parsed& parsed, uint32_t& filled,
+                    std::string* why) const;
   bool convert_keywords(PyObject* const* values, PyObject* kwnames, Parsed& parsed, uint32_t& filled,
                         std::string* why) const;
   bool convert_special(PyObject* name, PyObject* value, Parsed& parsed, std::string* why) const;
@@ -99,7 +101,7 @@ class Signature {
   Spelling spelling_;
   int self_ = -1;                // the parameter a method is called on
   std::vector<int> positional_;  // parameter of each position
-  int varargs_ = -1;             // position at which ints may be given one by one
+  int varargs_ = -1;             // position at which ints (or tensors) may be given one by one
   std::vector<PyObject*> names_; // interned keyword of each parameter
 };
 

@@ -40,20 +40,6 @@ void transpose(const LoopPlan& plan, char* out, const char* in) {
   });
 }
 
-struct Wide {
-  uint64_t low, high;
-};
-
-void transpose_by_item(const LoopPlan& plan, char* out, const char* in, int64_t item) {
-  switch (item) {
-    case 1: return transpose<uint8_t>(plan, out, in);
-    case 2: return transpose<uint16_t>(plan, out, in);
-    case 4: return transpose<uint32_t>(plan, out, in);
-    case 8: return transpose<uint64_t>(plan, out, in);
-    default: return transpose<Wide>(plan, out, in);
-  }
-}
-
 // The last two dimensions are a transposition, the ones before are walked.
 bool try_transpose(const LoopPlan& plan, const Operand& out, const Operand& in) {
   const int n = plan.ndim();
@@ -64,7 +50,7 @@ bool try_transpose(const LoopPlan& plan, const Operand& out, const Operand& in) 
   for (int64_t b = 0; b < batches; ++b) {
     const int64_t out_shift = n == 3 ? b * plan.strides[0][0] : 0;
     const int64_t in_shift = n == 3 ? b * plan.strides[1][0] : 0;
-    transpose_by_item(plan, out.data + out_shift, in.data + in_shift, item);
+    by_item_size(item_size(out.dtype), [&]<class T>() { transpose<T>(plan, out.data + out_shift, in.data + in_shift); });
   }
   return true;
 }

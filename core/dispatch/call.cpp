@@ -196,21 +196,19 @@ void body_in_place(const OpDef& op, const Arg* args) {
   invoke_in_place<"copy">(args[0].tensor(), outs[0]);
 }
 
+// squeeze_ and the like: the tensor becomes the view, with the view's history.
 void view_in_place(const OpDef& op, const Arg* args) {
   const Tensor& self = args[0].tensor();
-  ViewSpec spec = op.view(Args(op, args));
-  Tensor before = self.alias();
-  self->set_geometry(spec.sizes, spec.strides, spec.offset);
-  if (mode.grad && self.requires_grad()) {
-    Tensor out = self;
-    before->autograd().grad_fn = self->autograd().grad_fn;
-    before->autograd().output = self->autograd().output;
-    before->set_requires_grad(true);
-    Arg original[detail::max_params];
-    std::copy_n(args, op.sig.params.size(), original);
-    original[0] = Arg(before);
-    autograd_hooks.record(op, original, &out, 1, Form::functional, {});
-  }
+  const bool grad = mode.grad && wants_grad(op, args);
+  Tensor view = make_view(self, op.view(Args(op, args)));
+  if (grad) autograd_hooks.record(op, args, &view, 1, Form::functional, {});
+  self->set_geometry(view.sizes(), view.strides(), view->offset());
+  autograd_hooks.wrote(op, self);
+  if (!grad) return;
+  AutogradSlot& slot = self->autograd();
+  slot.grad_fn = view->autograd().grad_fn;
+  slot.output = view->autograd().output;
+  slot.view_version = self->version();
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct TypeName {
 // Longer spellings first where one starts with another.
 constexpr std::array type_names{
     TypeName{"Tensor|Scalar", ParamType::operand}, TypeName{"Tensor?[]", ParamType::maybe_tensors},
-    TypeName{"Tensor[]", ParamType::tensors},      TypeName{"Tensor", ParamType::tensor},
+    TypeName{"Tensor[]", ParamType::tensors},      TypeName{"Tensor...", ParamType::tensors},
+    TypeName{"Tensor", ParamType::tensor},
     TypeName{"Scalar", ParamType::scalar},         TypeName{"int[", ParamType::integers},
     TypeName{"int", ParamType::integer},           TypeName{"float[]", ParamType::reals},
     TypeName{"float", ParamType::real},            TypeName{"bool", ParamType::boolean},
@@ -96,21 +97,22 @@ class Parser {
 
   Param parse_param() {
     Param param;
-    param.type = parse_type(param.list_size);
+    param.type = parse_type(param);
     param.optional = accept("?");
     param.name = word();
     if (accept("=")) parse_default(param);
     return param;
   }
 
-  ParamType parse_type(int& list_size) {
+  ParamType parse_type(Param& param) {
     skip();
     for (const TypeName& candidate : type_names) {
       if (!accept(candidate.text)) continue;
       if (candidate.type == ParamType::integers && !accept("]")) {
-        list_size = std::atoi(word().c_str());
+        param.list_size = std::atoi(word().c_str());
         expect("]");
       }
+      param.variadic = candidate.text.ends_with("...");
       return candidate.type;
     }
     bad("unknown type");

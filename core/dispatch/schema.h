@@ -38,6 +38,7 @@ struct Param {
   bool optional = false;      // may be None
   bool keyword_only = false;
   bool has_default = false;
+  bool variadic = false;      // "Tensor...": a list whose items may be given one by one
   int list_size = 0;          // int[2]: a single int stands for two
   Arg fallback;               // the default; points into the members below
   std::vector<int64_t> fallback_list;

@@ -20,25 +20,32 @@ Tensor over_conj(const Tensor& grad, const Arg& x) {
   return div(grad, conj(x.tensor()));
 }
 
-// alpha may be a float only if the result can hold it.
-void check_alpha(const Args& args, DType common) {
-  const Scalar alpha = args.scalar(2);
-  WISP_CHECK(common != DType::bool_ || alpha.category() == Category::boolean || alpha.equals(1), args.name(),
+// alpha may be of a higher kind than the result only if the result can hold it.
+void check_alpha(Infer& infer) {
+  const DType common = infer.out().dtype;
+  const Scalar alpha = infer.scalar(2);
+  WISP_CHECK(common == DType::bool_ || alpha.category() != Category::boolean, infer.name(),
              "(): Boolean alpha only supported for Boolean results.");
-  WISP_CHECK(is_differentiable(common) || alpha.is_integer(), args.name(),
+  WISP_CHECK(is_differentiable(common) || alpha.is_integer(), infer.name(),
              "(): For integral input tensors, argument alpha must not be a floating point number.");
-  WISP_CHECK(is_complex(common) || !alpha.is_complex(), args.name(),
+  WISP_CHECK(is_complex(common) || !alpha.is_complex(), infer.name(),
              "(): For non-complex input tensors, argument alpha must not be a complex number.");
 }
 
+bool is_plain_one(const Arg& alpha) { return alpha.kind == ArgKind::integer && alpha.as.integer == 1; }
+
 void infer_add(Infer& infer) {
   infer_pointwise(infer, Types::same);
-  if (WISP_UNLIKELY(!infer.scalar(2).equals(1))) check_alpha(infer, infer.out().dtype);
+  if (WISP_UNLIKELY(!is_plain_one(infer[2]))) check_alpha(infer);
+}
+
+bool is_bool(const Arg& operand) {
+  return operand.is_tensor() ? operand.as.tensor->dtype() == DType::bool_ : operand.kind == ArgKind::boolean;
 }
 
 void infer_sub(Infer& infer) {
   infer_add(infer);
-  WISP_CHECK(infer.out().dtype != DType::bool_,
+  WISP_CHECK(!is_bool(infer[0]) && !is_bool(infer[1]),
              "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to ",
              "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
@@ -70,9 +77,9 @@ Opcode rounding_opcode(const Args& args) {
 }
 
 void infer_div_mode(Infer& infer) {
-  infer_pointwise(infer, rounding_opcode(infer) == Opcode::div ? Types::to_float : Types::same);
-  WISP_CHECK(rounding_opcode(infer) == Opcode::div || infer.out().dtype != DType::bool_,
-             "div(): rounded division of bool tensors is not supported");
+  const bool rounded = rounding_opcode(infer) != Opcode::div;
+  infer_pointwise(infer, rounded ? Types::same : Types::to_float);
+  if (rounded) check_compute(infer, dtypes::integral | dtypes::real_math);
 }
 
 Tensor div_other_grad(const Backward& b) {
@@ -129,7 +136,7 @@ Tensor pow_other_grad(const Backward& b) {
 void infer_pow(Infer& infer) {
   infer_pointwise(infer, Types::same);
   const DType dtype = infer.out().dtype;
-  WISP_CHECK(dtype != DType::bool_, "pow(): not implemented for two bool tensors ('Bool')");
+  check_compute(infer, dtypes::integral | dtypes::math);
   WISP_CHECK(!(is_integral(dtype) && infer[1].is_scalar() && infer.scalar(1).integer() < 0),
              "Integers to negative integer powers are not allowed.");
 }
@@ -221,21 +228,21 @@ void register_basic(Registry& r) {
 }
 
 void register_modulus(Registry& r) {
-  auto no_bool = [](Infer& infer) {
+  auto infer_real = [](Infer& infer) {
     infer_pointwise(infer, Types::same);
-    WISP_CHECK(infer.out().dtype != DType::bool_, infer.name(), "(): not implemented for 'Bool'");
+    check_compute(infer, dtypes::integral | dtypes::real_math);
   };
   r.add(pointwise(Types::same,
                   {.schema = "floor_divide(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
                    .doc = "`self // other`: the quotient rounded towards minus infinity.\n\n>>> wisp.floor_divide(wisp.tensor([-7, 7]), 2)\ntensor([-4,  3])",
-                   .infer = no_bool,
+                   .infer = infer_real,
                    .opcode = code(Opcode::div_floor),
                    .jvp = Jvp::none,
                    .onnx = "Floor"}));
   r.add(pointwise(Types::same,
                   {.schema = "remainder(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
                    .doc = "`self % other` with the sign of the divisor, as in Python.\n\n>>> wisp.remainder(wisp.tensor([-3., 3.]), 2)\ntensor([1., 1.])",
-                   .infer = no_bool,
+                   .infer = infer_real,
                    .opcode = code(Opcode::remainder),
                    .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
                            {"other", "self other", [](const Backward& b) { return modulus_other_grad(b, "floor"); }}},
@@ -243,7 +250,7 @@ void register_modulus(Registry& r) {
   r.add(pointwise(Types::same,
                   {.schema = "fmod(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
                    .doc = "The remainder of the division with the sign of the dividend, as in C.\n\n>>> wisp.fmod(wisp.tensor([-3., 3.]), 2)\ntensor([-1.,  1.])",
-                   .infer = no_bool,
+                   .infer = infer_real,
                    .opcode = code(Opcode::fmod),
                    .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
                            {"other", "self other", [](const Backward& b) { return modulus_other_grad(b, "trunc"); }}},

@@ -18,18 +18,17 @@ struct Entry {
 
 void infer_ordered(Infer& infer) {
   infer_pointwise(infer, Types::boolean);
-  WISP_CHECK(!is_complex(infer.compute), infer.name(), "(): complex numbers are not ordered");
+  check_compute(infer, dtypes::bits | dtypes::real_math);  // complex numbers are not ordered
 }
 
 void infer_bits(Infer& infer) {
   infer_pointwise(infer, Types::same);
-  WISP_CHECK(contains(dtypes::bits, infer.compute), infer.name(), "(): expected integers or bools, got ",
-             name(infer.out().dtype), " ('", legacy_name(infer.out().dtype), "')");
+  check_compute(infer, dtypes::bits);
 }
 
 void infer_shift(Infer& infer) {
-  infer_bits(infer);
-  WISP_CHECK(infer.compute != DType::bool_, infer.name(), "(): not implemented for 'Bool'");
+  infer_pointwise(infer, Types::same);
+  check_compute(infer, dtypes::integral);
 }
 
 // Integers are never NaN or infinite, always finite.
@@ -42,7 +41,7 @@ void classify_kernel(const Call& call) {
 
 void infer_classify_real(Infer& infer) {
   infer_pointwise(infer, Types::boolean);
-  WISP_CHECK(!is_complex(infer.compute), infer.name(), "(): not supported for complex inputs");
+  WISP_CHECK(!is_complex(infer.compute), infer.name(), "(): does not support complex inputs");
 }
 
 void register_comparison(Registry& r) {

@@ -97,12 +97,28 @@ WISP_OP(Tensor, transpose, (const Tensor& self, int64_t dim0, int64_t dim1), sel
 WISP_OP(Tensor, permute, (const Tensor& self, IntSpan dims), self, dims)
 WISP_OP(Tensor, expand, (const Tensor& self, IntSpan size), self, size)
 WISP_OP(Tensor, unsqueeze, (const Tensor& self, int64_t dim), self, dim)
+WISP_OP(Tensor, flatten, (const Tensor& self, int64_t start_dim = 0, int64_t end_dim = -1), self, start_dim, end_dim)
+WISP_OP(Tensor, narrow, (const Tensor& self, int64_t dim, int64_t start, int64_t length), self, dim, start, length)
 WISP_OP(Tensor, slice, (const Tensor& self, int64_t dim, int64_t start, int64_t end, int64_t step = 1), self, dim, start, end, step)
 WISP_OP(Tensor, select, (const Tensor& self, int64_t dim, int64_t index), self, dim, index)
+WISP_OP(Tensor, diagonal, (const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1), self, offset, dim1, dim2)
 WISP_OP(Tensor, as_strided, (const Tensor& self, IntSpan size, IntSpan stride, std::optional<int64_t> offset = {}), self, size, stride, offset)
 WISP_OP(Tensor, as_strided_scatter, (const Tensor& self, const Tensor& src, IntSpan size, IntSpan stride, std::optional<int64_t> offset = {}), self, src, size, stride, offset)
 WISP_OP(Tensor, embed, (const Tensor& grad, IntSpan size, IntSpan stride, int64_t offset), grad, size, stride, offset)
 WISP_OP(Tensor, sum_to_size, (const Tensor& self, IntSpan size), self, size)
+
+// Joining and splitting
+WISP_OP(Tensor, cat, (List tensors, int64_t dim = 0), tensors, dim)
+WISP_OP(Tensor, stack, (List tensors, int64_t dim = 0), tensors, dim)
+WISP_OP(Tensors, split, (const Tensor& self, int64_t split_size, int64_t dim = 0), self, split_size, dim)
+WISP_OP(Tensors, split_with_sizes, (const Tensor& self, IntSpan split_sizes, int64_t dim = 0), self, split_sizes, dim)
+
+// Rearranging
+WISP_OP(Tensor, flip, (const Tensor& self, IntSpan dims), self, dims)
+WISP_OP(Tensor, repeat, (const Tensor& self, IntSpan repeats), self, repeats)
+WISP_OP(Tensor, diag_embed, (const Tensor& self, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1), self, offset, dim1, dim2)
+
+WISP_OP(Tensor, constant_pad_nd, (const Tensor& self, IntSpan pad, Scalar value), self, pad, value)
 
 // Reductions
 WISP_OP(Tensor, sum, (const Tensor& self), self)

@@ -58,6 +58,10 @@ void infer_pointwise(Infer& infer, Types types) {
   infer.compute = math_dtype(types == Types::to_float ? spec.dtype : common);
 }
 
+void check_compute(const Infer& infer, DTypeSet allowed) {
+  if (WISP_UNLIKELY(!contains(allowed, infer.compute))) fail_not_implemented(infer.name(), infer.compute);
+}
+
 namespace {
 
 struct ScalarSlot {
@@ -71,10 +75,6 @@ cpu::Operand scalar_operand(Scalar value, DType dtype, ScalarSlot& slot) {
   });
   return {slot.bytes, {}, dtype};
 }
-
-}  // namespace
-
-namespace {
 
 void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
                  const cpu::Params& params) {
@@ -144,10 +144,11 @@ namespace {
 constexpr int64_t direct_limit = 4096;
 constexpr int64_t direct_number_limit = 256;
 
-// A number next to tensors of this dtype that does not change the dtype of the result.
+// A number next to tensors of this dtype that does not change the dtype of the result. Bools are left
+// to infer: not every operator takes them.
 bool fits(const Arg& number, DType dtype) {
-  return number.is_scalar() && static_cast<int>(number.kind) - static_cast<int>(ArgKind::boolean) <=
-                                   static_cast<int>(category(dtype));
+  return number.kind == ArgKind::integer || number.kind == ArgKind::real ||
+         (number.kind == ArgKind::complex && is_complex(dtype));
 }
 
 // The simplest pointwise call: consecutive float tensors of one shape and dtype, and numbers.

@@ -21,6 +21,9 @@ void infer_pointwise(Infer& infer) {
   infer_pointwise(infer, types);
 }
 
+// Fails unless the dtype to compute in (after promotion) is one of these.
+void check_compute(const Infer& infer, DTypeSet allowed);
+
 // Runs the entry's own opcode on its tensor and Tensor|Scalar arguments, in order.
 void pointwise_kernel(const Call& call);
 // The same with another opcode or parameters, for entries with extra arguments.

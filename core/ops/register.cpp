@@ -11,6 +11,10 @@ void register_all(Registry& r) {
   ops::register_ternary(r);
   ops::register_view(r);
   ops::register_shape(r);
+  ops::register_split(r);
+  ops::register_join(r);
+  ops::register_rearrange(r);
+  ops::register_pad(r);
   ops::register_reduce(r);
   ops::register_max(r);
   ops::register_variance(r);

@@ -25,8 +25,8 @@ void infer_where(Infer& infer) {
 void infer_clamp(Infer& infer) {
   WISP_CHECK(infer.has(1) || infer.has(2), "clamp(): At least one of 'min' or 'max' must not be None");
   infer_pointwise(infer, Types::same);
-  WISP_CHECK(!is_complex(infer.compute), "clamp(): not supported for complex types");
-  WISP_CHECK(infer.compute != DType::bool_, "clamp(): not implemented for 'Bool'");
+  WISP_CHECK(!is_complex(infer.compute), "clamp is not supported for complex types");
+  check_compute(infer, dtypes::integral | dtypes::real_math);
 }
 
 // A bound that was left out: nothing is below or above it.
@@ -69,12 +69,20 @@ Tensor clamp_max_grad(const Backward& b) {
   return where(took_over, b.grad(), Scalar(0));
 }
 
+// The ends decide the dtype; a 0-d weight may be of another one.
 void infer_lerp(Infer& infer) {
   infer_pointwise(infer, Types::same);
-  WISP_CHECK(infer.tensor(0).dtype() == infer.tensor(1).dtype(), "lerp(): expected dtype ",
-             name(infer.tensor(0).dtype()), " for `end`, but got dtype ", name(infer.tensor(1).dtype()));
-  WISP_CHECK(is_differentiable(infer.compute), "lerp(): not implemented for '",
-             legacy_name(infer.out().dtype), "'");
+  const DType dtype = infer.tensor(0).dtype();
+  WISP_CHECK(infer.tensor(1).dtype() == dtype, "lerp(): expected dtype ", name(dtype), " for `end`, but got dtype ",
+             name(infer.tensor(1).dtype()));
+  const Arg& weight = infer[2];
+  WISP_CHECK(!weight.is_tensor() || weight.tensor().ndim() == 0 || weight.tensor().dtype() == dtype, "lerp(): expected dtype ",
+             name(dtype), " for `weight`, but got dtype ", name(weight.is_tensor() ? weight.tensor().dtype() : dtype));
+  WISP_CHECK(weight.is_tensor() || is_complex(dtype) || !infer.scalar(2).is_complex(),
+             "lerp(): a complex weight needs complex ends, got ", name(dtype));
+  infer.out().dtype = dtype;
+  infer.compute = math_dtype(dtype);
+  check_compute(infer, dtypes::math);
 }
 
 Tensor lerp_start_grad(const Backward& b) {
@@ -105,7 +113,8 @@ void infer_addcdiv(Infer& infer) {
 }  // namespace
 
 void register_ternary(Registry& r) {
-  r.add(pointwise(Types::same,
+  OpDef where_def =
+      pointwise(Types::same,
                   {.schema = "where(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
                    .doc = "Elements of `self` where the condition holds, of `other` elsewhere.\n\n"
                           ">>> wisp.where(wisp.tensor([True, False]), wisp.tensor([1, 2]), 0)\ntensor([1, 0])",
@@ -114,7 +123,9 @@ void register_ternary(Registry& r) {
                    .vjp = {{"self", "condition", [](const Backward& b) { return where(b.tensor(0), b.grad(), Scalar(0)); }},
                            {"other", "condition", [](const Backward& b) { return where(b.tensor(0), Scalar(0), b.grad()); }}},
                    .jvp = Jvp::linear,
-                   .onnx = "Where"}));
+                   .onnx = "Where"});
+  where_def.traits &= ~static_cast<uint32_t>(trait::in_place);
+  r.add(std::move(where_def));
   r.add(pointwise(Types::same,
                   {.schema = "clamp(Tensor self, Tensor|Scalar? min=None, Tensor|Scalar? max=None) -> Tensor",
                    .doc = "Elements below `min` become `min`, elements above `max` become `max`.\n\n"

@@ -34,7 +34,7 @@ Tensor flat(const Backward& b) { return zeros_like(b.grad()); }
 // Integers are whole already: rounding them is copying.
 void infer_rounding(Infer& infer) {
   infer_pointwise(infer, Types::same);
-  WISP_CHECK(!is_complex(infer.compute), infer.name(), "(): not supported for complex inputs");
+  check_compute(infer, dtypes::integral | dtypes::real_math);
 }
 
 void rounding_kernel(const Call& call) {
@@ -43,20 +43,15 @@ void rounding_kernel(const Call& call) {
   run_pointwise(call, Opcode::mul, one);
 }
 
-void infer_numeric(Infer& infer) {
+// As a power: next to the exponent, bools count as integers.
+void infer_square(Infer& infer) {
   infer_pointwise(infer, Types::same);
-  WISP_CHECK(infer.compute != DType::bool_, infer.name(), "(): not supported on a bool tensor");
+  if (infer.compute == DType::bool_) infer.compute = infer.out().dtype = DType::int64;
 }
 
 void infer_real(Infer& infer) {
   infer_pointwise(infer, Types::same);
   WISP_CHECK(!is_complex(infer.compute), infer.name(), "(): not supported for complex tensors");
-}
-
-void abs_kernel(const Call& call) {
-  const Arg one[] = {call[0], Arg(true)};
-  if (call.compute == DType::bool_) return run_pointwise(call, Opcode::mul, one);
-  pointwise_kernel(call);
 }
 
 Tensor abs_grad(const Backward& b) { return mul(b.grad(), sgn(b.tensor(0))); }
@@ -93,7 +88,6 @@ void register_sign(Registry& r) {
   r.add(pointwise(Types::real_part,
                   {.schema = "abs(Tensor self) -> Tensor",
                    .doc = "The size of every element, without its sign.\n\n>>> wisp.abs(wisp.tensor([-1., 2.]))\ntensor([1., 2.])",
-                   .kernel = abs_kernel,
                    .opcode = code(Opcode::abs),
                    .vjp = {{"self", "self", abs_grad}},
                    .onnx = "Abs"}));
@@ -114,7 +108,7 @@ void register_sign(Registry& r) {
   r.add(pointwise(Types::same,
                   {.schema = "square(Tensor self) -> Tensor",
                    .doc = "`self * self`.\n\n>>> wisp.square(wisp.tensor([2., -3.]))\ntensor([4., 9.])",
-                   .infer = infer_numeric,
+                   .infer = infer_square,
                    .opcode = code(Opcode::square),
                    .vjp = {{"self", "self", [](const Backward& b) { return mul(b.grad(), conj(mul(b.tensor(0), 2))); }}},
                    .onnx = "Mul",
@@ -299,11 +293,11 @@ void register_complex(Registry& r) {
 void register_grad_kernels(Registry& r) {
   // Differentiated again, they are written out in plain arithmetic.
   r.add(pointwise(Types::same,
-                  {.schema = "tanh_grad(Tensor grad, Tensor result) -> Tensor",
-                   .doc = "Derivative of tanh: `grad * (1 - result**2)`.",
+                  {.schema = "tanh_grad(Tensor grad, Tensor output) -> Tensor",
+                   .doc = "Derivative of tanh: `grad * (1 - output**2)`.",
                    .opcode = code(Opcode::tanh_grad),
-                   .vjp = {{"grad", "result", [](const Backward& b) { return tanh_grad(b.grad(), conj(b.tensor(1))); }},
-                           {"result", "grad result",
+                   .vjp = {{"grad", "output", [](const Backward& b) { return tanh_grad(b.grad(), conj(b.tensor(1))); }},
+                           {"output", "grad output",
                             [](const Backward& b) {
                               return mul(mul(conj(b.grad()), b.tensor(0)), mul(conj(b.tensor(1)), -2));
                             }}},
@@ -311,11 +305,11 @@ void register_grad_kernels(Registry& r) {
                    .homes = home::internal,
                    .node = "TanhBackwardBackward0"}));
   r.add(pointwise(Types::same,
-                  {.schema = "sigmoid_grad(Tensor grad, Tensor result) -> Tensor",
-                   .doc = "Derivative of sigmoid: `grad * (1 - result) * result`.",
+                  {.schema = "sigmoid_grad(Tensor grad, Tensor output) -> Tensor",
+                   .doc = "Derivative of sigmoid: `grad * (1 - output) * output`.",
                    .opcode = code(Opcode::sigmoid_grad),
-                   .vjp = {{"grad", "result", [](const Backward& b) { return sigmoid_grad(b.grad(), conj(b.tensor(1))); }},
-                           {"result", "grad result",
+                   .vjp = {{"grad", "output", [](const Backward& b) { return sigmoid_grad(b.grad(), conj(b.tensor(1))); }},
+                           {"output", "grad output",
                             [](const Backward& b) {
                               return mul(mul(conj(b.grad()), b.tensor(0)), sub(Scalar(1), mul(conj(b.tensor(1)), 2)));
                             }}},
@@ -323,10 +317,10 @@ void register_grad_kernels(Registry& r) {
                    .homes = home::internal,
                    .node = "SigmoidBackwardBackward0"}));
   r.add(pointwise(Types::same,
-                  {.schema = "relu_grad(Tensor grad, Tensor result) -> Tensor",
-                   .doc = "Derivative of relu: `grad` where the result is positive.",
+                  {.schema = "relu_grad(Tensor grad, Tensor output) -> Tensor",
+                   .doc = "Derivative of relu: `grad` where the output is positive.",
                    .opcode = code(Opcode::relu_grad),
-                   .vjp = {{"grad", "result", [](const Backward& b) { return relu_grad(b.grad(), b.tensor(1)); }}},
+                   .vjp = {{"grad", "output", [](const Backward& b) { return relu_grad(b.grad(), b.tensor(1)); }}},
                    .onnx = "- backward only",
                    .homes = home::internal,
                    .node = "ThresholdBackwardBackward0"}));

@@ -1,10 +1,29 @@
 // Views: other sizes, strides and offset on the same memory.
+#include "ops/view.h"
+
 #include <algorithm>
 
 #include "ops/families.h"
 #include "ops/ops.h"
 
 namespace wisp::ops {
+
+Diagonal diagonal_of(IntSpan sizes, IntSpan strides, int64_t shift, int64_t dim1, int64_t dim2, const char* op) {
+  const int64_t ndim = static_cast<int64_t>(sizes.size());
+  const int64_t rows = wrap_dim(dim1, ndim, op), cols = wrap_dim(dim2, ndim, op);
+  WISP_CHECK(rows != cols, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const int64_t length = std::max<int64_t>(
+      shift >= 0 ? std::min(sizes[rows], sizes[cols] - shift) : std::min(sizes[rows] + shift, sizes[cols]), 0);
+  Diagonal d{Dims(sizes), Dims(strides), 0};
+  if (length > 0) d.offset = shift >= 0 ? shift * strides[cols] : -shift * strides[rows];
+  d.sizes.erase(std::max(rows, cols));
+  d.sizes.erase(std::min(rows, cols));
+  d.strides.erase(std::max(rows, cols));
+  d.strides.erase(std::min(rows, cols));
+  d.sizes.push_back(length);
+  d.strides.push_back(strides[rows] + strides[cols]);
+  return d;
+}
 
 namespace {
 
@@ -145,6 +164,12 @@ ViewSpec squeeze_where(const Tensor& self, auto drop) {
   return spec;
 }
 
+ViewSpec squeeze_dim_spec(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const int64_t only = wrap_dim(args.integer(1), self.ndim(), args.name());
+  return squeeze_where(self, [&](int64_t dim) { return dim == only; });
+}
+
 ViewSpec squeeze_dims_spec(const Args& args) {
   const Tensor& self = args.tensor(0);
   const Dims dims = wrap_dims(args.integers(1), self.ndim(), args.name());
@@ -211,28 +236,6 @@ Tensor slice_grad(const Backward& b) {
   const int64_t offset = range.start * strides[dim];
   strides[dim] *= range.step;
   return embed(b.grad(), shape, strides, offset);
-}
-
-struct Diagonal {
-  Dims sizes, strides;
-  int64_t offset;
-};
-
-Diagonal diagonal_of(IntSpan sizes, IntSpan strides, int64_t shift, int64_t dim1, int64_t dim2, const char* op) {
-  const int64_t ndim = static_cast<int64_t>(sizes.size());
-  const int64_t rows = wrap_dim(dim1, ndim, op), cols = wrap_dim(dim2, ndim, op);
-  WISP_CHECK(rows != cols, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  const int64_t length = std::max<int64_t>(
-      shift >= 0 ? std::min(sizes[rows], sizes[cols] - shift) : std::min(sizes[rows] + shift, sizes[cols]), 0);
-  Diagonal d{Dims(sizes), Dims(strides), 0};
-  if (length > 0) d.offset = shift >= 0 ? shift * strides[cols] : -shift * strides[rows];
-  d.sizes.erase(std::max(rows, cols));
-  d.sizes.erase(std::min(rows, cols));
-  d.strides.erase(std::max(rows, cols));
-  d.strides.erase(std::min(rows, cols));
-  d.sizes.push_back(length);
-  d.strides.push_back(strides[rows] + strides[cols]);
-  return d;
 }
 
 ViewSpec diagonal_spec(const Args& args) {
@@ -369,13 +372,20 @@ void register_reshaping(Registry& r) {
                  .vjp = {{"self", "self.shape", [](const Backward& b) { return reshape(b.grad(), b.shape(0)); }}},
                  .onnx = "Squeeze",
                  .traits = trait::in_place}));
-  r.add(view_op({.schema = "squeeze.dims(Tensor self, int[1] dim) -> Tensor",
-                 .doc = "Drops the given dimensions where they have size 1.\n\n>>> wisp.ones(1, 2, 1).squeeze(0).shape\nwisp.Size([2, 1])",
-                 .view = squeeze_dims_spec,
+  r.add(view_op({.schema = "squeeze.dim(Tensor self, int dim) -> Tensor",
+                 .doc = "Drops a dimension if it has size 1.\n\n>>> wisp.ones(1, 2, 1).squeeze(0).shape\nwisp.Size([2, 1])",
+                 .view = squeeze_dim_spec,
                  .vjp = {{"self", "self.shape", [](const Backward& b) { return reshape(b.grad(), b.shape(0)); }}},
                  .onnx = "Squeeze",
                  .traits = trait::in_place,
                  .node = "SqueezeBackward1"}));
+  r.add(view_op({.schema = "squeeze.dims(Tensor self, int[] dim) -> Tensor",
+                 .doc = "Drops the given dimensions where they have size 1.\n\n>>> wisp.ones(1, 2, 1).squeeze((0, 1)).shape\nwisp.Size([2, 1])",
+                 .view = squeeze_dims_spec,
+                 .vjp = {{"self", "self.shape", [](const Backward& b) { return reshape(b.grad(), b.shape(0)); }}},
+                 .onnx = "Squeeze",
+                 .traits = trait::in_place,
+                 .node = "SqueezeBackward2"}));
   r.add(view_op({.schema = "unsqueeze(Tensor self, int dim) -> Tensor",
                  .doc = "Inserts a dimension of size 1.\n\n>>> wisp.ones(2).unsqueeze(0).shape\nwisp.Size([1, 2])",
                  .view = unsqueeze_spec,

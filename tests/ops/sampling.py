@@ -92,11 +92,12 @@ class S:
     _grad      False: do not check derivatives
     _tol       relative tolerance for float32 (default 1e-5 or so)
     _ref       what to call in the reference library instead of the same name
+    _strided   False: the result depends on the strides of its inputs, or they must be consecutive
     """
 
-    def __init__(self, *args, _dtypes=None, _grad=True, _tol=None, _ref=None, **kwargs):
+    def __init__(self, *args, _dtypes=None, _grad=True, _tol=None, _ref=None, _strided=True, **kwargs):
         self.args, self.kwargs = args, kwargs
-        self.dtypes, self.grad, self.tol, self.ref = _dtypes, _grad, _tol, _ref
+        self.dtypes, self.grad, self.tol, self.ref, self.strided = _dtypes, _grad, _tol, _ref, _strided
 
     def build(self, lib, dtype: str, key: str, requires_grad=False, noncontiguous=False):
         """(args, kwargs, leaves): the call's arguments as tensors of `lib`."""
