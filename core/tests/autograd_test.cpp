@@ -22,7 +22,15 @@ Tensor leaf(std::initializer_list<double> items) {
   return t;
 }
 
-void backward(const Tensor& t) { autograd::backward({&t, 1}, {}, {}); }
+void backward(const Tensor& t) {
+  const autograd::Point root(t);
+  autograd::backward({&root, 1}, {}, {});
+}
+
+std::vector<Tensor> gradients(const Tensor& y, const Tensor& x, autograd::BackwardOptions options = {}) {
+  const autograd::Point from(y), to(x);
+  return autograd::gradients({&from, 1}, {}, {&to, 1}, options);
+}
 
 bool equals(const Tensor& t, std::initializer_list<double> items) {
   const Tensor flat = ops::contiguous(t);
@@ -60,8 +68,8 @@ TEST("autograd: a small graph") {
 TEST("autograd: higher order") {
   const Tensor x = leaf({2});
   const Tensor y = ops::sum(ops::mul(ops::mul(x, x), x));
-  const auto first = autograd::gradients({&y, 1}, {}, {&x, 1}, {.keep_graph = true, .create_graph = true});
-  const auto second = autograd::gradients({&first[0], 1}, {}, {&x, 1}, {});
+  const auto first = gradients(y, x, {.keep_graph = true, .create_graph = true});
+  const auto second = gradients(first[0], x);
   CHECK(equals(first[0], {12}) && equals(second[0], {12}));
 }
 
@@ -108,7 +116,7 @@ TEST("autograd: threads share leaves") {
   auto work = [&] {
     for (int i = 0; i < 200; ++i) {
       const Tensor y = ops::sum(ops::mul(w, w));
-      (void)autograd::gradients({&y, 1}, {}, {&w, 1}, {});
+      (void)gradients(y, w);
     }
   };
   std::thread a(work), b(work);
