@@ -304,7 +304,7 @@ void register_products(Registry& r) {
          .onnx = "MatMul",
          .traits = trait::out});
   r.add({.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
-         .doc = "The products of the matrices of two stacks, pair by pair.\n\n>>> wisp.bmm(wisp.ones(2, 1, 3), wisp.ones(2, 3, 1))\ntensor([[[3.]],\n\n        [[3.]]])",
+         .doc = "The products of the matrices of two stacks, pair by pair.\n\n>>> wisp.bmm(wisp.ones(1, 2, 3), wisp.ones(1, 3, 1))\ntensor([[[3.],\n         [3.]]])",
          .infer = infer_bmm,
          .kernel = bmm_kernel,
          .vjp = {{"self", "mat2", [](const Backward& b) { return bmm(b.grad(), adjoint(b.tensor(1))); }},
