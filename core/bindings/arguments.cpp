@@ -35,7 +35,7 @@ bool to_int(PyObject* value, int64_t& result) {
   if (PyLong_CheckExact(value)) {
     int overflow;
     result = PyLong_AsLongLongAndOverflow(value, &overflow);
-    WISP_CHECK(!overflow, "Overflow when unpacking long long");
+    WISP_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
     return true;
   }
   if (is_tensor(value)) {
@@ -45,7 +45,7 @@ bool to_int(PyObject* value, int64_t& result) {
   const Ref index = owned(PyNumber_Index(value));
   int overflow;
   result = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
-  WISP_CHECK(!overflow, "Overflow when unpacking long long");
+  WISP_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
   return true;
 }
 
@@ -57,10 +57,10 @@ bool to_scalar(PyObject* value, Scalar& scalar) {
   } else if (PyLong_Check(value)) {
     int overflow;
     const int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow) {
-      const double real = PyLong_AsDouble(value);
-      if (real == -1.0 && PyErr_Occurred()) throw PythonError();
-      scalar = real;
+    if (overflow) {  // up to 64 bits as a float; beyond them OverflowError
+      const unsigned long long wide = PyLong_AsUnsignedLongLong(value);
+      if (wide == ~0ull && PyErr_Occurred()) throw PythonError();
+      scalar = static_cast<double>(wide);
     } else {
       scalar = number;
     }

@@ -162,8 +162,8 @@ PyObject* tensor_subscript(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     if (PyLong_CheckExact(index) && t.ndim() > 0) {  // x[3]
-      const int64_t position = PyLong_AsLongLong(index);
-      if (position == -1 && PyErr_Occurred()) throw PythonError();
+      int64_t position = 0;
+      to_int(index, position);
       const int64_t size = t->size(0);
       WISP_CHECK_INDEX(position >= -size && position < size, "index ", position, " is out of bounds for dimension 0 with size ", size);
       return wrap(ops::select(t, 0, position));
