@@ -10,11 +10,11 @@ namespace wisp::python {
 
 namespace {
 
+bool is_numpy_array(PyObject* value) { return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0; }
+
 // NumPy's scalars are numbers although most are not subclasses of Python's.
 bool is_numpy_scalar(PyObject* value) {
-  const char* name = Py_TYPE(value)->tp_name;
-  return std::strncmp(name, "numpy.", 6) == 0 && std::strcmp(name, "numpy.ndarray") != 0 &&
-         PyNumber_Check(value);
+  return std::strncmp(Py_TYPE(value)->tp_name, "numpy.", 6) == 0 && !is_numpy_array(value) && PyNumber_Check(value);
 }
 
 bool is_scalar_tensor(PyObject* value) { return is_tensor(value) && impl_of(value)->numel() == 1; }
@@ -89,7 +89,7 @@ bool to_scalar(PyObject* value, Scalar& scalar) {
       }
       scalar = real;
     }
-  } else if (PyIndex_Check(value)) {
+  } else if (PyIndex_Check(value) && !is_numpy_array(value)) {
     const Ref index = owned(PyNumber_Index(value));
     return to_scalar(index.get(), scalar);
   } else {

@@ -12,17 +12,17 @@
 
 namespace wisp::python {
 
+bool is_array(PyObject* value) {
+  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0 || PyMemoryView_Check(value) ||
+         std::strcmp(Py_TYPE(value)->tp_name, "array.array") == 0;
+}
+
 namespace {
 
 bool is_sequence(PyObject* value) {
   return PyList_Check(value) || PyTuple_Check(value) ||
          (PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value) && !is_tensor(value) && !has_buffer(value) &&
           !PyDict_Check(value) && !is_dtype(value));
-}
-
-bool is_array(PyObject* value) {
-  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0 || PyMemoryView_Check(value) ||
-         std::strcmp(Py_TYPE(value)->tp_name, "array.array") == 0;
 }
 
 // The dtype of a NumPy scalar, by the name of its type.

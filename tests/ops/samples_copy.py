@@ -52,13 +52,13 @@ def zero():
 
 @errors("copy_")
 def bad_copy():
-    yield E(RuntimeError, "", T(2, 3), T(2))
-    yield E(RuntimeError, "", T(2), T(2, 2))
-    yield E(TypeError, "", T(2), "x")
+    yield E(RuntimeError, None, T(2, 3), T(2))
+    yield E(RuntimeError, None, T(2), T(2, 2))
+    yield E(TypeError, None, T(2), "x")
 
 
 @errors("fill_")
 def bad_fill():
     yield E(RuntimeError, "0-dimension", T(2), T(2))
     yield E(RuntimeError, "overflow", T(2), 300, _dtypes=("uint8",))
-    yield E(TypeError, "", T(2), "x")
+    yield E(TypeError, None, T(2), "x")
