@@ -134,7 +134,8 @@ int tensor_setattro(PyObject* object, PyObject* name, PyObject* value) {
   return status;
 }
 
-Py_hash_t tensor_hash(PyObject* object) { return _Py_HashPointer(object); }
+// The object's id.
+Py_hash_t tensor_hash(PyObject* object) { return reinterpret_cast<Py_hash_t>(object); }
 
 PyMemberDef tensor_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
