@@ -423,3 +423,54 @@ def bad_multi_dot():
     yield E(RuntimeError, "tensor 1 must be 2D", [T(2, 2), T(2), T(2, 2)])
     yield E(RuntimeError, "cannot be multiplied", [T(2, 2), T(3, 2)])
     yield E(RuntimeError, "the first tensor must be 1D or 2D", [T(2, 2, 2), T(2)])
+
+
+@samples("cdist", dtypes=("float32", "float64"))
+def cdist():
+    yield S(T(3, 2), T(2, 2))
+    for p in (0.0, 0.5, 1.0, 1.5, 3.0, np.inf):
+        yield S(T(2, 3), T(2, 3), p)
+    yield S(T(2, 2), T(3, 2), p=2.0, compute_mode="use_mm_for_euclid_dist")
+    yield S(T(2, 2), T(3, 2), compute_mode="donot_use_mm_for_euclid_dist")
+    yield S(T(2, 1, 2), T(1, 2, 2))
+    yield S(T(2, 2, 2), T(2, 2), compute_mode="use_mm_for_euclid_dist")
+    yield S(T(0, 2), T(3, 2))
+    yield S(T(2, 0), T(3, 0), _grad=False)
+    yield S(T(3, 2, layout="transposed"), T(2, 2, layout="strided"), 1.0)
+    yield S(T(30, 9), T(28, 9), _grad=False, _tol=1e-3)  # differences of large numbers
+    yield S(T(5, 20), T(6, 20), 1.0, _grad=False)
+
+
+@errors("cdist")
+def bad_cdist():
+    yield E(RuntimeError, "at least 2D tensors, X1 got: 1D", T(2), T(2, 2))
+    yield E(RuntimeError, "same number of columns. X1: 3 X2: 2", T(2, 3), T(2, 2))
+    yield E(RuntimeError, "floating-point dtypes, X1 got: Long", I(2, 2), I(2, 2))
+    yield E(RuntimeError, "non-negative p", T(2, 2), T(2, 2), -1.0)
+    yield E(ValueError, "not a valid value for compute_mode", T(2, 2), T(2, 2), 2.0, "x")
+
+
+@samples("cross", dtypes=NUMBER)
+def cross():
+    yield S(T(3), T(3), 0)
+    yield S(T(2, 3), T(2, 3), dim=1)
+    yield S(T(3, 2), T(3, 2), dim=-2)
+    yield S(T(2, 3), T(1, 3), dim=-1)
+    yield S(T(2, 3), T(2, 3))
+    yield S(T(3, 2, layout="transposed"), T(3, 2, layout="strided"), 0)
+    yield S(T(0, 3), T(0, 3), 1)
+
+
+@errors("cross")
+def bad_cross():
+    yield E(RuntimeError, "dimension 0 must have length 3. Got 4 and 4", T(4), T(4), 0)
+    yield E(RuntimeError, "no dimension of size 3", T(2, 2), T(2, 2))
+    yield E(RuntimeError, "same number of dimensions", T(2, 3), T(3), 1)
+    yield E(RuntimeError, "expected scalar type Float but found Double", T(3), T(3, dtype="float64"), 0)
+
+
+@samples("linalg_cross", dtypes=NUMBER, call=lambda lib, *a, **k: lib.linalg.cross(*a, **k))
+def linalg_cross():
+    yield S(T(3), T(3))
+    yield S(T(2, 3), T(2, 3))
+    yield S(T(3, 2), T(3, 1), dim=0)
