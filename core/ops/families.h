@@ -32,5 +32,7 @@ void register_index_dim(Registry& r);
 void register_mask(Registry& r);
 void register_scatter(Registry& r);
 void register_sort(Registry& r);
+void register_binary_math(Registry& r);
+void register_special(Registry& r);
 
 }  // namespace wisp::ops

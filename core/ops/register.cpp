@@ -30,6 +30,8 @@ void register_all(Registry& r) {
   ops::register_mask(r);
   ops::register_scatter(r);
   ops::register_sort(r);
+  ops::register_binary_math(r);
+  ops::register_special(r);
 }
 
 }  // namespace wisp
