@@ -32,6 +32,9 @@ void register_all(Registry& r) {
   ops::register_sort(r);
   ops::register_binary_math(r);
   ops::register_special(r);
+  ops::register_activation(r);
+  ops::register_loss(r);
+  ops::register_nll_loss(r);
 }
 
 }  // namespace wisp
