@@ -32,5 +32,8 @@ void register_index_dim(Registry& r);
 void register_mask(Registry& r);
 void register_scatter(Registry& r);
 void register_sort(Registry& r);
+void register_addmm(Registry& r);
+void register_einsum(Registry& r);
+void register_distance(Registry& r);
 
 }  // namespace wisp::ops

@@ -30,6 +30,9 @@ void register_all(Registry& r) {
   ops::register_mask(r);
   ops::register_scatter(r);
   ops::register_sort(r);
+  ops::register_addmm(r);
+  ops::register_einsum(r);
+  ops::register_distance(r);
 }
 
 }  // namespace wisp
