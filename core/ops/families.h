@@ -35,5 +35,7 @@ void register_sort(Registry& r);
 void register_addmm(Registry& r);
 void register_einsum(Registry& r);
 void register_distance(Registry& r);
+void register_binary_math(Registry& r);
+void register_special(Registry& r);
 
 }  // namespace wisp::ops

@@ -33,6 +33,8 @@ void register_all(Registry& r) {
   ops::register_addmm(r);
   ops::register_einsum(r);
   ops::register_distance(r);
+  ops::register_binary_math(r);
+  ops::register_special(r);
 }
 
 }  // namespace wisp
