@@ -332,11 +332,9 @@ def package_stub():
 
 def functional_stub():
     """wisp/nn/functional.pyi: the table's functions, and those written in Python."""
-    lines = functions(FUNCTIONAL, _C._functional)
-    from wisp.nn import _functions
-
-    again = [import_line("wisp.nn._functions", name) for name in _functions.__all__]
-    return assembled(lines, again)
+    in_python = wisp.nn._functions.__all__
+    table = {name: op for name, op in _C._functional.items() if name not in in_python}
+    return assembled(functions(FUNCTIONAL, table), [import_line("wisp.nn._functions", name) for name in in_python])
 
 
 FILES = {
@@ -344,6 +342,7 @@ FILES = {
     "wisp/__init__.pyi": package_stub,
     "wisp/return_types.pyi": return_types_stub,
     "wisp/linalg.pyi": lambda: assembled(functions(LINALG, getattr(_C, "_linalg", {}))),
+    "wisp/nn/functional.pyi": functional_stub,
     "wisp/special.pyi": lambda: assembled(functions(SPECIAL, getattr(_C, "_special", {}))),
 }
 

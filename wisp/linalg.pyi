@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from wisp._C import Tensor, _dtype, _Number
 
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor: ...
+def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor: ...
 def vector_norm(
     input: Tensor,
     ord: _Number = 2,

@@ -1,16 +1,10 @@
 """Neural networks: modules, parameters, and functions of them."""
 
-from wisp.nn import functional
-from wisp.nn.activation import *  # noqa: F403
-from wisp.nn.containers import *  # noqa: F403
-from wisp.nn.distance import *  # noqa: F403
-from wisp.nn.dropout import *  # noqa: F403
-from wisp.nn.embedding import *  # noqa: F403
-from wisp.nn.linear import *  # noqa: F403
-from wisp.nn.loss import *  # noqa: F403
-from wisp.nn.module import Module
-from wisp.nn.normalization import *  # noqa: F403
-from wisp.nn.parameter import Buffer, Parameter
+from wisp.nn import functional as functional
+from wisp.nn import modules as modules
+from wisp.nn.modules import *
+from wisp.nn.parameter import Buffer as Buffer
+from wisp.nn.parameter import Parameter as Parameter
 
 # Imported on first use, by `wisp.nn.name`.
 _SUBMODULES = ("init", "utils")
@@ -21,7 +15,9 @@ def __getattr__(name):
         from importlib import import_module
 
         return import_module(f"wisp.nn.{name}")
-    raise AttributeError(f"module 'wisp.nn' has no attribute '{name}'")
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)
 
 
 def __dir__():

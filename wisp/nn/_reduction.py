@@ -9,5 +9,7 @@ def from_legacy(size_average, reduce, reduction="mean"):
         return reduction
     average = size_average is None or size_average
     word = "none" if reduce is False else "mean" if average else "sum"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.", stacklevel=3)
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{word}' instead.", stacklevel=3
+    )
     return word

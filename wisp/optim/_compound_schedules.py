@@ -253,7 +253,9 @@ class OneCycleLR(LRScheduler):
 
     def get_lr(self):
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(
+                f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}"
+            )
         start = 0.0
         for phase in self._schedule_phases:
             if self.last_epoch <= phase["end_step"] or phase is self._schedule_phases[-1]:

@@ -74,7 +74,9 @@ class SGD(Optimizer):
             buffer = self.state[param].get("momentum_buffer") if momentum else None
             made = _updates.sgd(*_real(param, _gradient(param, group), buffer), *settings)
             if momentum and buffer is None:
-                self.state[param]["momentum_buffer"] = _C._functions["view_as_complex"](made) if param.is_complex() else made
+                self.state[param]["momentum_buffer"] = (
+                    _C._functions["view_as_complex"](made) if param.is_complex() else made
+                )
 
 
 class Adam(Optimizer):
@@ -112,7 +114,14 @@ class Adam(Optimizer):
 
     def _update(self, group, params):
         beta1, beta2 = map(_number, group["betas"])
-        settings = _number(group["lr"]), beta1, beta2, group["weight_decay"], group["eps"], group["decoupled_weight_decay"]
+        settings = (
+            _number(group["lr"]),
+            beta1,
+            beta2,
+            group["weight_decay"],
+            group["eps"],
+            group["decoupled_weight_decay"],
+        )
         for param in params:
             state = self.state[param]
             if not state:
@@ -244,7 +253,9 @@ class Adadelta(Optimizer):
         for param in params:
             state = self.state[param]
             if not state:
-                state.update({"step": _C.tensor(0.0), "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)})
+                state.update(
+                    {"step": _C.tensor(0.0), "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)}
+                )
             _next_step(state)
             tensors = _real(param, _gradient(param, group), state["square_avg"], state["acc_delta"])
             _updates.adadelta(*tensors, *settings)

@@ -1,7 +1,22 @@
 """Schedules of learning rates."""
 
-from wisp.optim import _compound_schedules, _schedules
-from wisp.optim._compound_schedules import *  # noqa: F403
-from wisp.optim._schedules import *  # noqa: F403
+from wisp.optim._compound_schedules import ChainedScheduler, OneCycleLR, ReduceLROnPlateau, SequentialLR
+from wisp.optim._schedules import (
+    ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
 
-__all__ = sorted([*_schedules.__all__, *_compound_schedules.__all__])
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip

@@ -46,7 +46,9 @@ def _with_hooks(step):
             replaced = hook(self, args, kwargs)
             if replaced is not None:
                 if not isinstance(replaced, tuple) or len(replaced) != 2:
-                    raise RuntimeError(f"{wrapped} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
+                    raise RuntimeError(
+                        f"{wrapped} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                    )
                 args, kwargs = replaced
         self._opt_called = True
         result = step(self, *args, **kwargs)
@@ -267,7 +269,9 @@ def _check_groups(own, given):
     if len(own) != len(given):
         raise ValueError("loaded state dict has a different number of parameter groups")
     if any(len(a["params"]) != len(b["params"]) for a, b in zip(own, given)):
-        raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        raise ValueError(
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+        )
 
 
 def _merged(own, given):

@@ -2,13 +2,12 @@
 
 from wisp import _C
 from wisp.nn import functional as F
-from wisp.nn.module import Module
+from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter
 
 __all__ = ["LayerNorm"]
 
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
-_layer_norm = F.layer_norm
 
 
 class LayerNorm(Module):
@@ -28,7 +27,9 @@ class LayerNorm(Module):
         how = {"device": device, "dtype": dtype}
         weight = Parameter(_ones(self.normalized_shape, **how)) if elementwise_affine else None
         self.register_parameter("weight", weight)
-        self.register_parameter("bias", Parameter(_zeros(self.normalized_shape, **how)) if weight is not None and bias else None)
+        self.register_parameter(
+            "bias", Parameter(_zeros(self.normalized_shape, **how)) if weight is not None and bias else None
+        )
 
     def reset_parameters(self):
         """Sets the weight to one and the bias to zero."""
@@ -39,7 +40,7 @@ class LayerNorm(Module):
                 self.bias.zero_()
 
     def forward(self, input):
-        return _layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

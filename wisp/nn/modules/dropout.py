@@ -1,7 +1,7 @@
 """Modules that drop elements or whole channels at random while training."""
 
 from wisp.nn import functional as F
-from wisp.nn.module import Module
+from wisp.nn.modules.module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 

@@ -2,7 +2,7 @@
 
 from wisp.nn import functional as F
 from wisp.nn._reduction import from_legacy
-from wisp.nn.module import Module
+from wisp.nn.modules.module import Module
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",

@@ -1,7 +1,7 @@
 """Distances between vectors."""
 
 from wisp.nn import functional as F
-from wisp.nn.module import Module
+from wisp.nn.modules.module import Module
 
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 

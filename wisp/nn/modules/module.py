@@ -4,14 +4,14 @@ from weakref import ref
 
 from wisp import _C
 from wisp._C import Tensor
-from wisp.nn._hooks import (
+from wisp.nn.modules._hooks import (
     ModuleHooks,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from wisp.nn._state_dict import StateDict
+from wisp.nn.modules._state_dict import StateDict
 from wisp.nn.parameter import Buffer, Parameter
 
 __all__ = [
@@ -121,7 +121,7 @@ class Module(StateDict, ModuleHooks):
 
     def __call__(self, *args, **kwargs):
         if self._hooked:
-            from wisp.nn._hook_calls import call_with_hooks
+            from wisp.nn.modules._hook_calls import call_with_hooks
 
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
@@ -165,7 +165,11 @@ class Module(StateDict, ModuleHooks):
         if value is not None and not (kind == "_buffers" and isinstance(value, Tensor)):
             from wisp._basics import typename
 
-            wanted = {"_parameters": "wisp.nn.Parameter", "_buffers": "wisp.Tensor", "_modules": "wisp.nn.Module"}[kind]
+            wanted = {
+                "_parameters": "wisp.nn.Parameter",
+                "_buffers": "wisp.nn.Buffer, wisp.Tensor",
+                "_modules": "wisp.nn.Module",
+            }[kind]
             raise TypeError(f"cannot assign '{typename(value)}' as {_KINDS[kind]} '{name}' ({wanted} or None expected)")
         self.__dict__[kind][name] = value
 
@@ -196,7 +200,9 @@ class Module(StateDict, ModuleHooks):
         if param is not None and not isinstance(param, Parameter):
             from wisp._basics import typename
 
-            raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' (wisp.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (wisp.nn.Parameter or None required)"
+            )
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                              "express a parameter as a function of another Tensor, compute the value in the forward() method.")  # fmt: skip
@@ -208,7 +214,9 @@ class Module(StateDict, ModuleHooks):
         if tensor is not None and not isinstance(tensor, Tensor):
             from wisp._basics import typename
 
-            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (wisp.Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (wisp Tensor or None required)"
+            )
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 

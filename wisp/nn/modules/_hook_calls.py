@@ -5,7 +5,7 @@ from weakref import ref
 
 from wisp._C import Tensor
 from wisp.autograd.function import Function
-from wisp.nn._hooks import Entry, ModuleHooks, everywhere
+from wisp.nn.modules._hooks import Entry, ModuleHooks, everywhere
 
 
 def _entries(module, kind):
@@ -53,7 +53,9 @@ def _before(module, entry, args, kwargs):
             return args, kwargs
         if isinstance(replaced, tuple) and len(replaced) == 2:
             return replaced
-        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
+        raise RuntimeError(
+            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+        )
     replaced = entry.hook(module, args)
     if replaced is None:
         return args, kwargs
@@ -167,5 +169,7 @@ class _Gradients:
     def _checked(replaced, count, what):
         replaced = replaced if isinstance(replaced, tuple) else (replaced,)
         if len(replaced) != count:
-            raise RuntimeError(f"{what} returned an invalid number of grad_input, got {len(replaced)}, but expected {count}")
+            raise RuntimeError(
+                f"{what} returned an invalid number of grad_input, got {len(replaced)}, but expected {count}"
+            )
         return replaced

@@ -2,7 +2,7 @@
 
 from wisp import _C
 from wisp.nn import functional as F
-from wisp.nn.module import Module
+from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter
 
 __all__ = ["Embedding"]

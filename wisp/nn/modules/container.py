@@ -6,7 +6,7 @@ from itertools import chain, islice
 from operator import index as as_index
 
 from wisp._C import Tensor
-from wisp.nn.module import Module
+from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -183,7 +183,8 @@ class ModuleList(_Numbered):
         if not runs:
             return f"{self._get_name()}()"
         lines = [
-            (f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x ") + text.replace("\n", "\n  ")
+            (f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x ")
+            + text.replace("\n", "\n  ")
             for first, last, text in runs
         ]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
@@ -248,7 +249,9 @@ class ModuleDict(Module):
 def _pairs(name, given):
     """(key, value) of a mapping or of an iterable of pairs."""
     if not isinstance(given, Iterable):
-        raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but got {type(given).__name__}")
+        raise TypeError(
+            f"{name}.update should be called with an iterable of key/value pairs, but got {type(given).__name__}"
+        )
     if isinstance(given, (Mapping, ModuleDict, ParameterDict)):
         return list(given.items())
     pairs = list(given)
@@ -265,12 +268,12 @@ def _as_parameter(value):
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _described(key, value):
-    """A line of repr() for an item of a container of parameters."""
+def _described(key, value, of=None):
+    """A line of repr() for an item of a container of parameters; ``of`` says what its elements are."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    return f"  ({key}): {kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]"
+    return f"  ({key}): {kind} containing: [{of or value.dtype} of size {'x'.join(map(str, value.shape))}]"
 
 
 class ParameterList(Module):
@@ -351,7 +354,9 @@ class ParameterDict(Module):
     @staticmethod
     def _attribute(key):
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}')")
+            raise TypeError(
+                f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}')"
+            )
         return key
 
     def __setitem__(self, key, value):
@@ -447,7 +452,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(_described(key, value) for key, value in self.items())
+        return "\n".join(_described(k, v, v.type() if isinstance(v, Tensor) else None) for k, v in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")
