@@ -382,7 +382,8 @@ void register_matmul(Registry& r) {
          .doc = "The matrix product `self @ other`: vectors count as a row on the left and a column on the right, further dimensions are stacks of matrices and broadcast.\n\n>>> wisp.matmul(wisp.ones(2, 1, 3), wisp.tensor([1., 2., 3.]))\ntensor([[6.],\n        [6.]])",
          .body = [](const Args& args, TensorList& outs) { outs.push(product(args.tensor(0), args.tensor(1))); },
          .onnx = "MatMul",
-         .traits = trait::out});
+         .traits = trait::out,
+         .homes = home::function | home::method | home::linalg});
   r.add({.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
          .doc = "`input @ weight.T + bias`.\n\n>>> wisp.nn.functional.linear(wisp.ones(1, 2), wisp.tensor([[1., 2.], [3., 4.]]), wisp.tensor([0., 1.]))\ntensor([[3., 8.]])",
          .infer = infer_linear,
