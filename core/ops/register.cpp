@@ -35,6 +35,9 @@ void register_all(Registry& r) {
   ops::register_distance(r);
   ops::register_binary_math(r);
   ops::register_special(r);
+  ops::register_activation(r);
+  ops::register_loss(r);
+  ops::register_nll_loss(r);
 }
 
 }  // namespace wisp
