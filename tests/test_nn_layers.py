@@ -130,6 +130,8 @@ LOSSES = {
     "PoissonNLLLoss": ({"full": True}, X, [[1.0, 2.0, 0.0, 5.0]] * 3),
     "GaussianNLLLoss": ({"full": True}, X, Y, [[0.5, 1.0, 2.0, 0.1]] * 3),
     "SoftMarginLoss": ({}, X, SIGNS),
+    "MultiMarginLoss": ({"p": 2, "margin": 0.5}, X, [3, 1, 0]),
+    "MultiLabelSoftMarginLoss": ({}, X, [[1.0, 0.0, 0.0, 1.0]] * 3),
     "MarginRankingLoss": ({"margin": 0.3}, X, Y, SIGNS),
     "HingeEmbeddingLoss": ({"margin": 0.8}, X, SIGNS),
     "CosineEmbeddingLoss": ({"margin": 0.1}, X, Y, [1.0, -1.0, 1.0]),

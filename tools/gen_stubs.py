@@ -332,9 +332,10 @@ def package_stub():
 
 def functional_stub():
     """wisp/nn/functional.pyi: the table's functions, and those written in Python."""
-    in_python = wisp.nn._functions.__all__
+    in_python = wisp.nn.functional._in_python
     table = {name: op for name, op in _C._functional.items() if name not in in_python}
-    return assembled(functions(FUNCTIONAL, table), [import_line("wisp.nn._functions", name) for name in in_python])
+    again = [import_line(function.__module__, name) for name, function in in_python.items()]
+    return assembled(functions(FUNCTIONAL, table), again)
 
 
 FILES = {

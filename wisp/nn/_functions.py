@@ -6,7 +6,7 @@ from wisp import _C
 from wisp._C import Tensor
 
 __all__ = [
-    "alpha_dropout", "bilinear", "cosine_similarity", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding",
+    "alpha_dropout", "cosine_similarity", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding",
     "feature_alpha_dropout", "gumbel_softmax", "normalize", "one_hot", "pairwise_distance", "relu",
 ]  # fmt: skip
 
@@ -217,18 +217,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norm of order p of ``x1 - x2 + eps`` along the last dimension."""
     return _norm(x1 - x2 + eps, p, -1, keepdim)
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input1 @ weight[k] @ input2 + bias[k]`` for every k, for the last dimensions of the inputs."""
-    if input1.shape[:-1] != input2.shape[:-1]:
-        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(input1.shape[:-1])} and "
-                           f"{list(input2.shape[:-1])}")  # fmt: skip
-    features, size1, size2 = weight.shape
-    flat1, flat2 = input1.reshape(-1, size1), input2.reshape(-1, 1, size2)
-    mixed = (flat1 @ weight.transpose(0, 1).reshape(size1, features * size2)).view(-1, features, size2)
-    result = (mixed * flat2).sum(-1).view(*input1.shape[:-1], features)
-    return result if bias is None else result + bias
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

@@ -1,11 +1,12 @@
 """Functions of neural networks: operators of the table whose home is here, and some written in Python."""
 
 from wisp import _C
-from wisp.nn import _functions
+from wisp.nn import _functions, _losses
 
+_in_python = {name: getattr(module, name) for module in (_functions, _losses) for name in module.__all__}
 globals().update(_C._functional)
-globals().update({_name: getattr(_functions, _name) for _name in _functions.__all__})
-__all__ = sorted({*_C._functional, *_functions.__all__})
+globals().update(_in_python)
+__all__ = sorted({*_C._functional, *_in_python})  # noqa: PLE0605
 
 
 def __getattr__(name):
