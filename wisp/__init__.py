@@ -60,7 +60,9 @@ def __getattr__(name):
     if name in _HOME_OF:
         value = globals()[name] = getattr(import_module(f"wisp.{_HOME_OF[name]}"), name)
         return value
-    raise AttributeError(f"module 'wisp' has no attribute '{name}'")
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)
 
 
 def __dir__():
