@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "ops/raw.h"
 
 namespace wisp::ops {
 
@@ -27,7 +28,7 @@ void fill_through(const Tensor& out, F fill) {
   }
   Tensor buffer = Tensor::empty(out.sizes(), dtype_of<T>);
   fill(buffer.data<T>());
-  copy_(out, buffer);
+  copy_raw(out, buffer);
 }
 
 // Draws uniform (or normal) numbers and maps each with f, in double for float64 and complex128, else in
@@ -174,7 +175,7 @@ void randperm_kernel(const Call& call) {
     items[i] = items[j];
     items[j] = i;
   }
-  copy_(call.out(), order);
+  copy_raw(call.out(), order);
 }
 
 // --- in-place draws: x.uniform_() and the like
@@ -247,7 +248,7 @@ void geometric_kernel(const Call& call) {
   double* data = wide.data<double>();
   for (int64_t i = 0; i < out.numel(); ++i) data[i] = std::ceil(std::log1p(-data[i]) / std::log1p(-p));
   for (int64_t i = 0; i < out.numel(); ++i) data[i] = std::max(data[i], 1.0);
-  copy_(out, wide);
+  copy_raw(out, wide);
 }
 
 // random_(from, to): integers that the dtype can hold exactly.
@@ -412,7 +413,7 @@ void infer_bernoulli(Infer& infer) {
 }
 
 void bernoulli_into(const Tensor& out, const Tensor& p, cpu::RandomStream stream) {
-  const Tensor wide = contiguous(to(p, DType::float64));
+  const Tensor wide = consecutive(p, out.sizes(), DType::float64);
   const double* probability = wide.data<double>();
   Tensor uniform = Tensor::empty(out.sizes(), DType::float64);
   double* u = uniform.data<double>();
@@ -421,7 +422,7 @@ void bernoulli_into(const Tensor& out, const Tensor& p, cpu::RandomStream stream
     WISP_CHECK(probability[i] >= 0 && probability[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got p=", probability[i]);
     u[i] = u[i] < probability[i] ? 1 : 0;
   }
-  copy_(out, uniform);
+  copy_raw(out, uniform);
 }
 
 void check_probability(const Args& args, double p) {
@@ -438,7 +439,7 @@ void bernoulli_p_kernel(const Call& call) {
   parallel_for(out.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) u[i] = static_cast<double>(u[i]) < p ? 1.0f : 0.0f;
   });
-  copy_(out, uniform);
+  copy_raw(out, uniform);
 }
 
 void normal_tensors_body(const Args& args, TensorList& outs) {
@@ -497,7 +498,7 @@ void draw_without_replacement(const double* weights, int64_t n, const double* u,
 }
 
 void multinomial_kernel(const Call& call) {
-  const Tensor weights = contiguous(to(call.tensor(0), DType::float64));
+  const Tensor weights = consecutive(call.tensor(0), DType::float64);
   const int64_t n = weights.size(-1), rows = n ? weights.numel() / n : 0, count = call.integer(1);
   const bool replacement = call.boolean(2);
   const int64_t draws = replacement ? count : n;
@@ -551,7 +552,7 @@ void register_parametrised(Registry& r) {
   r.add({.schema = "bernoulli.tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
          .doc = "Ones with the probabilities `p`, in the shape of `self`.\n\n>>> wisp.empty(2).bernoulli_(wisp.tensor([0., 1.]))\ntensor([0., 1.])",
          .infer = infer_self,
-         .kernel = [](const Call& c) { bernoulli_into(c.out(), expand(c.tensor(1), c.out().sizes()), draw(c, 2, c.out().numel())); },
+         .kernel = [](const Call& c) { bernoulli_into(c.out(), c.tensor(1), draw(c, 2, c.out().numel())); },
          .vjp = {{"self", "", no_gradient}},
          .jvp = Jvp::none,
          .batch = Batch::loop,
