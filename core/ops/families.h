@@ -43,5 +43,8 @@ void register_nll_loss(Registry& r);
 void register_layer_norm(Registry& r);
 void register_embedding(Registry& r);
 void register_dropout(Registry& r);
+void register_batch_norm(Registry& r);
+void register_similarity(Registry& r);
+void register_margin_loss(Registry& r);
 
 }  // namespace wisp::ops

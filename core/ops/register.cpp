@@ -41,6 +41,9 @@ void register_all(Registry& r) {
   ops::register_layer_norm(r);
   ops::register_embedding(r);
   ops::register_dropout(r);
+  ops::register_batch_norm(r);
+  ops::register_similarity(r);
+  ops::register_margin_loss(r);
 }
 
 }  // namespace wisp
