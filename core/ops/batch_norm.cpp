@@ -2,6 +2,7 @@
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "ops/raw.h"
 
 namespace wisp::ops {
 
@@ -24,7 +25,7 @@ Tensor spread(const Tensor& channels, int64_t ndim) {
 }
 
 // --- _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-//         -> (result, mean, 1 / standard deviation)
+//         -> (result, mean, variance)
 
 void check_channels(const Infer& infer, int i, int64_t channels) {
   WISP_CHECK(!infer.has(i) || infer.tensor(i).numel() == channels, infer.op().sig.params[static_cast<size_t>(i)].name,
@@ -42,16 +43,6 @@ void infer_batch_norm(Infer& infer) {
   for (int i = 0; i < 2; ++i) infer.push({channels}, math_dtype(input.dtype()), input.device());
 }
 
-// Moves the running statistics towards those of this batch; the variance without bias.
-void update_running(const Call& call, const Tensor& mean, const Tensor& var, double count) {
-  const double momentum = call.real(6);
-  auto mix = [&](int i, const Tensor& now) {
-    if (call.has(i)) add_(mul_(call.tensor(i), 1 - momentum), to(mul(now, momentum), call.tensor(i).dtype()));
-  };
-  mix(3, mean);
-  mix(4, mul(var, count / (count - 1)));
-}
-
 struct Stats {
   Tensor mean, var;
 };
@@ -65,12 +56,8 @@ void batch_norm_kernel(const Call& call) {
   const Tensor& input = call.tensor(0);
   const DType dtype = call.out(1).dtype();
   const int64_t ndim = input.ndim();
-  Stats stats{call.tensor(3), call.tensor(4)};
-  if (call.boolean(5)) {
-    stats = stats_of(to(input, dtype), other_dims(ndim));
-    const double count = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(1, input->size(1)));
-    update_running(call, stats.mean, stats.var, count);
-  }
+  const Stats stats =
+      call.boolean(5) ? stats_of(to(input, dtype), other_dims(ndim)) : Stats{call.tensor(3), call.tensor(4)};
   const Tensor invstd = rsqrt(add(to(stats.var, dtype), call.real(7)));
   const Tensor scale = call.has(1) ? mul(invstd, call.tensor(1)) : invstd;
   const Tensor moved = neg(mul(to(stats.mean, dtype), scale));
@@ -78,8 +65,8 @@ void batch_norm_kernel(const Call& call) {
   const Tensor shift_all = spread(shift, ndim), scale_all = spread(scale, ndim);
   const Arg args[] = {shift_all, input, scale_all, Arg(1)};
   call_out(op_def<"addcmul">(), args, {&call.out(0), 1});
-  copy_(call.out(1), stats.mean);
-  copy_(call.out(2), invstd);
+  copy_raw(call.out(1), stats.mean);
+  copy_raw(call.out(2), stats.var);
 }
 
 const Tensor& only_grad(const Backward& b) {
@@ -90,9 +77,12 @@ const Tensor& only_grad(const Backward& b) {
 // Mean and 1 / standard deviation that the input was normalised with; as functions of the input if the
 // gradient is itself to be differentiated.
 struct Used {
-  explicit Used(const Backward& b) : mean(b.out(1)), invstd(b.out(2)) {
-    if (!mode.grad || !b.boolean(5)) return;
-    const Stats stats = stats_of(to(b.tensor(0), b.out(1).dtype()), other_dims(b.tensor(0).ndim()));
+  explicit Used(const Backward& b) {
+    Stats stats{b.out(1), b.out(2)};
+    if (mode.grad) {  // the running ones depend on nothing
+      stats = b.boolean(5) ? stats_of(to(b.tensor(0), b.out(1).dtype()), other_dims(b.tensor(0).ndim()))
+                           : Stats{detach(stats.mean), detach(stats.var)};
+    }
     mean = stats.mean;
     invstd = rsqrt(add(stats.var, b.real(7)));
   }
@@ -126,6 +116,14 @@ Tensor batch_norm_weight_grad(const Backward& b) {
 
 Tensor batch_norm_bias_grad(const Backward& b) { return sum(only_grad(b), other_dims(b.grad().ndim())); }
 
+// Moves a running statistic towards that of this batch.
+void mix(const Args& args, int running, const Tensor& now) {
+  if (!args.has(running)) return;
+  const double momentum = args.real(6);
+  GradMode no_grad(false);
+  add_(mul_(args.tensor(running), 1 - momentum), to(mul(now, momentum), args.tensor(running).dtype()));
+}
+
 // --- nn.functional.batch_norm(self, running_mean, running_var, weight, bias, training, momentum, eps)
 
 void batch_norm_body(const Args& args, TensorList& outs) {
@@ -134,7 +132,13 @@ void batch_norm_body(const Args& args, TensorList& outs) {
     WISP_CHECK_VALUE(self.numel() != self->size(1) || self->size(1) == 0,
                      "Expected more than 1 value per channel when training, got input size ", self.sizes());
   }
-  outs.push(invoke<"_batch_norm">(self, args[3], args[4], args[1], args[2], args[5], args[6], args[7]));
+  const std::vector<Tensor> all =
+      invoke_many<"_batch_norm">(self, args[3], args[4], args[1], args[2], args[5], args[6], args[7]);
+  outs.push(all[0]);
+  if (!args.boolean(5) || (!args.has(1) && !args.has(2))) return;
+  const double count = static_cast<double>(self.numel() / std::max<int64_t>(1, self->size(1)));
+  mix(args, 1, detach(all[1]));
+  mix(args, 2, mul(detach(all[2]), count / (count - 1)));  // without bias
 }
 
 // --- nn.functional.instance_norm(self, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
@@ -145,13 +149,9 @@ void update_instance_stats(const Args& args) {
   Dims dims;
   for (int64_t i = 2; i < self.ndim(); ++i) dims.push_back(i);
   const std::vector<Tensor> both = invoke_many<"var_mean.correction">(self, dims, Scalar(1), false);
-  const double momentum = args.real(6);
   const int64_t batch = 0;
-  for (int i : {1, 2}) {
-    if (!args.has(i)) continue;
-    const Tensor now = mean(both[i == 1 ? 1 : 0], IntSpan(&batch, 1));
-    add_(mul_(args.tensor(i), 1 - momentum), to(mul(now, momentum), args.tensor(i).dtype()));
-  }
+  mix(args, 1, mean(both[1], IntSpan(&batch, 1)));
+  mix(args, 2, mean(both[0], IntSpan(&batch, 1)));
 }
 
 // Every channel of every member is a group of its own.

@@ -37,6 +37,7 @@ void register_einsum(Registry& r);
 void register_distance(Registry& r);
 void register_binary_math(Registry& r);
 void register_special(Registry& r);
+void register_activation_kernels(Registry& r);
 void register_activation(Registry& r);
 void register_loss(Registry& r);
 void register_nll_loss(Registry& r);

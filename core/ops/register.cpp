@@ -35,6 +35,7 @@ void register_all(Registry& r) {
   ops::register_distance(r);
   ops::register_binary_math(r);
   ops::register_special(r);
+  ops::register_activation_kernels(r);
   ops::register_activation(r);
   ops::register_loss(r);
   ops::register_nll_loss(r);

@@ -41,10 +41,10 @@ def group_norm():
 
 
 def on_copies(lib, x, mean, var, *args, **kwargs):
-    """What batch_norm returns, and what it leaves in the running statistics."""
+    """What batch_norm returns, and what it leaves in the running statistics, which are not differentiated."""
     mean, var = (None if t is None else t.detach().clone() for t in (mean, var))
     result = functional("batch_norm")(lib, x, mean, var, *args, **kwargs)
-    return (result,) if mean is None else (result, mean, var)
+    return result if mean is None or x.requires_grad else (result, mean, var)
 
 
 @samples("batch_norm", dtypes=WIDE, call=on_copies)
