@@ -1,7 +1,7 @@
 """Samples of embedding and one_hot."""
 
-from tests.ops.sampling import FLOAT, A, E, I, S, T, errors, samples
 from tests.ops.samples_softmax import functional
+from tests.ops.sampling import FLOAT, A, E, I, S, T, errors, samples
 
 
 @samples("embedding", dtypes=FLOAT, call=functional("embedding"))

@@ -1,7 +1,7 @@
 """Samples of normalisation."""
 
-from tests.ops.sampling import FLOAT, E, S, T, errors, samples
 from tests.ops.samples_softmax import functional
+from tests.ops.sampling import FLOAT, E, S, T, errors, samples
 
 WIDE = FLOAT[:2]
 

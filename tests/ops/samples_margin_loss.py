@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tests.ops.sampling import FLOAT, A, E, I, S, T, errors, samples
 from tests.ops.samples_softmax import functional
+from tests.ops.sampling import FLOAT, A, E, I, S, T, errors, samples
 
 HOW = ("mean", "sum", "none")
 
