@@ -11,6 +11,8 @@ class _Methods:
     # --- Python's protocols
 
     __array_priority__ = 1000  # NumPy's operators leave the work to us
+    # Python 2's names of division, which are still called by name.
+    __div__, __rdiv__, __idiv__ = Tensor.__truediv__, Tensor.__rtruediv__, Tensor.__itruediv__
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
         """Results of NumPy's functions of tensors become tensors."""

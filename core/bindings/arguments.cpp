@@ -10,11 +10,11 @@ namespace wisp::python {
 
 namespace {
 
+bool is_numpy_array(PyObject* value) { return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0; }
+
 // NumPy's scalars are numbers although most are not subclasses of Python's.
 bool is_numpy_scalar(PyObject* value) {
-  const char* name = Py_TYPE(value)->tp_name;
-  return std::strncmp(name, "numpy.", 6) == 0 && std::strcmp(name, "numpy.ndarray") != 0 &&
-         PyNumber_Check(value);
+  return std::strncmp(Py_TYPE(value)->tp_name, "numpy.", 6) == 0 && !is_numpy_array(value) && PyNumber_Check(value);
 }
 
 bool is_scalar_tensor(PyObject* value) { return is_tensor(value) && impl_of(value)->numel() == 1; }
@@ -35,7 +35,7 @@ bool to_int(PyObject* value, int64_t& result) {
   if (PyLong_CheckExact(value)) {
     int overflow;
     result = PyLong_AsLongLongAndOverflow(value, &overflow);
-    WISP_CHECK(!overflow, "Overflow when unpacking long long");
+    WISP_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
     return true;
   }
   if (is_tensor(value)) {
@@ -45,7 +45,7 @@ bool to_int(PyObject* value, int64_t& result) {
   const Ref index = owned(PyNumber_Index(value));
   int overflow;
   result = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
-  WISP_CHECK(!overflow, "Overflow when unpacking long long");
+  WISP_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
   return true;
 }
 
@@ -57,10 +57,10 @@ bool to_scalar(PyObject* value, Scalar& scalar) {
   } else if (PyLong_Check(value)) {
     int overflow;
     const int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow) {
-      const double real = PyLong_AsDouble(value);
-      if (real == -1.0 && PyErr_Occurred()) throw PythonError();
-      scalar = real;
+    if (overflow) {  // up to 64 bits as a float; beyond them OverflowError
+      const unsigned long long wide = PyLong_AsUnsignedLongLong(value);
+      if (wide == ~0ull && PyErr_Occurred()) throw PythonError();
+      scalar = static_cast<double>(wide);
     } else {
       scalar = number;
     }
@@ -89,7 +89,7 @@ bool to_scalar(PyObject* value, Scalar& scalar) {
       }
       scalar = real;
     }
-  } else if (PyIndex_Check(value)) {
+  } else if (PyIndex_Check(value) && !is_numpy_array(value)) {
     const Ref index = owned(PyNumber_Index(value));
     return to_scalar(index.get(), scalar);
   } else {

@@ -7,9 +7,15 @@
 #include "bindings/tensor_object.h"
 #include "bindings/types.h"
 #include "dispatch/call.h"
+#include "ops/number.h"
 #include "ops/ops.h"
 
 namespace wisp::python {
+
+bool is_array(PyObject* value) {
+  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0 || PyMemoryView_Check(value) ||
+         std::strcmp(Py_TYPE(value)->tp_name, "array.array") == 0;
+}
 
 namespace {
 
@@ -17,11 +23,6 @@ bool is_sequence(PyObject* value) {
   return PyList_Check(value) || PyTuple_Check(value) ||
          (PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value) && !is_tensor(value) && !has_buffer(value) &&
           !PyDict_Check(value) && !is_dtype(value));
-}
-
-bool is_array(PyObject* value) {
-  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0 || PyMemoryView_Check(value) ||
-         std::strcmp(Py_TYPE(value)->tp_name, "array.array") == 0;
 }
 
 // The dtype of a NumPy scalar, by the name of its type.
@@ -59,6 +60,7 @@ class Nested {
 
   Tensor fill(PyObject* data, DType dtype) {
     Tensor result = Tensor::empty(sizes_, dtype);
+    filled_ = dtype;
     visit<dtypes::all>(dtype, "tensor", [&]<class T>() {
       T* at = result.data<T>();
       put(data, 0, at);
@@ -110,11 +112,7 @@ class Nested {
     }
     std::optional<DType> found = element_dtype(value);
     if (!found && is_array(value)) found = from_buffer_object(value, function_).dtype();
-    if (!found) {
-      Scalar scalar;
-      if (!to_scalar(value, scalar)) fail_element(value, function_);
-      found = scalar.dtype();
-    }
+    if (!found) found = to_number(value).dtype();
     dtype_ = dtype_ ? promote(*dtype_, *found) : *found;
   }
 
@@ -133,10 +131,33 @@ class Nested {
     }
     WISP_CHECK_VALUE(depth == sizes_.size(), "expected sequence of length ", depth < sizes_.size() ? sizes_[depth] : 0, " at dim ",
                      depth, " (got ", is_sequence(value) ? "a deeper sequence" : "a number", ")");
+    *at++ = to_element(value).to<T>();
+  }
+
+  // Integers beyond int64 are fine where floats are wanted.
+  Scalar to_number(PyObject* value) const {
     Scalar scalar;
+    if (PyLong_CheckExact(value)) {
+      int overflow;
+      const int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
+      if (!overflow) return number;
+      const double real = PyLong_AsDouble(value);
+      if (real == -1.0 && PyErr_Occurred()) throw PythonError();
+      return real;
+    }
     if (!to_scalar(value, scalar)) fail_element(value, function_);
-    check_range<T>(scalar);
-    *at++ = scalar.to<T>();
+    return scalar;
+  }
+
+  Scalar to_element(PyObject* value) const {
+    const Scalar scalar = to_number(value);
+    WISP_CHECK_TYPE(!scalar.is_complex() || is_complex(filled_) || filled_ == DType::bool_,
+                    "must be real number, not complex");
+    if (is_integral(filled_) && WISP_UNLIKELY(!ops::fits(scalar, filled_))) {
+      WISP_CHECK_VALUE(!PyLong_Check(value) || scalar.is_integer(), "Overflow when unpacking long long");
+      fail(ErrorKind::runtime, "value cannot be converted to type ", wisp::name(filled_), " without overflow");
+    }
+    return scalar;
   }
 
   template <class T>
@@ -150,19 +171,11 @@ class Nested {
     at += converted.numel();
   }
 
-  template <class T>
-  void check_range(Scalar scalar) const {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 8) {
-      const int64_t value = scalar.integer();
-      const bool fits = value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-      WISP_CHECK(fits || !scalar.is_integer(), "value cannot be converted to type ", wisp::name(dtype_of<T>), " without overflow: ", value);
-    }
-  }
-
   const char* function_;
   Dims sizes_;
   int64_t leaf_dims_ = -1;
   std::optional<DType> dtype_;
+  DType filled_ = DType::float32;  // of the tensor being made
 };
 
 struct Request {

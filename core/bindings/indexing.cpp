@@ -16,6 +16,14 @@ bool is_index_sequence(PyObject* item) {
   return PyList_Check(item) || PyTuple_Check(item) || std::strcmp(Py_TYPE(item)->tp_name, "numpy.ndarray") == 0 || PyRange_Check(item);
 }
 
+// A position: a number, or a tensor of integers without dimensions.
+bool is_position(PyObject* item) {
+  if (is_tensor(item)) return impl_of(item)->ndim() == 0 && is_integer(item);
+  return !is_index_sequence(item) && is_integer(item);
+}
+
+bool is_mask(const TensorImpl& index) { return index.dtype() == DType::bool_ || index.dtype() == DType::uint8; }
+
 // A tensor of integers or bools from whatever stands in a bracket.
 Tensor index_tensor(PyObject* item) {
   if (is_tensor(item)) return tensor_of(item);
@@ -28,20 +36,9 @@ Tensor index_tensor(PyObject* item) {
 // How many dimensions of the tensor an item consumes.
 int64_t consumed(PyObject* item) {
   if (item == Py_None || item == Py_Ellipsis || is_bool(item)) return 0;
-  if (is_tensor(item)) {
-    const TensorImpl& t = *impl_of(item);
-    if (t.dtype() == DType::bool_ || t.dtype() == DType::uint8) return t.ndim();
-    return 1;
-  }
-  if (std::strcmp(Py_TYPE(item)->tp_name, "numpy.ndarray") == 0) {
-    const Tensor t = index_tensor(item);
-    return t.dtype() == DType::bool_ ? t.ndim() : 1;
-  }
-  if (is_index_sequence(item)) {
-    const Tensor t = index_tensor(item);
-    return t.dtype() == DType::bool_ ? t.ndim() : 1;
-  }
-  return 1;
+  if (!is_tensor(item) && !is_index_sequence(item)) return 1;
+  const Tensor index = index_tensor(item);
+  return is_mask(*index.impl()) ? index.ndim() : 1;
 }
 
 struct Plan {
@@ -105,7 +102,8 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
       plan.view = ops::unsqueeze(plan.view, dim);
       const int64_t size = tensor_of(item).item().truth() ? 1 : 0;
       set_index(plan, dim++, ops::zeros(IntSpan(&size, 1), DType::int64));
-    } else if (!is_index_sequence(item) && to_int(item, position)) {
+    } else if (is_position(item)) {
+      to_int(item, position);
       WISP_CHECK_INDEX(dim < plan.view.ndim(), "too many indices for tensor of dimension ", self.ndim());
       const int64_t size = plan.view->size(dim);
       WISP_CHECK_INDEX(position >= -size && position < size, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
@@ -114,7 +112,7 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
       Tensor index = index_tensor(item);
       WISP_CHECK_INDEX(is_integral(index.dtype()) || index.dtype() == DType::bool_,
                        "tensors used as indices must be long, int, byte or bool tensors, got ", name(index.dtype()));
-      if (index.dtype() == DType::bool_ || index.dtype() == DType::uint8) {
+      if (is_mask(*index.impl())) {
         dim = set_mask(plan, dim, index);
       } else {
         set_index(plan, dim++, std::move(index));
@@ -162,8 +160,8 @@ PyObject* tensor_subscript(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     if (PyLong_CheckExact(index) && t.ndim() > 0) {  // x[3]
-      const int64_t position = PyLong_AsLongLong(index);
-      if (position == -1 && PyErr_Occurred()) throw PythonError();
+      int64_t position = 0;
+      to_int(index, position);
       const int64_t size = t->size(0);
       WISP_CHECK_INDEX(position >= -size && position < size, "index ", position, " is out of bounds for dimension 0 with size ", size);
       return wrap(ops::select(t, 0, position));

@@ -1,5 +1,6 @@
 // Tensor's number protocol: +, -, @, ==, +=, bool() and the like.
 #include "bindings/arguments.h"
+#include "bindings/creation.h"
 #include "bindings/tensor_object.h"
 #include "dispatch/call.h"
 #include "ops/ops.h"
@@ -83,8 +84,8 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
 
 Scalar value_of(PyObject* self, const char* what) {
   const Tensor& t = tensor_of(self);
-  WISP_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar; ", what,
-             " needs exactly one");
+  WISP_CHECK_VALUE(t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
+                   " of a tensor with ", t.numel(), " elements");
   return t.item();
 }
 
@@ -122,9 +123,11 @@ PyObject* to_index(PyObject* self) {
   });
 }
 
+// == and != take arrays too: left to NumPy they would compare identities.
 template <OpName Name>
-PyObject* compare(PyObject* a, PyObject* b) {
-  return binary<Name>(a, b);
+PyObject* compare_equal(PyObject* a, PyObject* b) {
+  if (!is_array(b)) return binary<Name>(a, b);
+  return guarded([&] { return wrap(invoke<Name>(tensor_of(a), tensor_from_python(b, "comparison"))); });
 }
 
 }  // namespace
@@ -173,12 +176,12 @@ PyNumberMethods* number_slots() {
 PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
   if (!is_tensor(a)) return not_implemented();
   switch (op) {
-    case Py_EQ: return compare<"eq">(a, b);
-    case Py_NE: return compare<"ne">(a, b);
-    case Py_LT: return compare<"lt">(a, b);
-    case Py_LE: return compare<"le">(a, b);
-    case Py_GT: return compare<"gt">(a, b);
-    default: return compare<"ge">(a, b);
+    case Py_EQ: return compare_equal<"eq">(a, b);
+    case Py_NE: return compare_equal<"ne">(a, b);
+    case Py_LT: return binary<"lt">(a, b);
+    case Py_LE: return binary<"le">(a, b);
+    case Py_GT: return binary<"gt">(a, b);
+    default: return binary<"ge">(a, b);
   }
 }
 

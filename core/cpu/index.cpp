@@ -121,7 +121,7 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
   const Trail trail(places.trail_sizes, places.trail_strides);
   const int64_t picks = static_cast<int64_t>(places.offsets.size());
   const int64_t leads = count(places.lead_sizes), block = picks * trail.numel;
-  if (block == 0) return;
+  if (block == 0 || leads == 0) return;
   const int64_t run = trail.run();
   if (leads > 1) {
     parallel_for(leads, std::max<int64_t>(1, grain / block), [&](int64_t begin, int64_t end) {
@@ -137,7 +137,7 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
     parallel_for(run, columns, [&](int64_t begin, int64_t end) {
       put_some<T, Op>(self + base, places.offsets, trail, values, single, begin, end);
     });
-  } else if (leads == 1) {
+  } else {
     put_some<T, Op>(self + lead_offset(places, 0), places.offsets, trail, values, single, 0, run);
   }
 }

@@ -193,6 +193,8 @@ void body_in_place(const OpDef& op, const Arg* args) {
   call(op, args, outs);
   WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.sig.base, "_(): output with shape ",
              args[0].tensor().sizes(), " doesn't match the broadcast shape ", outs[0].sizes());
+  WISP_CHECK(can_cast(outs[0].dtype(), args[0].tensor().dtype()), "result type ", legacy_name(outs[0].dtype()),
+             " can't be cast to the desired output type ", legacy_name(args[0].tensor().dtype()));
   invoke_in_place<"copy">(args[0].tensor(), outs[0]);
 }
 

@@ -120,6 +120,13 @@ class Backward : public Args {
  public:
   Backward(const OpDef& op, const Arg* args, const Tensor* outs, const Tensor* grads, int count)
       : Args(op, args), outs_(outs), grads_(grads), count_(count) {}
+  // An input as it was given; reading one that was not declared to be saved is a fault of the rule.
+  const Arg& operator[](int i) const {
+    if (WISP_UNLIKELY(args_[i].kind == ArgKind::shape)) fail_not_saved(i);
+    return args_[i];
+  }
+  const Tensor& tensor(int i) const { return (*this)[i].tensor(); }
+  Operand operand(int i) const { return Operand((*this)[i]); }
   const Tensor& grad(int i = 0) const { return grads_[i]; }
   bool has_grad(int i) const { return grads_[i].defined(); }
   int grad_count() const { return count_; }
@@ -128,11 +135,14 @@ class Backward : public Args {
   IntSpan shape(int i) const {
     return args_[i].kind == ArgKind::shape ? args_[i].integers() : args_[i].tensor().sizes();
   }
+  // Of a list of tensors declared as "name.shape": for each its number of dimensions, then its sizes.
+  IntSpan shapes(int i) const { return args_[i].integers(); }
   DType input_dtype(int i) const {
     return args_[i].kind == ArgKind::shape ? args_[i].dtype : args_[i].tensor().dtype();
   }
 
  private:
+  [[noreturn]] void fail_not_saved(int i) const;
   const Tensor* outs_;
   const Tensor* grads_;
   int count_;

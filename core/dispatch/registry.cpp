@@ -54,9 +54,17 @@ void check_complete(const OpDef& def) {
   need(def.body || def.batch != Batch::unset, "batch is empty; say Batch::loop");
   need(def.onnx[0], "onnx is empty; write \"- reason\" if it cannot be exported");
   need(def.sig.params.size() <= 32, "too many parameters");
+  for (const auto& param : def.sig.params) {
+    need(!param.name.starts_with("result"), "a parameter cannot be called result: that is what rules save of the output");
+  }
 }
 
 }  // namespace
+
+void Backward::fail_not_saved(int i) const {
+  fail(ErrorKind::value, "op ", op_->sig.name, ": a derivative rule reads '", op_->sig.params[i].name,
+       "' but does not declare to save it");
+}
 
 OpDef& Registry::add(OpDef def) {
   OpDef& op = ops_.emplace_back(std::move(def));

@@ -2,6 +2,7 @@
 #include "cpu/copy.h"
 
 #include "ops/families.h"
+#include "ops/number.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 
@@ -45,15 +46,19 @@ void fill_with(const Tensor& out, Scalar value) {
   });
 }
 
-void fill_kernel(const Call& call) {
-  if (call[1].is_tensor()) {
-    const Tensor& value = call.tensor(1);
-    WISP_CHECK(value.ndim() == 0, "fill_ only supports a 0-dimension value tensor but got tensor with ",
-               value.ndim(), " dimensions.");
-    fill_with(call.out(), value.item());
+void infer_fill(Infer& infer) {
+  infer_like_self(infer);
+  if (infer[1].is_tensor()) {
+    const int64_t ndim = infer.tensor(1).ndim();
+    WISP_CHECK(ndim == 0, "fill_ only supports a 0-dimension value tensor but got tensor with ", ndim,
+               " dimensions.");
   } else {
-    fill_with(call.out(), call.scalar(1));
+    check_fits("fill_", infer.scalar(1), infer.out().dtype);
   }
+}
+
+void fill_kernel(const Call& call) {
+  fill_with(call.out(), call[1].is_tensor() ? call.tensor(1).item() : call.scalar(1));
 }
 
 MemoryFormat format_of(const Args& args, int i, MemoryFormat fallback) {
@@ -122,7 +127,7 @@ void register_copy(Registry& r) {
   r.add({.schema = "fill(Tensor self, Tensor|Scalar value) -> Tensor",
          .doc = "A tensor like `self` in which every element is `value`.\n\n"
                 ">>> wisp.fill(wisp.zeros(3), 2)\ntensor([2., 2., 2.])",
-         .infer = infer_like_self,
+         .infer = infer_fill,
          .kernel = fill_kernel,
          .vjp = {{"self", "", [](const Backward& b) { return zeros_like(b.grad()); }},
                  {"value", "", [](const Backward& b) { return sum(b.grad()); }}},

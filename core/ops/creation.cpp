@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "cpu/copy.h"
 #include "ops/families.h"
+#include "ops/number.h"
 #include "ops/ops.h"
 
 namespace wisp::ops {
@@ -35,6 +36,7 @@ void infer_full(Infer& infer) {
   check_sizes(infer, infer.integers(0));
   infer.push(infer.integers(0), infer.dtype_or_none(2).value_or(infer.scalar(1).dtype()),
              infer.device(3));
+  check_fits(infer.name(), infer.scalar(1), infer.out().dtype);
 }
 
 // like(self, [fill_value,] *, dtype, device, memory_format)
@@ -49,6 +51,7 @@ void infer_like(Infer& infer) {
   } else if (!self.is_contiguous()) {
     infer.out().strides = preserved_strides(self.sizes(), self.strides());
   }
+  if (first == 2) check_fits(infer.name(), infer.scalar(1), infer.out().dtype);
 }
 
 // new(self, size, [fill_value,] *, dtype, device)
@@ -57,6 +60,7 @@ void infer_new(Infer& infer) {
   check_sizes(infer, infer.integers(1));
   infer.push(infer.integers(1), infer.dtype_or_none(first).value_or(infer.tensor(0).dtype()),
              infer.tensor(0).device());
+  if (first == 3) check_fits(infer.name(), infer.scalar(2), infer.out().dtype);
 }
 
 void leave_uninitialised(const Call&) {}

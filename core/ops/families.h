@@ -40,5 +40,8 @@ void register_special(Registry& r);
 void register_activation(Registry& r);
 void register_loss(Registry& r);
 void register_nll_loss(Registry& r);
+void register_layer_norm(Registry& r);
+void register_embedding(Registry& r);
+void register_dropout(Registry& r);
 
 }  // namespace wisp::ops

@@ -123,7 +123,7 @@ void cat_kernel(const Call& call) {
 void cat_grad(const Backward& b, std::span<const bool> wanted, std::vector<Tensor>& grads) {
   const Tensor& grad = b.grad();
   const int64_t dim = wrap_dim(b.integer(1), grad.ndim());
-  IntSpan saved = b[0].integers();
+  IntSpan saved = b.shapes(0);
   int64_t start = 0;
   for (size_t i = 0; i < grads.size(); ++i) {
     const IntSpan sizes = saved.subspan(1, static_cast<size_t>(saved[0]));
@@ -249,7 +249,7 @@ void block_diag_kernel(const Call& call) {
 }
 
 void block_diag_grad(const Backward& b, std::span<const bool> wanted, std::vector<Tensor>& grads) {
-  IntSpan saved = b[0].integers();
+  IntSpan saved = b.shapes(0);
   Block at{0, 0};
   for (size_t i = 0; i < grads.size(); ++i) {
     const IntSpan sizes = saved.subspan(1, static_cast<size_t>(saved[0]));

@@ -227,11 +227,15 @@ void check_same_shape(const Args& args) {
 
 int64_t number(Reduction how) { return static_cast<int64_t>(how); }
 
-// sum(w * loss) / sum(w), the weighted mean of mse_loss and others.
-Tensor weighted(const Tensor& each, const Tensor& weight, Reduction how) {
-  const Tensor scaled = mul(each, weight);
-  if (how != Reduction::mean) return reduced(scaled, how);
-  return div(sum(scaled), sum(expand(weight, scaled.sizes())));
+void check_weight(const Args& args, int weight) {
+  WISP_CHECK_VALUE(same(args.tensor(weight).sizes(), args.tensor(0).sizes()), "Weights and input must have the same size.");
+}
+
+// Argument 5 holds the weights; the mean is sum(weight * loss) / sum(weight).
+Tensor weighted(const Tensor& each, const Args& args, Reduction how) {
+  check_weight(args, 5);
+  const Tensor &weight = args.tensor(5), scaled = mul(each, weight);
+  return how == Reduction::mean ? div(sum(scaled), sum(weight)) : reduced(scaled, how);
 }
 
 // (input, target, size_average, reduce, reduction, weight)
@@ -240,14 +244,14 @@ void distance_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 4, 2, 3);
   const Pair pair(args);
   if (!args.has(5)) return outs.push(invoke<Kernel>(pair.input, pair.target, number(how)));
-  outs.push(weighted(invoke<Kernel>(pair.input, pair.target, number(Reduction::none)), args.tensor(5), how));
+  outs.push(weighted(invoke<Kernel>(pair.input, pair.target, number(Reduction::none)), args, how));
 }
 
 void l1_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 4, 2, 3);
   const Pair pair(args);
   const Tensor each = abs(sub(pair.input, pair.target));
-  outs.push(args.has(5) ? weighted(each, args.tensor(5), how) : reduced(each, how));
+  outs.push(args.has(5) ? weighted(each, args, how) : reduced(each, how));
 }
 
 void smooth_l1_loss_body(const Args& args, TensorList& outs) {
@@ -266,7 +270,9 @@ void huber_loss_body(const Args& args, TensorList& outs) {
   WISP_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   const Pair pair(args);
   if (!args.has(4)) return outs.push(invoke<"_huber_loss">(pair.input, pair.target, number(how), delta));
-  outs.push(weighted(invoke<"_huber_loss">(pair.input, pair.target, number(Reduction::none), delta), args.tensor(4), how));
+  check_weight(args, 4);
+  const Tensor each = invoke<"_huber_loss">(pair.input, pair.target, number(Reduction::none), delta);
+  outs.push(reduced(mul(each, args.tensor(4)), how));
 }
 
 // (input, target, weight, size_average, reduce, reduction)

@@ -264,14 +264,15 @@ void register_nan_sums(Registry& r) {
 // --- Products
 
 // d prod / d x_i is the product of all others: no division, so that zeros need no care.
+// Elements are multiplied in the dtype of the result, which dtype= may have chosen.
 Tensor prod_grad(const Backward& b) {
-  const Tensor& self = b.tensor(0);
+  const Tensor self = to(b.tensor(0), b.grad().dtype());
   const Tensor flat = reshape(self, Dims{self.numel()});
   return reshape(mul(b.grad(), conj(product_of_others(flat, 0))), self.sizes());
 }
 
 Tensor prod_dim_grad(const Backward& b) {
-  const Tensor& self = b.tensor(0);
+  const Tensor self = to(b.tensor(0), b.grad().dtype());
   if (self.ndim() == 0) return b.grad();
   return mul(unreduce(b.grad(), b, 1, 2), conj(product_of_others(self, b.integer(1))));
 }

@@ -38,6 +38,9 @@ void register_all(Registry& r) {
   ops::register_activation(r);
   ops::register_loss(r);
   ops::register_nll_loss(r);
+  ops::register_layer_norm(r);
+  ops::register_embedding(r);
+  ops::register_dropout(r);
 }
 
 }  // namespace wisp

@@ -129,7 +129,7 @@ def rsub():
 
 @errors("hypot", "logaddexp", "nextafter", "gcd")
 def bad_dtypes():
-    yield E(NotImplementedError, "not implemented for 'Bool'", T(2), T(2), _dtypes=("bool",))
+    yield E(NotImplementedError, r"not implemented for .*'Bool'", T(2), T(2), _dtypes=("bool",))
 
 
 @errors("complex", "polar")
