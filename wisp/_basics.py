@@ -119,6 +119,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     shareable = isinstance(obj, Tensor) or hasattr(obj, "__dlpack__") or _has_buffer(obj)
     if copy is False and not shareable:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if shareable and not hasattr(obj, "__dlpack__") and not hasattr(obj, "dtype"):  # bytes and the like
+        t = _C.frombuffer(obj, dtype=dtype or _C.get_default_dtype())
+        return (t.clone() if copy else t).requires_grad_(requires_grad)
     t = _C.as_tensor(obj, dtype=dtype, device=device)
     if copy is False and dtype is not None and not _shares(t, obj):
         raise ValueError(f"can't alias tensor with dtype '{_C.as_tensor(obj).dtype}' into dtype '{dtype}'.")

@@ -63,11 +63,15 @@ struct Target {
   bool copy = false;
 };
 
-// One positional argument of to(): a dtype, a device or another tensor.
+// One argument of to(): a dtype, a device or another tensor; no more than one of each.
 bool take_target(PyObject* value, Target& target) {
   DType dtype;
+  const bool dtype_known = !target.dtype.is_none(), device_known = !target.device.is_none();
   if (to_dtype(value, dtype)) {
+    if (dtype_known) return false;
     target.dtype = Arg(dtype);
+  } else if (is_tensor(value) ? dtype_known || device_known : device_known && value != Py_None) {
+    return false;
   } else if (is_device(value) || PyUnicode_Check(value) || PyLong_Check(value)) {
     target.device = Arg(to_device(value));
   } else if (is_tensor(value)) {
@@ -157,6 +161,7 @@ PyObject* type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject
     } else if (PyUnicode_Check(args[0])) {
       target.dtype = Arg(parse_legacy_type(text_of(args[0])));
     } else {
+      WISP_CHECK_TYPE(PyObject_HasAttrString(args[0], "dtype"), "dtype must be a type, str, or dtype object");
       const Ref own = owned(PyObject_GetAttrString(args[0], "dtype"));  // wisp.FloatTensor
       WISP_CHECK_TYPE(to_dtype(own.get(), dtype), "type(): argument must be a dtype or the name of a tensor type");
       target.dtype = Arg(dtype);

@@ -12,17 +12,14 @@
 
 namespace wisp::python {
 
-bool is_array(PyObject* value) {
-  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0 || PyMemoryView_Check(value) ||
-         std::strcmp(Py_TYPE(value)->tp_name, "array.array") == 0;
-}
+bool is_array(PyObject* value) { return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0; }
 
 namespace {
 
 bool is_sequence(PyObject* value) {
-  return PyList_Check(value) || PyTuple_Check(value) ||
-         (PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value) && !is_tensor(value) && !has_buffer(value) &&
-          !PyDict_Check(value) && !is_dtype(value));
+  if (PyList_Check(value) || PyTuple_Check(value)) return true;
+  return PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value) && !PyDict_Check(value) &&
+         !is_tensor(value) && !is_array(value) && !is_dtype(value);
 }
 
 // The dtype of a NumPy scalar, by the name of its type.
@@ -38,17 +35,21 @@ std::optional<DType> numpy_scalar_dtype(PyObject* value) {
 }
 
 [[noreturn]] void fail_element(PyObject* value, const char* function) {
-  fail(ErrorKind::type, function, ": could not infer dtype of ", Py_TYPE(value)->tp_name,
+  const bool text = PyUnicode_Check(value) || PyBytes_Check(value);
+  fail(text ? ErrorKind::type : ErrorKind::runtime, function, ": Could not infer dtype of ", Py_TYPE(value)->tp_name,
        " (numbers, nested sequences of numbers, arrays and tensors can become a tensor)");
 }
 
 std::optional<DType> element_dtype(PyObject* value) {
-  if (PyFloat_Check(value)) return default_dtype();
+  if (PyFloat_CheckExact(value)) return default_dtype();
   if (PyBool_Check(value)) return DType::bool_;
   if (PyLong_Check(value)) return DType::int64;
-  if (PyComplex_Check(value)) return default_complex_dtype();
+  if (PyComplex_CheckExact(value)) return default_complex_dtype();
   if (is_tensor(value)) return impl_of(value)->dtype();
-  return numpy_scalar_dtype(value);
+  // numpy.float64 and numpy.complex128 are subclasses of Python's numbers, but keep their precision.
+  if (const std::optional<DType> found = numpy_scalar_dtype(value)) return found;
+  if (PyFloat_Check(value)) return default_dtype();
+  return PyComplex_Check(value) ? std::optional(default_complex_dtype()) : std::nullopt;
 }
 
 // Nested sequences, read once to learn shape and dtype and once to fill the tensor.

@@ -4,6 +4,7 @@
 
 #include "autograd/meta.h"
 #include "bindings/arguments.h"
+#include "bindings/creation.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
 #include "bindings/types.h"
@@ -31,10 +32,16 @@ const char* format_of(DType dtype) {
   }
 }
 
+constexpr const char* supported_elements =
+    "The supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and "
+    "bool.";
+
 DType dtype_from_format(const char* format, Py_ssize_t item, const char* function) {
   const char* code = format ? format : "B";
   if (*code == '@' || *code == '=' || *code == '<') ++code;
-  WISP_CHECK_TYPE(*code != '>' && *code != '!', function, ": memory in another byte order than this machine's");
+  WISP_CHECK_VALUE(*code != '>' && *code != '!', function,
+                   ": given numpy array has byte order different from the native byte order. Conversion between byte "
+                   "orders is currently not supported.");
   const std::string text = code;
   auto by_size = [&](DType one, DType two, DType four, DType eight) {
     return item == 1 ? one : item == 2 ? two : item == 4 ? four : eight;
@@ -49,8 +56,7 @@ DType dtype_from_format(const char* format, Py_ssize_t item, const char* functio
     return by_size(DType::int8, DType::int16, DType::int32, DType::int64);
   }
   WISP_CHECK_TYPE(text == "B" || text == "c", function, ": can't convert elements of type '", format ? format : "B",
-                  "'. The supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "
-                  "int8, uint8, and bool.");
+                  "'. ", supported_elements);
   return DType::uint8;
 }
 
@@ -167,7 +173,10 @@ Tensor from_buffer_object(PyObject* object, const char* function) {
   if (PyObject_GetBuffer(object, &held->view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) != 0) {
     PyErr_Clear();
     writable = false;
-    if (PyObject_GetBuffer(object, &held->view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) throw PythonError();
+    if (PyObject_GetBuffer(object, &held->view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+      PyErr_Clear();  // dates, records and other elements that buffers cannot describe
+      fail(ErrorKind::type, function, ": can't convert elements of this ", type_name(object), ". ", supported_elements);
+    }
   }
   const Py_buffer& view = held->view;
   try {
@@ -291,6 +300,8 @@ void destroy_capsule(PyObject* capsule) {
 PyObject* from_dlpack(PyObject*, PyObject* object) {
   return guarded([&] {
     Ref capsule = Ref::borrow(object);
+    WISP_CHECK(PyCapsule_CheckExact(object) || PyObject_HasAttrString(object, "__dlpack__"),
+               "from_dlpack(): expected an object with __dlpack__ or a DLPack capsule, got ", type_name(object));
     if (!PyCapsule_CheckExact(object)) capsule = owned(PyObject_CallMethod(object, "__dlpack__", nullptr));
     auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
     if (!managed) throw PythonError();
@@ -315,8 +326,7 @@ PyObject* from_dlpack(PyObject*, PyObject* object) {
 
 PyObject* from_numpy(PyObject*, PyObject* array) {
   return guarded([&] {
-    WISP_CHECK_TYPE(std::strcmp(Py_TYPE(array)->tp_name, "numpy.ndarray") == 0 || has_buffer(array),
-                    "expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
+    WISP_CHECK_TYPE(is_array(array), "expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
     Tensor tensor = from_buffer_object(array, "from_numpy()");
     if (!tensor->storage().writable()) {
       must_succeed(PyErr_WarnEx(PyExc_UserWarning,
@@ -329,16 +339,18 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 
 PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"buffer", "dtype", "count", "offset", "requires_grad", nullptr};
-  PyObject *buffer, *dtype_object;
+  PyObject *buffer, *dtype_object = Py_None;
   Py_ssize_t count = -1, offset = 0;
   int requires_grad = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$O|nnp:frombuffer", const_cast<char**>(names), &buffer, &dtype_object,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Onnp:frombuffer", const_cast<char**>(names), &buffer, &dtype_object,
                                    &count, &offset, &requires_grad)) {
     return nullptr;
   }
   return guarded([&] {
     DType dtype;
-    WISP_CHECK_TYPE(to_dtype(dtype_object, dtype), "frombuffer(): argument 'dtype' must be wisp.dtype");
+    WISP_CHECK_TYPE(to_dtype(dtype_object, dtype), "frombuffer(): argument 'dtype' must be wisp.dtype, not ",
+                    type_name(dtype_object));
+    WISP_CHECK_VALUE(has_buffer(buffer), "object does not implement Python buffer protocol.");
     Tensor bytes = from_buffer_object(buffer, "frombuffer()");
     const int64_t item = static_cast<int64_t>(item_size(dtype)), size = bytes.numel() * static_cast<int64_t>(bytes->item_size());
     WISP_CHECK_VALUE(bytes.is_contiguous(), "frombuffer(): the buffer must be contiguous");

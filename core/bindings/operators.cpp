@@ -63,6 +63,14 @@ PyObject* unary(PyObject* a) {
   return guarded([&] { return wrap(invoke<Name>(tensor_of(a))); });
 }
 
+PyObject* invert(PyObject* a) {
+  return guarded([&] {
+    WISP_CHECK_TYPE(!is_differentiable(impl_of(a)->dtype()),
+                    "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return wrap(invoke<"bitwise_not">(tensor_of(a)));
+  });
+}
+
 PyObject* positive(PyObject* a) {
   Py_INCREF(a);
   return a;
@@ -151,7 +159,7 @@ PyNumberMethods* number_slots() {
     n.nb_negative = unary<"neg">;
     n.nb_positive = positive;
     n.nb_absolute = unary<"abs">;
-    n.nb_invert = unary<"bitwise_not">;
+    n.nb_invert = invert;
     n.nb_inplace_add = binary_in_place<"add">;
     n.nb_inplace_subtract = binary_in_place<"sub">;
     n.nb_inplace_multiply = binary_in_place<"mul">;

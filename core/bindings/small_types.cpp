@@ -206,6 +206,12 @@ PyObject* size_subscript(PyObject* self, PyObject* index) {
 PyObject* size_concat(PyObject* a, PyObject* b) {
   return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
 }
+// (1,) + Size: tuples give way to their subclass only through the number protocol.
+PyObject* size_add(PyObject* a, PyObject* b) {
+  if (PyTuple_Check(a) && PyTuple_Check(b)) return size_concat(a, b);
+  Py_INCREF(Py_NotImplemented);
+  return Py_NotImplemented;
+}
 PyObject* size_repeat(PyObject* a, Py_ssize_t n) {
   return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n));
 }
@@ -231,6 +237,7 @@ PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
                             {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                             {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
                             {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+                            {Py_nb_add, reinterpret_cast<void*>(size_add)},
                             {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
                             {Py_tp_methods, size_methods},
                             {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints.")},

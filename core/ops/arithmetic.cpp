@@ -55,7 +55,7 @@ void add_kernel(const Call& call) {
   if (WISP_LIKELY(alpha.equals(1))) return run_pointwise(call, Opcode::add);
   cpu::Params params;
   set_param(params, 0, alpha);
-  run_pointwise(call, call.compute == DType::bool_ ? Opcode::add : Opcode::add_scaled, params);
+  run_pointwise(call, Opcode::add_scaled, params);
 }
 
 void sub_kernel(const Call& call) {
@@ -136,6 +136,7 @@ Tensor pow_other_grad(const Backward& b) {
 void infer_pow(Infer& infer) {
   infer_pointwise(infer, Types::same);
   const DType dtype = infer.out().dtype;
+  if (dtype == DType::bool_ && infer[1].is_scalar()) return;
   check_compute(infer, dtypes::integral | dtypes::math);
   WISP_CHECK(!(is_integral(dtype) && infer[1].is_scalar() && infer.scalar(1).integer() < 0),
              "Integers to negative integer powers are not allowed.");
@@ -143,6 +144,10 @@ void infer_pow(Infer& infer) {
 
 // Small whole exponents need no logarithm.
 void pow_kernel(const Call& call) {
+  if (call.compute == DType::bool_) {  // x ** True is x, x ** False is True
+    const Opcode opcode = call.scalar(1).truth() ? Opcode::logical_and : Opcode::logical_or;
+    return run_pointwise(call, opcode, std::array{call[0], Arg(true)});
+  }
   if (call[1].is_scalar() && call[0].is_tensor() && is_differentiable(call.compute)) {
     const Scalar exponent = call.scalar(1);
     const Arg& x = call[0];

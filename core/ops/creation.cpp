@@ -110,7 +110,7 @@ void infer_arange(Infer& infer) {
 }
 
 void write_range(const Tensor& out, Scalar start, Scalar step) {
-  visit<dtypes::all_real>(out.dtype(), "arange", [&]<class T>() {
+  visit<dtypes::real>(out.dtype(), "arange", [&]<class T>() {
     T* data = out.data<T>();
     const bool exact = start.is_integer() && step.is_integer();
     parallel_for(out.numel(), 1 << 15, [&](int64_t begin, int64_t end) {

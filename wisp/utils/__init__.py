@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("hooks",)
+_SUBMODULES = ("dlpack", "hooks")
 
 
 def __getattr__(name):

@@ -106,6 +106,8 @@ void fill_arithmetic(Kernels& table) {
     return a + param<decltype(b)>(p) * b;
   });
 
+  binary<Opcode::add_scaled, dtypes::boolean>(
+      t, [](bool a, bool b, const Params& p) { return a || (b && param<bool>(p)); });
   binary<Opcode::div_trunc, dtypes::integral>(
       t, [](auto a, auto b, const Params& p) { return int_div_trunc(a, b, p); });
   binary<Opcode::div_trunc, dtypes::real_math>(t, [](auto a, auto b) { return std::trunc(a / b); });

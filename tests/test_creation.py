@@ -1,0 +1,248 @@
+"""Making tensors: from Python data, from nothing, from other tensors' memory."""
+
+import numpy as np
+import pytest
+
+import wisp
+from tests import expressions
+
+CASES = """
+L.tensor(3)
+L.tensor(3.5)
+L.tensor(True)
+L.tensor(1j)
+L.tensor([])
+L.tensor([[]])
+L.tensor([[], []])
+L.tensor([1, 2.5])
+L.tensor([True, 2])
+L.tensor([True, 2.5])
+L.tensor([1, 2j])
+L.tensor((1, (2)))
+L.tensor(range(3))
+L.tensor([range(2), (3, 4)])
+L.tensor([[[1], [2]], [[3], [4]]])
+L.tensor([L.tensor(1), L.tensor(2)])
+L.tensor([L.tensor(1.5), 2])
+L.tensor([np.array([1, 2]), np.array([3, 4])])
+L.tensor([np.float32(1), 2])
+L.tensor([np.float64(1), 2])
+L.tensor([np.int8(1), np.int8(2)])
+L.tensor(np.float32(1))
+L.tensor(np.float64(1))
+L.tensor(np.complex128(1))
+L.tensor(np.int8(1))
+L.tensor(np.bool_(True))
+L.tensor(np.array([1, 2], dtype=np.int32))
+L.tensor(np.array([1.5], dtype='>f4'))
+L.tensor(np.array(['a']))
+L.tensor(np.array([None]))
+L.tensor(np.arange(6).reshape(2, 3)[:, ::-1])
+L.tensor(np.arange(6).reshape(2, 3).T)
+L.tensor(array.array('d', [1, 2]))
+L.tensor(memoryview(array.array('i', [1, 2])))
+L.tensor(b'abc')
+L.tensor(bytearray(b'abc'))
+L.tensor((ctypes.c_float * 2)(1, 2))
+L.tensor({1, 2})
+L.tensor({'a': 1})
+L.tensor(x for x in range(3))
+L.tensor('abc')
+L.tensor(None)
+L.tensor([1, None])
+L.tensor(object())
+L.tensor([[1], [1, 2]])
+L.tensor([[1, 2], []])
+L.tensor([1, 2], dtype=L.float16)
+L.tensor([1, 2], dtype=L.bfloat16)
+L.tensor([1.9, -1.9], dtype=L.int64)
+L.tensor([0, 2, -1], dtype=L.bool)
+L.tensor([-1], dtype=L.uint8)
+L.tensor([300], dtype=L.uint8)
+L.tensor([300.5], dtype=L.uint8)
+L.tensor([-300], dtype=L.uint8)
+L.tensor([2**63])
+L.tensor([2**63], dtype=L.float64)
+L.tensor([2**70], dtype=L.int64)
+L.tensor([2**70], dtype=L.float32)
+L.tensor([1e300], dtype=L.float32)
+L.tensor([float('nan')], dtype=L.int32)
+L.tensor(float('inf'), dtype=L.int64)
+L.tensor([1j], dtype=L.float32)
+L.tensor([1, 2], dtype=float)
+L.tensor([1, 2], dtype=bool)
+L.tensor([1, 2], dtype=int)
+L.tensor([1, 2], dtype='float32')
+L.tensor([1, 2], device='cpu')
+L.tensor([1, 2], device='foo')
+L.tensor([1., 2], requires_grad=True)
+L.tensor([1, 2], requires_grad=True)
+L.tensor()
+L.tensor(1, 2)
+L.tensor(data=[1])
+L.tensor([1], foo=1)
+L.as_tensor([1, 2])
+L.as_tensor(np.array([1, 2]))
+L.as_tensor(3.0, dtype=L.int32)
+L.as_tensor(np.arange(3)[::-1])
+L.asarray([1, 2])
+L.asarray(np.arange(3), dtype=L.float32)
+L.asarray(np.float64(1))
+L.asarray(b'ab', dtype=L.uint8)
+L.asarray([1, 2], copy=False)
+L.scalar_tensor(3)
+L.scalar_tensor(3, dtype=L.int64)
+L.zeros(2, 3)
+L.zeros((2, 3))
+L.zeros([2, 3])
+L.zeros(L.Size([2, 3]))
+L.zeros(())
+L.zeros(0)
+L.zeros(2, dtype=L.bool)
+L.zeros(L.tensor(2))
+L.zeros(2, L.tensor(3))
+L.zeros(size=(2,))
+L.zeros(2.5)
+L.zeros('a')
+L.zeros((2, 'a'))
+L.zeros(-1)
+L.zeros(2**62, 2**62)
+L.ones(2, dtype=L.complex64)
+L.full((2,), 3)
+L.full((2,), 3.)
+L.full((2,), True)
+L.full((2,), 1j)
+L.full((2,), L.tensor(4))
+L.full((2,), 300, dtype=L.uint8)
+L.full((2,), 1e300)
+L.full(2, 3)
+L.full((2,), 'a')
+L.arange(5)
+L.arange(5.)
+L.arange(1, 5)
+L.arange(1, 5, 2)
+L.arange(5, 1, -1)
+L.arange(0, 1, .25)
+L.arange(start=1, end=3)
+L.arange(end=3)
+L.arange(3, dtype=L.float32)
+L.arange(3, dtype=L.bool)
+L.arange(5, 1)
+L.arange(0)
+L.arange(1, 5, 0)
+L.arange(L.tensor(3))
+L.arange(0, L.tensor(3.))
+L.arange(float('nan'))
+L.arange(float('inf'))
+L.arange(1j)
+L.arange(-1)
+L.linspace(0, 1, 5)
+L.linspace(0, 1, 1)
+L.linspace(0, 1, 0)
+L.linspace(1, 0, 3)
+L.linspace(0, 10, 4, dtype=L.int64)
+L.linspace(0, 1, -1)
+L.linspace(0, 1j, 3)
+L.linspace(0, 1, steps=2.5)
+L.logspace(0, 2, 3)
+L.logspace(0, 2, 3, base=2)
+L.logspace(0, 2, -3)
+L.eye(3)
+L.eye(2, 3)
+L.eye(3, 2, dtype=L.int8)
+L.eye(0)
+L.eye(-1)
+L.eye(2, -1)
+L.zeros_like(L.ones(2, dtype=L.int8))
+L.zeros_like(L.ones(2), dtype=L.bool)
+L.zeros_like([1])
+L.ones_like(L.ones(2, 3).t())
+L.ones_like(L.ones(2, 3).t(), memory_format=L.contiguous_format)
+L.full_like(L.ones(2), 3)
+L.full_like(L.ones(2, dtype=L.int8), 300)
+L.empty_like(L.ones(2, 3).t()).stride()
+L.empty_strided((2, 3), (1, 2)).stride()
+L.empty_strided((2, 3), (1,)).stride()
+L.empty_strided((2, 3), (-1, 1)).stride()
+L.ones(2).new_zeros(3)
+L.ones(2).new_zeros((2, 1))
+L.ones(2, dtype=L.int8).new_ones(2, 2)
+L.ones(2).new_full((2,), 7)
+L.ones(2).new_tensor([1, 2])
+L.ones(2, dtype=L.int8).new_tensor([1.5, 2])
+L.ones(2).new_empty(3).shape
+L.FloatTensor([1, 2])
+L.LongTensor([1, 2])
+L.Tensor([1, 2])
+L.Tensor(2, 3).shape
+L.Tensor()
+L.frombuffer(bytearray(b'abcd'), dtype=L.uint8)
+L.frombuffer(bytearray(8), dtype=L.float32)
+L.frombuffer(bytearray(8), dtype=L.float32, offset=4)
+L.frombuffer(bytearray(8), dtype=L.float32, count=1)
+L.frombuffer(bytearray(8), dtype=L.float32, count=3)
+L.frombuffer(bytearray(8), dtype=L.float32, offset=3)
+L.frombuffer(bytearray(8), dtype=L.float32, offset=9)
+L.frombuffer(bytearray(8), dtype=L.float32, offset=-1)
+L.frombuffer(bytearray(0), dtype=L.float32)
+L.frombuffer(3, dtype=L.float32)
+L.zeros(1).fill_(1e300)
+L.zeros(1, dtype=L.uint8).fill_(300)
+L.zeros(1, dtype=L.uint8).fill_(-1)
+L.zeros(1).fill_(1j)
+L.zeros(2).fill_(L.ones(2))
+L.empty(2, 3, 4, 4, memory_format=L.channels_last).stride()
+L.empty(2, 3, memory_format=L.channels_last)
+"""
+ORACLES = {"creation": expressions.table(CASES)}
+
+
+@pytest.mark.parametrize("expression", expressions.split(CASES))
+def test_as_pytorch(expression):
+    expressions.check("creation", ORACLES["creation"], expression)
+
+
+def test_copies_and_shares():
+    """tensor() copies; as_tensor() and asarray() share where they can."""
+    a = np.arange(3.0)
+    copied, shared, converted = wisp.tensor(a), wisp.as_tensor(a), wisp.as_tensor(a, dtype=wisp.float32)
+    a[0] = 7
+    assert copied[0] == 0 and shared[0] == 7 and converted[0] == 0
+    shared[1] = 8
+    assert a[1] == 8
+    t = wisp.ones(2)
+    assert wisp.as_tensor(t) is t and wisp.asarray(t) is t
+    assert wisp.asarray(t, copy=True).data_ptr() != t.data_ptr()
+    b = bytearray(4)
+    wisp.frombuffer(b, dtype=wisp.uint8)[2] = 9
+    assert b[2] == 9
+
+
+def test_default_dtype():
+    wisp.set_default_dtype(wisp.float64)
+    assert wisp.tensor(1.5).dtype == wisp.zeros(1).dtype == wisp.arange(1.0).dtype == wisp.float64
+    assert wisp.tensor(1j).dtype == wisp.complex128 and wisp.tensor(1).dtype == wisp.int64
+    with pytest.raises(TypeError):
+        wisp.set_default_dtype(wisp.int64)
+
+
+def test_nested_depth():
+    """At most 64 dimensions; data that contains itself is refused."""
+    deep = 1
+    for _ in range(64):
+        deep = [deep]
+    assert wisp.tensor(deep).dim() == 64
+    for bad in ([deep], [[deep]]):
+        with pytest.raises(ValueError, match="dimensions"):
+            wisp.tensor(bad)
+    loop = []
+    loop.append(loop)
+    with pytest.raises(ValueError):
+        wisp.tensor(loop)
+    with pytest.raises(ValueError):
+        wisp.tensor([[1], loop])
+
+
+def test_copy_construction_warns():
+    with pytest.warns(UserWarning, match="copy construct"):
+        assert wisp.tensor(wisp.ones(2)).tolist() == [1, 1]
