@@ -3,9 +3,7 @@
 from wisp import _C
 from wisp._C import Tensor
 
-__all__ = [
-    "cosine_similarity", "feature_alpha_dropout", "gumbel_softmax", "normalize", "pairwise_distance", "relu",
-]  # fmt: skip
+__all__ = ["cosine_similarity", "feature_alpha_dropout", "gumbel_softmax", "normalize", "pairwise_distance", "relu"]
 
 _ops = _C._functions
 _relu, _relu_, _empty_like, _norm = _ops["relu"], _ops["relu_"], _ops["empty_like"], _C._linalg["vector_norm"]
