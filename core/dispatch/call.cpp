@@ -61,7 +61,14 @@ void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
     const Arg& arg = args[op.operands[i]];
     large = arg.is_tensor() && arg.as.tensor->numel() >= unlock_threshold;
   }
-  HostUnlock unlock(large);
+  // Kernels may call operators: the lock can be given away once only.
+  static constinit WISP_THREAD_LOCAL bool unlocked = false;
+  if (!large || unlocked) return kernel(Call(op, args, outs, compute));
+  HostUnlock unlock(true);
+  struct Unlocked {
+    Unlocked() { unlocked = true; }
+    ~Unlocked() { unlocked = false; }
+  } noted;
   kernel(Call(op, args, outs, compute));
 }
 

@@ -253,7 +253,7 @@ void register_layer_norm(Registry& r) {
          .onnx = "LayerNormalization",
          .homes = home::function | home::functional});
   r.add({.schema = "rms_norm(Tensor self, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
-         .doc = "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1.0000, 1.0000])",
+         .doc = "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1., 1.])",
          .body = rms_norm_body,
          .onnx = "RMSNormalization",
          .homes = home::function | home::functional});
