@@ -84,6 +84,18 @@ X = numbers("x", 3, 4)
 Y = numbers("y", 3, 4)
 
 
+def running_statistics(lib):
+    """What batches leave behind, with a fixed momentum and as a plain average."""
+    found = []
+    for momentum in (0.3, None):
+        layer = lib.nn.BatchNorm1d(4, momentum=momentum)
+        for batch in (X, Y):
+            layer(lib.tensor(batch))
+        found.append([plain(value) for value in layer.state_dict().values()])
+        found.append(plain(layer.eval()(lib.tensor(X)).detach()))
+    return found
+
+
 def linear_layers(lib):
     layers = lib.nn
     return {
@@ -104,6 +116,13 @@ def linear_layers(lib):
         "RMSNorm plain": outcome(lib, layers.RMSNorm((3, 4), elementwise_affine=False), [X, Y]),
         "GroupNorm": outcome(lib, layers.GroupNorm(1, 4), X),
         "GroupNorm of images": outcome(lib, layers.GroupNorm(3, 3, affine=False), [X, Y]),
+        "BatchNorm1d": outcome(lib, layers.BatchNorm1d(4), X),
+        "BatchNorm1d of 3 dimensions": outcome(lib, layers.BatchNorm1d(3, affine=False), [X, Y]),
+        "BatchNorm1d in evaluation": outcome(lib, layers.BatchNorm1d(4, bias=False).eval(), X),
+        "BatchNorm2d": outcome(lib, layers.BatchNorm2d(2, track_running_stats=False), [[X, Y], [Y, X]]),
+        "InstanceNorm1d": outcome(lib, layers.InstanceNorm1d(3, affine=True), [X, Y]),
+        "InstanceNorm1d of one": outcome(lib, layers.InstanceNorm1d(3), X),
+        "running statistics": running_statistics(lib),
         "RNNCell": outcome(lib, layers.RNNCell(4, 2), X, numbers("h", 3, 2)),
         "RNNCell relu": outcome(lib, layers.RNNCell(4, 2, bias=False, nonlinearity="relu"), X[0]),
         "LSTMCell": outcome(lib, Joined(lib, layers.LSTMCell(4, 2)), X, numbers("h", 3, 2), numbers("c", 3, 2)),

@@ -3,10 +3,9 @@
 from wisp import _C
 from wisp._C import Tensor
 
-__all__ = ["cosine_similarity", "feature_alpha_dropout", "gumbel_softmax", "normalize", "pairwise_distance", "relu"]
+__all__ = ["feature_alpha_dropout", "gumbel_softmax", "relu"]
 
-_ops = _C._functions
-_relu, _relu_, _empty_like, _norm = _ops["relu"], _ops["relu_"], _ops["empty_like"], _C._linalg["vector_norm"]
+_relu, _relu_, _empty_like, _zeros_like = (_C._functions[n] for n in ("relu", "relu_", "empty_like", "zeros_like"))
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -31,26 +30,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     return input.mul_(factor).add_(shift) if inplace else input * factor + shift
 
 
-# --- similarity
-
-
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Divides vectors along ``dim`` by their norm of order p, or by eps if that is larger."""
-    return _ops["div"](input, _norm(input, p, dim, keepdim=True).clamp(min=eps), out=out)
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along ``dim``; norms smaller than eps count as eps."""
-    x1, x2 = _ops["broadcast_tensors"](x1, x2)
-    first, second = (x / _norm(x, 2, dim, keepdim=True).clamp(min=eps) for x in (x1, x2))
-    return (first * second).sum(dim)
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The norm of order p of ``x1 - x2 + eps`` along the last dimension."""
-    return _norm(x1 - x2 + eps, p, -1, keepdim)
-
-
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Samples of a categorical distribution, smooth in the logits; with ``hard``, one-hot but with the smooth gradients."""
     gumbel = -_empty_like(logits).exponential_().log()
@@ -58,5 +37,5 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     index = soft.argmax(dim, keepdim=True)
-    chosen = _ops["zeros_like"](logits).scatter_(dim, index, 1.0)
+    chosen = _zeros_like(logits).scatter_(dim, index, 1.0)
     return chosen - soft.detach() + soft
