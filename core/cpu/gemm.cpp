@@ -33,24 +33,29 @@ const GemmKernels<T>& kernels_for() {
 template <class T>
 class Packed {
  public:
-  Packed(const Matrix& m, int64_t padding)
-      : stride_((m.cols + padding - 1) / padding * padding),
+  explicit Packed(const Matrix& m)
+      : stride_((m.cols + kernels_for<T>().width - 1) / kernels_for<T>().width * kernels_for<T>().width),
         data_(m.rows * stride_ <= inline_size ? inline_ : heap_.emplace(m.rows * stride_).data()) {
     const T* source = reinterpret_cast<const T*>(m.data);
-    for (int64_t i = 0; i < m.rows; ++i) {
-      T* row = data_ + i * stride_;
-      if (m.col == 1) {
-        std::memcpy(row, source + i * m.row, static_cast<size_t>(m.cols) * sizeof(T));
-      } else {
-        for (int64_t j = 0; j < m.cols; ++j) row[j] = source[i * m.row + j * m.col];
-      }
-      for (int64_t j = m.cols; j < stride_; ++j) row[j] = T(0);
+    if (m.row == 1) {
+      kernels_for<T>().transpose(source, m.col, data_, stride_, m.rows, m.cols);
+    } else {
+      copy_rows(source, m);
     }
+    if (stride_ == m.cols) return;
+    for (int64_t i = 0; i < m.rows; ++i) std::fill(data_ + i * stride_ + m.cols, data_ + (i + 1) * stride_, T(0));
   }
   const T* data() const { return data_; }
   int64_t stride() const { return stride_; }
 
  private:
+  void copy_rows(const T* source, const Matrix& m) {
+    for (int64_t i = 0; i < m.rows; ++i) {
+      T* row = data_ + i * stride_;
+      for (int64_t j = 0; j < m.cols; ++j) row[j] = source[i * m.row + j * m.col];
+    }
+  }
+
   static constexpr int64_t inline_size = 4096;
   int64_t stride_;
   std::optional<Scratch<T>> heap_;
@@ -68,7 +73,7 @@ void small_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T
                  alpha, beta);
     return;
   }
-  const Packed<T> packed(b, kernel.width);
+  const Packed<T> packed(b);
   kernel.small(ap, a.row, a.col, packed.data(), packed.stride(), cp, c.row, a.rows, b.cols, a.cols, alpha, beta);
 }
 

@@ -19,6 +19,36 @@ struct Vector {
   typedef T type __attribute__((vector_size(WISP_VECTOR_BYTES), aligned(alignof(T)), may_alias));
 };
 
+// Columns of vectors that fit into the registers next to 6 rows of accumulators.
+#if defined(__AVX512F__)
+constexpr int most_columns = 4;
+#else
+constexpr int most_columns = 2;
+#endif
+
+// The first n < 2 * size elements, in moves of fixed size.
+template <class T, int64_t size>
+WISP_INLINE void copy_part(T* to, const T* from, int64_t n) {
+  if (n & size) __builtin_memcpy(to, from, size * sizeof(T));
+  if constexpr (size > 1) copy_part<T, size / 2>(to + (n & size), from + (n & size), n);
+}
+
+// target = value + beta * target for the first n elements of a vector.
+template <class T>
+WISP_INLINE void put(T* target, typename Vector<T>::type value, int64_t n, T beta) {
+  using V = typename Vector<T>::type;
+  constexpr int width = Vector<T>::width;
+  if (n >= width) {
+    V* whole = reinterpret_cast<V*>(target);
+    *whole = beta == T(0) ? value : value + beta * *whole;
+    return;
+  }
+  T lane[width];
+  *reinterpret_cast<V*>(lane) = value;
+  for (int64_t l = 0; l < n && beta != T(0); ++l) lane[l] += beta * target[l];
+  copy_part<T, width / 2>(target, lane, n);
+}
+
 // rows x (columns * width) of C in registers: each step broadcasts `rows` elements of A and loads one
 // row of B.
 template <class T, int rows, int columns>
@@ -36,14 +66,7 @@ WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int
     }
   }
   for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      T lane[width];
-      *reinterpret_cast<V*>(lane) = alpha * acc[i][j];
-      T* target = c + i * c_row + j * width;
-      const int64_t left = n - j * width;
-      const int count = left < width ? static_cast<int>(left) : width;
-      for (int l = 0; l < count; ++l) target[l] = beta == T(0) ? lane[l] : lane[l] + beta * target[l];
-    }
+    for (int j = 0; j < columns; ++j) put<T>(c + i * c_row + j * width, alpha * acc[i][j], n - j * width, beta);
   }
 }
 
@@ -72,11 +95,19 @@ template <class T>
 void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
                 int64_t m, int64_t n, int64_t k, T alpha, T beta) {
   constexpr int64_t width = Vector<T>::width;
-  int64_t j = 0;
-  for (; n - j > width; j += 2 * width) {
-    panel<T, 2>(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
+  for (int64_t j = 0; j < n;) {
+    const int64_t left = (n - j + width - 1) / width;
+    // Five vectors are better cut 3 + 2 than 4 + 1.
+    const int64_t columns = left <= most_columns ? left : left == most_columns + 1 ? (left + 1) / 2 : most_columns;
+    auto run = [&](auto panel_of) { panel_of(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta); };
+    if constexpr (most_columns == 4) {
+      if (columns == 4) run(panel<T, 4>);
+      if (columns == 3) run(panel<T, 3>);
+    }
+    if (columns == 2) run(panel<T, 2>);
+    if (columns == 1) run(panel<T, 1>);
+    j += columns * width;
   }
-  if (j < n) panel<T, 1>(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
 }
 
 // Dot products of consecutive vectors, several at a time share the loads of x.
@@ -138,9 +169,42 @@ void gemv_columns(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, i
   }
 }
 
+// Rows of `out` from columns of `in` (both consecutive), a block of 16 bytes by 16 bytes at a time.
+template <class T>
+void transpose(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows, int64_t cols) {
+  constexpr int64_t side = 16 / sizeof(T);
+  typedef T Block __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
+  int64_t j = 0;
+  for (; j + side <= cols; j += side) {
+    int64_t i = 0;
+    for (; i + side <= rows; i += side) {
+      Block x[side];
+      for (int64_t l = 0; l < side; ++l) x[l] = *reinterpret_cast<const Block*>(in + i + (j + l) * in_col);
+      T* to = out + i * out_row + j;
+      if constexpr (side == 4) {
+        const Block a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+        const Block c = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7), d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+        *reinterpret_cast<Block*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+        *reinterpret_cast<Block*>(to + out_row) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        *reinterpret_cast<Block*>(to + 2 * out_row) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+        *reinterpret_cast<Block*>(to + 3 * out_row) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+      } else {
+        *reinterpret_cast<Block*>(to) = __builtin_shufflevector(x[0], x[1], 0, 2);
+        *reinterpret_cast<Block*>(to + out_row) = __builtin_shufflevector(x[0], x[1], 1, 3);
+      }
+    }
+    for (; i < rows; ++i) {
+      for (int64_t l = 0; l < side; ++l) out[i * out_row + j + l] = in[i + (j + l) * in_col];
+    }
+  }
+  for (; j < cols; ++j) {
+    for (int64_t i = 0; i < rows; ++i) out[i * out_row + j] = in[i + j * in_col];
+  }
+}
+
 template <class T>
 GemmKernels<T> gemm_kernels() {
-  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>, Vector<T>::width};
+  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>, transpose<T>, Vector<T>::width};
 }
 
 }  // namespace
