@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "ops/raw.h"
 
 namespace wisp::ops {
 
@@ -27,7 +28,18 @@ void fill_through(const Tensor& out, F fill) {
   }
   Tensor buffer = Tensor::empty(out.sizes(), dtype_of<T>);
   fill(buffer.data<T>());
-  copy_(out, buffer);
+  copy_raw(out, buffer);
+}
+
+// Real and imaginary parts of a complex tensor, in a last dimension of two.
+Tensor parts_of(const Tensor& t) {
+  Dims sizes(t.sizes()), strides(t.strides());
+  for (int64_t& stride : strides) stride *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  Tensor parts = t.alias(sizes, strides, 2 * t->offset());
+  parts->set_dtype(to_real(t.dtype()));
+  return parts;
 }
 
 // Draws uniform (or normal) numbers and maps each with f, in double for float64 and complex128, else in
@@ -41,7 +53,7 @@ void fill_mapped(const Tensor& out, cpu::RandomStream stream, Source source, F f
     });
   };
   if (is_complex(out.dtype())) {
-    fill_mapped(view_as_real(out), stream, source, f);
+    fill_mapped(parts_of(out), stream, source, f);
   } else if (out.dtype() == DType::float64) {
     fill_through<double>(out, [&](double* data) { run(data, out.numel()); });
   } else {
@@ -86,9 +98,19 @@ void infer_rand_like(Infer& infer) {
   }
 }
 
+// Cuts a number in [0, 1) down to the bits a dtype keeps, so that rounding does not reach 1.
+struct CutBits {
+  explicit CutBits(DType dtype) : steps(dtype == DType::float16 ? 2048 : dtype == DType::bfloat16 ? 256 : 0) {}
+  template <class T>
+  T operator()(T x) const {
+    return steps > 0 ? std::floor(x * static_cast<T>(steps)) / static_cast<T>(steps) : x;
+  }
+  int steps;
+};
+
 void rand_kernel(const Call& call) {
   const Tensor& out = call.out();
-  fill_mapped(out, draw(call, 1, draws_of(out)), uniform_source, [](auto x) { return x; });
+  fill_mapped(out, draw(call, 1, draws_of(out)), uniform_source, CutBits(out.dtype()));
 }
 
 void randn_kernel(const Call& call) {
@@ -174,7 +196,7 @@ void randperm_kernel(const Call& call) {
     items[i] = items[j];
     items[j] = i;
   }
-  copy_(call.out(), order);
+  copy_raw(call.out(), order);
 }
 
 // --- in-place draws: x.uniform_() and the like
@@ -199,8 +221,9 @@ void infer_uniform(Infer& infer) {
 void uniform_kernel(const Call& call) {
   const Tensor& out = call.out();
   const double low = call.real(1), span = call.real(2) - low;
-  fill_mapped(out, draw(call, 3, draws_of(out)), uniform_source, [low, span](auto x) {
-    const auto y = static_cast<decltype(x)>(low + x * span);
+  const CutBits cut(out.dtype());
+  fill_mapped(out, draw(call, 3, draws_of(out)), uniform_source, [low, span, cut](auto x) {
+    const auto y = static_cast<decltype(x)>(low + cut(x) * span);
     return y >= static_cast<decltype(x)>(low + span) && span > 0 ? static_cast<decltype(x)>(low) : y;  // rounded up to the end
   });
 }
@@ -247,7 +270,7 @@ void geometric_kernel(const Call& call) {
   double* data = wide.data<double>();
   for (int64_t i = 0; i < out.numel(); ++i) data[i] = std::ceil(std::log1p(-data[i]) / std::log1p(-p));
   for (int64_t i = 0; i < out.numel(); ++i) data[i] = std::max(data[i], 1.0);
-  copy_(out, wide);
+  copy_raw(out, wide);
 }
 
 // random_(from, to): integers that the dtype can hold exactly.
@@ -411,17 +434,27 @@ void infer_bernoulli(Infer& infer) {
   infer_self(infer);
 }
 
+void infer_bernoulli_tensor(Infer& infer) {
+  const IntSpan sizes = infer.tensor(0).sizes(), p = infer.tensor(1).sizes();
+  WISP_CHECK(same(broadcast(sizes, p), sizes), "bernoulli_(): probabilities of shape ", p,
+             " do not broadcast to shape ", sizes);
+  infer_self(infer);
+}
+
 void bernoulli_into(const Tensor& out, const Tensor& p, cpu::RandomStream stream) {
-  const Tensor wide = contiguous(to(p, DType::float64));
+  const Tensor wide = consecutive(p, out.sizes(), DType::float64);
   const double* probability = wide.data<double>();
   Tensor uniform = Tensor::empty(out.sizes(), DType::float64);
   double* u = uniform.data<double>();
   cpu::fill_uniform(u, out.numel(), stream);
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    WISP_CHECK(probability[i] >= 0 && probability[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got p=", probability[i]);
-    u[i] = u[i] < probability[i] ? 1 : 0;
-  }
-  copy_(out, uniform);
+  parallel_for(out.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      WISP_CHECK(probability[i] >= 0 && probability[i] <= 1,
+                 "Expected p_in >= 0 && p_in <= 1 to be true, but got p=", probability[i]);
+      u[i] = u[i] < probability[i] ? 1 : 0;
+    }
+  });
+  copy_raw(out, uniform);
 }
 
 void check_probability(const Args& args, double p) {
@@ -438,7 +471,7 @@ void bernoulli_p_kernel(const Call& call) {
   parallel_for(out.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) u[i] = static_cast<double>(u[i]) < p ? 1.0f : 0.0f;
   });
-  copy_(out, uniform);
+  copy_raw(out, uniform);
 }
 
 void normal_tensors_body(const Args& args, TensorList& outs) {
@@ -497,7 +530,7 @@ void draw_without_replacement(const double* weights, int64_t n, const double* u,
 }
 
 void multinomial_kernel(const Call& call) {
-  const Tensor weights = contiguous(to(call.tensor(0), DType::float64));
+  const Tensor weights = consecutive(call.tensor(0), DType::float64);
   const int64_t n = weights.size(-1), rows = n ? weights.numel() / n : 0, count = call.integer(1);
   const bool replacement = call.boolean(2);
   const int64_t draws = replacement ? count : n;
@@ -550,8 +583,8 @@ void register_parametrised(Registry& r) {
          .traits = trait::random | trait::in_place | trait::writes_self});
   r.add({.schema = "bernoulli.tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
          .doc = "Ones with the probabilities `p`, in the shape of `self`.\n\n>>> wisp.empty(2).bernoulli_(wisp.tensor([0., 1.]))\ntensor([0., 1.])",
-         .infer = infer_self,
-         .kernel = [](const Call& c) { bernoulli_into(c.out(), expand(c.tensor(1), c.out().sizes()), draw(c, 2, c.out().numel())); },
+         .infer = infer_bernoulli_tensor,
+         .kernel = [](const Call& c) { bernoulli_into(c.out(), c.tensor(1), draw(c, 2, c.out().numel())); },
          .vjp = {{"self", "", no_gradient}},
          .jvp = Jvp::none,
          .batch = Batch::loop,
