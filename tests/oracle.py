@@ -12,7 +12,7 @@ import pathlib
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 FOLDER = pathlib.Path(__file__).parent / "golden"
-MODULES = ("test_printing",)
+MODULES = ("test_printing", "test_nn", "test_nn_layers", "test_optim")
 
 
 def recorded(name):

@@ -12,6 +12,7 @@ from wisp._C import *  # noqa: F403
 _C._set_library_folder(__path__[0] + "/")
 globals().update(_C._functions)
 del FunctionCtx, HookHandle, Node  # noqa: F821  (they live in wisp.autograd)
+del einsum, tensordot  # noqa: F821  (wisp.functional has them, with more forms of arguments)
 
 from wisp import _tensor  # noqa: E402, F401  (gives Tensor the methods written in Python)
 from wisp.version import __version__  # noqa: E402
@@ -20,8 +21,8 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "autograd", "backends", "cuda", "linalg", "memory", "nn", "optim", "random", "return_types", "special", "types",
-    "utils", "version",
+    "autograd", "backends", "cuda", "functional", "linalg", "memory", "nn", "optim", "random", "return_types", "special",
+    "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
@@ -42,6 +43,7 @@ _HOMES = {
     "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
+    "functional": ("einsum", "tensordot"),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -58,7 +60,9 @@ def __getattr__(name):
     if name in _HOME_OF:
         value = globals()[name] = getattr(import_module(f"wisp.{_HOME_OF[name]}"), name)
         return value
-    raise AttributeError(f"module 'wisp' has no attribute '{name}'")
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)
 
 
 def __dir__():

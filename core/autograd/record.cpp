@@ -280,7 +280,7 @@ const Arg* OpNode::unpack(TensorList& outs) {
     const SavedOutput& saved = saved_outputs()[i];
     check_version(*saved.tensor.impl(), saved.version, *this);
     if (outs.size() <= saved.which) outs.resize(saved.which + 1);
-    if (WISP_UNLIKELY(mode.grad)) {
+    if (WISP_UNLIKELY(mode.grad) && is_differentiable(saved.tensor.dtype())) {
       outs[saved.which] = saved.tensor.alias();
       set_history(outs[saved.which], this, saved.which);
     } else {

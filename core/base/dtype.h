@@ -172,7 +172,7 @@ decltype(auto) visit(DType dtype, const char* what, F&& f) {
 
 // Converts between element types the way a C cast does, with bool as "not zero" and the imaginary
 // part dropped on the way to a real number. Out-of-range floats convert to integers without undefined
-// behaviour: through int64, saturating there, then wrapping.
+// behaviour: through int32, or int64 for int64, then wrapping.
 template <class To, class From>
 WISP_INLINE To convert(From value);
 
@@ -191,11 +191,11 @@ inline constexpr bool is_half_type<BFloat16> = true;
 template <class T>
 inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_type<T>;
 
-template <class F>
-WISP_INLINE int64_t float_to_int64(F value) {
-  // As the x86 instruction does: what does not fit, and NaN, becomes the smallest integer.
-  constexpr F limit = static_cast<F>(9223372036854775808.0);
-  return value >= -limit && value < limit ? static_cast<int64_t>(value) : INT64_MIN;
+// As the x86 instructions do: what does not fit, and NaN, becomes the smallest integer.
+template <class Int, class F>
+WISP_INLINE Int float_to_int(F value) {
+  constexpr F limit = static_cast<F>(sizeof(Int) == 8 ? 9223372036854775808.0 : 2147483648.0);
+  return value >= -limit && value < limit ? static_cast<Int>(value) : std::numeric_limits<Int>::min();
 }
 
 }  // namespace detail
@@ -224,7 +224,7 @@ WISP_INLINE To convert(From value) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != 0;
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    return static_cast<To>(float_to_int64(value));
+    return static_cast<To>(float_to_int<std::conditional_t<sizeof(To) == 8, int64_t, int32_t>>(value));
   } else {
     return static_cast<To>(value);
   }

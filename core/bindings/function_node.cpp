@@ -339,7 +339,9 @@ class Apply {
         autograd::set_history(tensor, node_.get(), static_cast<uint32_t>(i));
       }
       tensors.push_back(differentiable ? tensor : Tensor());
-      PyTuple_SET_ITEM(results, i, wrap(std::move(tensor)));
+      PyObject* result = wrap(std::move(tensor));
+      if (!PyObject_GC_IsTracked(result)) PyObject_GC_Track(result);  // its history holds Python objects
+      PyTuple_SET_ITEM(results, i, result);
     }
     node_->set_outputs(tensors);
   }

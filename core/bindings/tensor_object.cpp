@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "bindings/function_node.h"
 #include "bindings/types.h"
 
 namespace wisp::python {
@@ -106,8 +107,17 @@ void tensor_finalize(PyObject* object) {
 #endif
 }
 
+// The ctx of the function that made a tensor, if nothing but this object leads to it: a ctx may hold the
+// tensor in turn, and only the garbage collector can see that.
+PyObject* sole_context(const TensorImpl* impl) {
+  if (!impl || impl->use_count() != 1 || impl->keeps_wrapper()) return nullptr;
+  auto* node = dynamic_cast<FunctionNode*>(impl->autograd().grad_fn.get());
+  return node && node->use_count() == 1 ? node->context() : nullptr;
+}
+
 int tensor_traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(self_of(object)->dict);
+  Py_VISIT(sole_context(self_of(object)->impl));
   Py_VISIT(Py_TYPE(object));
   return 0;
 }

@@ -2,17 +2,23 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <optional>
 
 #include "base/parallel.h"
-#include "cpu/blas.h"
+#include "cpu/copy.h"
+#include "cpu/gemm_blas.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/scratch.h"
 
 namespace wisp::cpu {
 
 namespace {
 
 Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col, m.row}; }
+
+double work_of(const Matrix& a, const Matrix& c) {
+  return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols);
+}
 
 template <class T>
 const GemmKernels<T>& kernels_for() {
@@ -23,39 +29,37 @@ const GemmKernels<T>& kernels_for() {
   }
 }
 
-// The part of a matrix that starts at (row, col).
-template <class T>
-Matrix block(const Matrix& m, int64_t row, int64_t col, int64_t rows, int64_t cols) {
-  return {m.data + (row * m.row + col * m.col) * static_cast<int64_t>(sizeof(T)), rows, cols, m.row, m.col};
-}
-
-// A copy with consecutive rows, each padded so that whole vectors can be read.
+// A copy with consecutive rows, each padded with zeros so that whole vectors can be read.
 template <class T>
 class Packed {
  public:
   Packed(const Matrix& m, int64_t padding)
       : stride_((m.cols + padding - 1) / padding * padding),
-        data_(m.rows * stride_ <= inline_size ? inline_ : (heap_.resize(m.rows * stride_), heap_.data())) {
+        data_(m.rows * stride_ <= inline_size ? inline_ : heap_.emplace(m.rows * stride_).data()) {
     const T* source = reinterpret_cast<const T*>(m.data);
     for (int64_t i = 0; i < m.rows; ++i) {
       T* row = data_ + i * stride_;
-      for (int64_t j = 0; j < m.cols; ++j) row[j] = source[i * m.row + j * m.col];
+      if (m.col == 1) {
+        std::memcpy(row, source + i * m.row, static_cast<size_t>(m.cols) * sizeof(T));
+      } else {
+        for (int64_t j = 0; j < m.cols; ++j) row[j] = source[i * m.row + j * m.col];
+      }
       for (int64_t j = m.cols; j < stride_; ++j) row[j] = T(0);
     }
   }
-  T* data() { return data_; }
+  const T* data() const { return data_; }
   int64_t stride() const { return stride_; }
 
  private:
   static constexpr int64_t inline_size = 4096;
   int64_t stride_;
-  std::vector<T> heap_;
+  std::optional<Scratch<T>> heap_;
   T inline_[inline_size];
   T* data_;
 };
 
 template <class T>
-void small(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
+void small_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
   const auto& kernel = kernels_for<T>();
   const T* ap = reinterpret_cast<const T*>(a.data);
   T* cp = reinterpret_cast<T*>(c.data);
@@ -64,168 +68,286 @@ void small(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
                  alpha, beta);
     return;
   }
-  Packed<T> packed(b, kernel.width);
+  const Packed<T> packed(b, kernel.width);
   kernel.small(ap, a.row, a.col, packed.data(), packed.stride(), cp, c.row, a.rows, b.cols, a.cols, alpha, beta);
 }
 
-// c is a column.
+// y = beta * y + alpha * A x for rows of A that are consecutive.
 template <class T>
-void times_vector(const Matrix& a, const Matrix& x, const Matrix& c, T alpha, T beta) {
-  const auto& kernel = kernels_for<T>();
+void times_vector_by_rows(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta, int64_t grain) {
   const T* ap = reinterpret_cast<const T*>(a.data);
   const T* xp = reinterpret_cast<const T*>(x.data);
-  T* cp = reinterpret_cast<T*>(c.data);
-  const int64_t grain = std::max<int64_t>(16, (1 << 16) / std::max<int64_t>(a.cols, 1));
-  if (a.col == 1 || a.cols == 1) {
-    std::vector<T> gathered;
-    if (x.row != 1 && x.rows > 1) {
-      gathered.resize(x.rows);
-      for (int64_t i = 0; i < x.rows; ++i) gathered[i] = xp[i * x.row];
-      xp = gathered.data();
-    }
-    parallel_for(a.rows, grain, [&](int64_t begin, int64_t end) {
-      kernel.gemv_rows(ap + begin * a.row, a.row, xp, cp + begin * c.row, c.row, end - begin, a.cols, alpha, beta);
-    });
-    return;
+  T* yp = reinterpret_cast<T*>(y.data);
+  const bool gather = x.row != 1 && x.rows > 1;
+  const Scratch<T> gathered(gather ? x.rows : 0);
+  if (gather) {
+    for (int64_t i = 0; i < x.rows; ++i) gathered[i] = xp[i * x.row];
+    xp = gathered.data();
   }
-  std::vector<T> out;
-  T* y = cp;
-  if (c.row != 1) {
-    out.resize(c.rows);
-    y = out.data();
-    for (int64_t i = 0; i < c.rows && beta != T(0); ++i) y[i] = cp[i * c.row];
-  }
+  parallel_for(a.rows, grain, [&](int64_t begin, int64_t end) {
+    kernels_for<T>().gemv_rows(ap + begin * a.row, a.row, xp, yp + begin * y.row, y.row, end - begin, a.cols, alpha,
+                               beta);
+  });
+}
+
+// The same for consecutive columns.
+template <class T>
+void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta, int64_t grain) {
+  const T* ap = reinterpret_cast<const T*>(a.data);
+  const T* xp = reinterpret_cast<const T*>(x.data);
+  T* yp = reinterpret_cast<T*>(y.data);
+  const bool scatter = y.row != 1;
+  const Scratch<T> gathered(scatter ? y.rows : 0);
+  T* sums = scatter ? gathered.data() : yp;
+  for (int64_t i = 0; i < y.rows && scatter && beta != T(0); ++i) sums[i] = yp[i * y.row];
   parallel_for(a.rows, std::max<int64_t>(grain, 64), [&](int64_t begin, int64_t end) {
-    kernel.gemv_columns(ap + begin, a.col, xp, x.row, y + begin, end - begin, a.cols, alpha, beta);
+    kernels_for<T>().gemv_columns(ap + begin, a.col, xp, x.row, sums + begin, end - begin, a.cols, alpha, beta);
   });
-  for (int64_t i = 0; i < c.rows && y != cp; ++i) cp[i * c.row] = y[i];
-}
-
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda,
-               const float* b, int ldb, float beta, float* c, int ldc) {
-  lib.sgemm(101, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, double alpha, const double* a, int lda,
-               const double* b, int ldb, double beta, double* c, int ldc) {
-  lib.dgemm(101, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, Complex<float> alpha,
-               const Complex<float>* a, int lda, const Complex<float>* b, int ldb, Complex<float> beta,
-               Complex<float>* c, int ldc) {
-  lib.cgemm(101, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
-}
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, Complex<double> alpha,
-               const Complex<double>* a, int lda, const Complex<double>* b, int ldb, Complex<double> beta,
-               Complex<double>* c, int ldc) {
-  lib.zgemm(101, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
-}
-
-constexpr int no_trans = 111, trans = 112;
-constexpr int64_t max_blas_size = INT32_MAX / 2;
-
-// How BLAS names a matrix: transposed or not, and its leading dimension. Others are copied first.
-template <class T>
-struct BlasOperand {
-  BlasOperand(const Matrix& m, std::vector<T>& copy) {
-    auto fits = [](int64_t unit, int64_t lead, int64_t inner) {
-      return unit == 1 && lead >= std::max<int64_t>(1, inner) && lead < max_blas_size;
-    };
-    data = reinterpret_cast<const T*>(m.data);
-    if (fits(m.col, m.rows == 1 ? m.cols : m.row, m.cols) || (m.cols == 1 && fits(1, m.row, 1))) {
-      flag = no_trans;
-      lead = static_cast<int>(m.rows == 1 ? std::max<int64_t>(m.cols, 1) : m.row);
-    } else if (fits(m.row, m.cols == 1 ? m.rows : m.col, m.rows) || (m.rows == 1 && fits(1, m.col, 1))) {
-      flag = trans;
-      lead = static_cast<int>(m.cols == 1 ? std::max<int64_t>(m.rows, 1) : m.col);
-    } else {
-      copy.resize(static_cast<size_t>(m.rows * m.cols));
-      for (int64_t i = 0; i < m.rows; ++i) {
-        for (int64_t j = 0; j < m.cols; ++j) copy[i * m.cols + j] = data[i * m.row + j * m.col];
-      }
-      data = copy.data();
-      flag = no_trans;
-      lead = static_cast<int>(std::max<int64_t>(m.cols, 1));
-    }
-  }
-  // Where the part starting at (row, col) of the matrix begins.
-  const T* at(int64_t row, int64_t col) const {
-    return data + (flag == no_trans ? row * lead + col : col * lead + row);
-  }
-  const T* data;
-  int flag, lead;
-};
-
-struct Grid {
-  int64_t rows, cols;  // of one piece
-};
-
-// Pieces large enough that copying their operands into BLAS's own layout costs little, small enough
-// to share among threads. The grid depends on the shape alone.
-Grid cut(int64_t m, int64_t n, int64_t k) {
-  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  if (flops < 4e5) return {m, n};
-  auto half = [](int64_t x, int64_t least) { return x > least ? std::max<int64_t>((x / 2 + 15) / 16 * 16, 16) : x; };
-  if (flops < 1e8) return m >= n ? Grid{half(m, 31), n} : Grid{m, half(n, 31)};
-  auto piece = [](int64_t x, int64_t target) {
-    const int64_t pieces = std::max<int64_t>(1, (x + target / 2) / target);
-    return ((x + pieces - 1) / pieces + 15) / 16 * 16;
-  };
-  Grid grid{piece(m, 1024), piece(n, 1024)};
-  if (grid.rows >= m && grid.cols >= n) return m >= n ? Grid{half(m, 31), n} : Grid{m, half(n, 31)};
-  return grid;
+  for (int64_t i = 0; i < y.rows && scatter; ++i) yp[i * y.row] = sums[i];
 }
 
 template <class T>
-void large(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
-  const Blas& lib = blas();
-  std::vector<T> a_copy, b_copy;
-  const BlasOperand<T> left(a, a_copy), right(b, b_copy);
-  const int64_t m = a.rows, n = b.cols, k = a.cols;
-  const Grid grid = cut(m, n, k);
-  const int64_t across = (n + grid.cols - 1) / grid.cols, down = (m + grid.rows - 1) / grid.rows;
-  parallel_for(down * across, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t row = piece / across * grid.rows, col = piece % across * grid.cols;
-      const int rows = static_cast<int>(std::min(grid.rows, m - row));
-      const int cols = static_cast<int>(std::min(grid.cols, n - col));
-      T* out = reinterpret_cast<T*>(c.data) + row * c.row + col;
-      call_blas(lib, left.flag, right.flag, rows, cols, static_cast<int>(k), alpha, left.at(row, 0), left.lead,
-                right.at(0, col), right.lead, beta, out, static_cast<int>(std::max<int64_t>(c.row, cols)));
-    }
-  });
+void times_vector(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta) {
+  const int64_t grain = std::max<int64_t>(16, (1 << 16) / std::max<int64_t>(a.cols, 1));
+  if (a.col == 1 || a.cols == 1) return times_vector_by_rows<T>(a, x, y, alpha, beta, grain);
+  if (a.row == 1 || a.rows == 1) return times_vector_by_columns<T>(a, x, y, alpha, beta, grain);
+  const Scratch<T> dense(a.rows * a.cols);
+  const Matrix copy{reinterpret_cast<char*>(dense.data()), a.rows, a.cols, a.cols, 1};
+  const int64_t sizes[] = {a.rows, a.cols}, from[] = {a.row, a.col}, to[] = {a.cols, 1};
+  cpu::copy(sizes, {copy.data, to, dtype_of<T>}, {a.data, from, dtype_of<T>});
+  times_vector_by_rows<T>(copy, x, y, alpha, beta, grain);
 }
 
+// A product without terms: beta * C.
 template <class T>
 void scale(const Matrix& c, T beta) {
   T* data = reinterpret_cast<T*>(c.data);
   for (int64_t i = 0; i < c.rows; ++i) {
     for (int64_t j = 0; j < c.cols; ++j) {
       T& value = data[i * c.row + j * c.col];
-      value = beta == T(0) ? T(0) : value * beta;
+      value = beta == T(0) ? T(0) : static_cast<T>(value * beta);
+    }
+  }
+}
+
+// Some rows of C = beta * C + alpha * A * B for integers: B's rows are consecutive, and each is read
+// once for four rows of C.
+template <class T>
+void integer_rows(const Matrix& a, const T* b, int64_t b_row, const Matrix& c, T alpha, T beta) {
+  constexpr int64_t width = 512, height = 4;
+  const T* ap = reinterpret_cast<const T*>(a.data);
+  T* cp = reinterpret_cast<T*>(c.data);
+  T sums[height][width];
+  for (int64_t col = 0; col < c.cols; col += width) {
+    const int64_t cols = std::min(width, c.cols - col);
+    for (int64_t row = 0; row < c.rows; row += height) {
+      const int64_t rows = std::min(height, c.rows - row);
+      std::memset(sums, 0, sizeof(sums));
+      for (int64_t p = 0; p < a.cols; ++p) {
+        for (int64_t i = 0; i < rows; ++i) {
+          const T factor = ap[(row + i) * a.row + p * a.col];
+          for (int64_t j = 0; j < cols; ++j) sums[i][j] = static_cast<T>(sums[i][j] + factor * b[p * b_row + col + j]);
+        }
+      }
+      for (int64_t i = 0; i < rows; ++i) {
+        T* out = cp + (row + i) * c.row + col;
+        for (int64_t j = 0; j < cols; ++j) {
+          out[j] = static_cast<T>(alpha * sums[i][j] + (beta == T(0) ? T(0) : static_cast<T>(beta * out[j])));
+        }
+      }
     }
   }
 }
 
 template <class T>
-void run(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
+void integer_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
+  const bool pack = b.col != 1;
+  const Scratch<T> packed(pack ? b.rows * b.cols : 0);
+  if (pack) {
+    const int64_t sizes[] = {b.rows, b.cols}, from[] = {b.row, b.col}, to[] = {b.cols, 1};
+    cpu::copy(sizes, {reinterpret_cast<char*>(packed.data()), to, dtype_of<T>}, {b.data, from, dtype_of<T>});
+  }
+  const T* bp = pack ? packed.data() : reinterpret_cast<const T*>(b.data);
+  const int64_t b_row = pack ? b.cols : b.row;
+  const double per_row = work_of(a, c) / static_cast<double>(c.rows);
+  const int64_t grain = std::max<int64_t>(4, static_cast<int64_t>(65536 / std::max(per_row, 1.0)) / 4 * 4);
+  constexpr int64_t item = sizeof(T);
+  parallel_for(c.rows, grain, [&](int64_t begin, int64_t end) {
+    const Matrix left{a.data + begin * a.row * item, end - begin, a.cols, a.row, a.col};
+    const Matrix out{c.data + begin * c.row * item, end - begin, c.cols, c.row, c.col};
+    integer_rows<T>(left, bp, b_row, out, alpha, beta);
+  });
+}
+
+template <class T>
+void product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) return scale(c, beta);
-  if (c.col != 1 && c.cols > 1) return run<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
-  WISP_CHECK(std::max({a.rows, a.cols, b.cols}) < max_blas_size, "matrix product: sizes ", a.rows, "x", a.cols,
-             " and ", b.rows, "x", b.cols, " are too large");
-  if constexpr (std::is_floating_point_v<T>) {
-    if (c.cols == 1) return times_vector<T>(a, b, c, alpha, beta);
-    if (c.rows == 1) return times_vector<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
-    const int64_t work = c.rows * c.cols * a.cols;
-    if (work <= 64 * 64 * 64) return small<T>(a, b, c, alpha, beta);
+  if (c.col != 1 && c.cols > 1) return product<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
+  if constexpr (std::is_integral_v<T>) {
+    integer_product<T>(a, b, c, alpha, beta);
+  } else {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (c.cols == 1) return times_vector<T>(a, b, c, alpha, beta);
+      if (c.rows == 1) return times_vector<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
+      if (work_of(a, c) <= 64 * 64 * 64) return small_product<T>(a, b, c, alpha, beta);
+    }
+    blas_gemm<T>(a, b, c, alpha, beta);
   }
-  large<T>(a, b, c, alpha, beta);
+}
+
+// A float32 copy of a float16 or bfloat16 matrix.
+class Widened {
+ public:
+  Widened(const Matrix& m, DType dtype, bool filled = true)
+      : data_(m.rows * m.cols),
+        matrix_{reinterpret_cast<char*>(data_.data()), m.rows, m.cols, m.cols, 1} {
+    if (filled) move(matrix_, DType::float32, m, dtype);
+  }
+  const Matrix& matrix() const { return matrix_; }
+  void round_to(const Matrix& m, DType dtype) const { move(m, dtype, matrix_, DType::float32); }
+
+ private:
+  static void move(const Matrix& to, DType to_dtype, const Matrix& from, DType from_dtype) {
+    const int64_t sizes[] = {to.rows, to.cols}, out[] = {to.row, to.col}, in[] = {from.row, from.col};
+    cpu::copy(sizes, {to.data, out, to_dtype}, {from.data, in, from_dtype});
+  }
+  Scratch<float> data_;
+  Matrix matrix_;
+};
+
+void half_product(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta) {
+  const Widened left(a, dtype), right(b, dtype), out(c, dtype, beta != 0);
+  product<float>(left.matrix(), right.matrix(), out.matrix(), alpha, beta);
+  out.round_to(c, dtype);
+}
+
+template <class T>
+void any_product(const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha, Scalar beta) {
+  if constexpr (detail::is_half_type<T>) {
+    half_product(dtype_of<T>, a, b, c, alpha.to<float>(), beta.to<float>());
+  } else {
+    product<T>(a, b, c, alpha.to<T>(), beta.to<T>());
+  }
+}
+
+// Products that share B and whose A and C lie below one another are one product of more rows.
+void fold(Stack& stack, Matrix& a, Matrix& c) {
+  while (!stack.sizes.empty()) {
+    const size_t last = stack.sizes.size() - 1;
+    const int64_t size = stack.sizes[last];
+    const bool below = stack.a[last] == a.rows * a.row && stack.c[last] == c.rows * c.row;
+    if (size != 1 && (stack.b[last] != 0 || (!below && a.rows != 1))) return;
+    if (size != 1) {
+      if (a.rows == 1) a.row = stack.a[last], c.row = stack.c[last];
+      a.rows *= size;
+      c.rows *= size;
+    }
+    for (Dims* dims : {&stack.sizes, &stack.a, &stack.b, &stack.c}) dims->pop_back();
+  }
+}
+
+int64_t count(const Stack& stack) {
+  int64_t n = 1;
+  for (int64_t size : stack.sizes) n *= size;
+  return n;
+}
+
+// How far the matrices of the product with this number lie from the first.
+struct Offsets {
+  int64_t a = 0, b = 0, c = 0;
+  Offsets(const Stack& stack, int64_t number) {
+    for (size_t dim = stack.sizes.size(); dim-- > 0;) {
+      const int64_t index = number % stack.sizes[dim];
+      number /= stack.sizes[dim];
+      a += index * stack.a[dim];
+      b += index * stack.b[dim];
+      c += index * stack.c[dim];
+    }
+  }
+};
+
+template <class T>
+void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha, Scalar beta) {
+  constexpr int64_t item = sizeof(T);
+  const int64_t n = count(stack);
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Offsets at(stack, i);
+      Matrix left = a, right = b, out = c;
+      left.data += at.a * item;
+      right.data += at.b * item;
+      out.data += at.c * item;
+      any_product<T>(left, right, out, alpha, beta);
+    }
+  };
+  // A few large products are cut into pieces each; many are shared out whole.
+  const double work = std::max(work_of(a, c), static_cast<double>(c.rows * c.cols)) + 64;
+  if (n < 8 && work > 1e6) return run(0, n);
+  parallel_for(n, std::max<int64_t>(1, static_cast<int64_t>(131072 / work)), run);
 }
 
 }  // namespace
 
-void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, double alpha, double beta) {
-  visit<dtypes::math>(dtype, "gemm", [&]<class T>() { run<T>(a, b, c, convert<T>(alpha), convert<T>(beta)); });
+void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha, Scalar beta) {
+  visit<dtypes::number>(dtype, "matrix product", [&]<class T>() { any_product<T>(a, b, c, alpha, beta); });
+}
+
+void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
+          Scalar beta) {
+  Stack rest = stack;
+  Matrix left = a, out = c;
+  fold(rest, left, out);
+  if (rest.sizes.empty()) return gemm(dtype, left, b, out, alpha, beta);
+  visit<dtypes::number>(dtype, "matrix product",
+                        [&]<class T>() { products<T>(rest, left, b, out, alpha, beta); });
+}
+
+namespace {
+
+// Sums are made of pieces of this many terms, whoever computes them.
+constexpr int64_t dot_piece = 1 << 15;
+
+template <class T>
+using Sum = std::conditional_t<detail::is_half_type<T> || std::is_same_v<T, float>, double,
+                               std::conditional_t<std::is_same_v<T, Complex<float>>, Complex<double>, T>>;
+
+template <class T>
+Sum<T> dot_of_piece(int64_t n, const T* x, int64_t x_step, const T* y, int64_t y_step, bool conjugate) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (x_step == 1 && y_step == 1) {
+      T sum;
+      kernels_for<T>().gemv_rows(x, n, y, &sum, 1, 1, n, T(1), T(0));
+      return sum;
+    }
+  }
+  Sum<T> sum(0);
+  for (int64_t i = 0; i < n; ++i) {
+    auto left = convert<Sum<T>>(x[i * x_step]);
+    if constexpr (detail::is_complex_type<T>) left = conjugate ? conj(left) : left;
+    sum = static_cast<Sum<T>>(sum + left * convert<Sum<T>>(y[i * y_step]));
+  }
+  return sum;
+}
+
+}  // namespace
+
+void dot(DType dtype, int64_t n, const Vector& x, const Vector& y, bool conjugate, char* out) {
+  visit<dtypes::number>(dtype, "dot", [&]<class T>() {
+    const T *xp = reinterpret_cast<const T*>(x.data), *yp = reinterpret_cast<const T*>(y.data);
+    const int64_t pieces = std::max<int64_t>(1, (n + dot_piece - 1) / dot_piece);
+    const Scratch<Sum<T>> sums(pieces);
+    parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t start = i * dot_piece;
+        sums[i] = dot_of_piece<T>(std::min(dot_piece, n - start), xp + start * x.step, x.step, yp + start * y.step,
+                                  y.step, conjugate);
+      }
+    });
+    Sum<T> total = sums[0];
+    for (int64_t i = 1; i < pieces; ++i) total = static_cast<Sum<T>>(total + sums[i]);
+    *reinterpret_cast<T*>(out) = convert<T>(total);
+  });
 }
 
 }  // namespace wisp::cpu

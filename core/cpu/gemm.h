@@ -1,7 +1,8 @@
 // Matrix products C = beta * C + alpha * A * B.
 #pragma once
 
-#include "base/dtype.h"
+#include "base/scalar.h"
+#include "base/small_vector.h"
 
 namespace wisp::cpu {
 
@@ -12,8 +13,25 @@ struct Matrix {
   int64_t row, col;  // strides in elements
 };
 
-// For float32, float64, complex64 and complex128. C must not overlap A or B, and be consecutive along
-// one of its dimensions. A and B may have any strides.
-void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, double alpha, double beta);
+// Many products of one shape: their number in each direction, and how far A, B and C lie apart there
+// (0: the same matrix each time).
+struct Stack {
+  Dims sizes, a, b, c;
+};
+
+// For all dtypes but bool. C must not overlap A, B or itself, and be consecutive along one of its
+// dimensions. A and B may have any strides. If beta is 0, what C held is not read.
+void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha = 1, Scalar beta = 0);
+void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
+          Scalar alpha = 1, Scalar beta = 0);
+
+// n elements, `step` elements apart.
+struct Vector {
+  const char* data;
+  int64_t step;
+};
+
+// Writes the sum of x[i] * y[i] to `out`, or of conj(x[i]) * y[i].
+void dot(DType dtype, int64_t n, const Vector& x, const Vector& y, bool conjugate, char* out);
 
 }  // namespace wisp::cpu

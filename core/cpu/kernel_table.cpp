@@ -12,6 +12,9 @@ namespace {
     isa::fill_rounding(t);       \
     isa::fill_math(t);           \
     isa::fill_ternary(t);        \
+    isa::fill_activation(t);     \
+    isa::fill_loss(t);           \
+    isa::fill_layer_norm(t);     \
     isa::fill_cast(t);           \
     isa::fill_reduce(t);         \
     isa::fill_extremes(t);       \
@@ -37,6 +40,7 @@ Kernels* build() {
     fill_baseline(*table);
   }
   fill_complex_math(*table);
+  fill_special_math(*table);
   return table;
 }
 

@@ -31,7 +31,7 @@ enum class Result : uint8_t { same, boolean, real };
   X(atan2, 2, dtypes::real_math, same)                                   \
   X(hypot, 2, dtypes::real_math, same)                                   \
   X(copysign, 2, dtypes::real_math, same)                                \
-  X(nextafter, 2, dtypes::real_math, same)                               \
+  X(nextafter, 2, dtypes::floating, same)                                \
   X(xlogy, 2, dtypes::real_math, same)                                   \
   X(xlog1py, 2, dtypes::real_math, same)                                 \
   X(logaddexp, 2, dtypes::real_math, same)                               \
@@ -108,9 +108,41 @@ enum class Result : uint8_t { same, boolean, real };
   X(erfinv, 1, dtypes::real_math, same)                                  \
   X(lgamma, 1, dtypes::real_math, same)                                  \
   X(digamma, 1, dtypes::real_math, same)                                 \
+  X(sinc, 1, dtypes::math, same)                                         \
+  X(i0, 1, dtypes::real_math, same)                                      \
+  X(i0e, 1, dtypes::real_math, same)                                     \
+  X(i1, 1, dtypes::real_math, same)                                      \
+  X(i1e, 1, dtypes::real_math, same)                                     \
+  X(erfcx, 1, dtypes::real_math, same)                                   \
+  X(log_ndtr, 1, dtypes::real_math, same)                                \
+  X(ndtri, 1, dtypes::real_math, same)                                   \
+  X(entr, 1, dtypes::real_math, same)                                    \
+  X(polygamma, 1, dtypes::real_math, same)                               \
+  X(zeta, 2, dtypes::real_math, same)                                    \
+  /* activations: some compute exponentials, the rest select */          \
+  X(gelu, 1, dtypes::real_math, same)                                    \
+  X(gelu_tanh, 1, dtypes::real_math, same)                               \
+  X(silu, 1, dtypes::real_math, same)                                    \
+  X(mish, 1, dtypes::real_math, same)                                    \
+  X(softplus, 1, dtypes::real_math, same)                                \
+  X(log_sigmoid, 1, dtypes::real_math, same)                             \
+  X(elu, 1, dtypes::real_math, same)                                     \
   X(logit, 1, dtypes::real_math, same)                                   \
   X(relu, 1, dtypes::integral | dtypes::real_math, same)                 \
-  X(nan_to_num, 1, dtypes::real_math, same)                              \
+  X(leaky_relu, 1, dtypes::real_math, same)                              \
+  X(hardsigmoid, 1, dtypes::real_math, same)                             \
+  X(hardswish, 1, dtypes::real_math, same)                               \
+  X(hardshrink, 1, dtypes::real_math, same)                              \
+  X(softshrink, 1, dtypes::real_math, same)                              \
+  X(threshold, 1, dtypes::integral | dtypes::real_math, same)            \
+  X(prelu, 2, dtypes::real_math, same)                                   \
+  X(nan_to_num, 1, dtypes::math, same)                                   \
+  /* losses, before they are added up */                                 \
+  X(squared_error, 2, dtypes::real_math, same)                           \
+  X(smooth_l1, 2, dtypes::real_math, same)                               \
+  X(huber, 2, dtypes::real_math, same)                                   \
+  X(bce, 2, dtypes::real_math, same)                                     \
+  X(bce_logits, 2, dtypes::real_math, same)                              \
   /* three inputs */                                                     \
   X(where, 3, dtypes::bits | dtypes::math, same)                         \
   X(lerp, 3, dtypes::math, same)                                         \
@@ -120,7 +152,25 @@ enum class Result : uint8_t { same, boolean, real };
   /* derivatives that deserve one pass */                                \
   X(tanh_grad, 2, dtypes::math, same)                                    \
   X(sigmoid_grad, 2, dtypes::math, same)                                 \
-  X(relu_grad, 2, dtypes::real_math, same)
+  X(relu_grad, 2, dtypes::real_math, same)                               \
+  X(gelu_grad, 2, dtypes::real_math, same)                               \
+  X(gelu_tanh_grad, 2, dtypes::real_math, same)                          \
+  X(silu_grad, 2, dtypes::real_math, same)                               \
+  X(mish_grad, 2, dtypes::real_math, same)                               \
+  X(softplus_grad, 2, dtypes::real_math, same)                           \
+  X(log_sigmoid_grad, 2, dtypes::real_math, same)                        \
+  X(elu_grad, 2, dtypes::real_math, same)                                \
+  X(leaky_relu_grad, 2, dtypes::real_math, same)                         \
+  X(hardtanh_grad, 2, dtypes::real_math, same)                           \
+  X(hardsigmoid_grad, 2, dtypes::real_math, same)                        \
+  X(hardswish_grad, 2, dtypes::real_math, same)                          \
+  X(shrink_grad, 2, dtypes::real_math, same)                             \
+  X(threshold_grad, 2, dtypes::real_math, same)                          \
+  X(squared_error_grad, 3, dtypes::real_math, same)                      \
+  X(smooth_l1_grad, 3, dtypes::real_math, same)                          \
+  X(huber_grad, 3, dtypes::real_math, same)                              \
+  X(bce_grad, 3, dtypes::real_math, same)                                \
+  X(bce_logits_grad, 3, dtypes::real_math, same)
 
 enum class Opcode : uint16_t {
 #define WISP_ENUMERATOR(name, inputs, types, result) name,

@@ -35,6 +35,14 @@ bool wants_grad(const OpDef& op, const Arg* args) {
   return false;
 }
 
+// The same of a composite, which has no derivatives of its own to ask.
+bool any_requires_grad(const OpDef& op, const Arg* args) {
+  for (size_t i = 0; i < op.sig.params.size(); ++i) {
+    if (args[i].is_tensor() && args[i].as.tensor->requires_grad()) return true;
+  }
+  return false;
+}
+
 Tensor make(const TensorSpec& spec) {
   Tensor made = spec.strides.empty()
                     ? Tensor::empty(spec.sizes, spec.dtype, spec.device)
@@ -190,9 +198,19 @@ Tensor private_copy(const Tensor& source) {
 // Forms without a kernel of their own: compute, then copy; the copy is what autograd sees.
 void body_in_place(const OpDef& op, const Arg* args) {
   TensorList outs;
-  call(op, args, outs);
+  if (mode.grad && any_requires_grad(op, args)) {
+    // What the body saves of self must outlive the write.
+    const Tensor before = invoke<"clone">(args[0].tensor());
+    std::vector<Arg> copied(args, args + op.sig.params.size());
+    copied[0] = Arg(before);
+    call(op, copied.data(), outs);
+  } else {
+    call(op, args, outs);
+  }
   WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.sig.base, "_(): output with shape ",
              args[0].tensor().sizes(), " doesn't match the broadcast shape ", outs[0].sizes());
+  WISP_CHECK(can_cast(outs[0].dtype(), args[0].tensor().dtype()), "result type ", legacy_name(outs[0].dtype()),
+             " can't be cast to the desired output type ", legacy_name(args[0].tensor().dtype()));
   invoke_in_place<"copy">(args[0].tensor(), outs[0]);
 }
 

@@ -101,6 +101,12 @@ void Registry::alias(std::string name, std::string_view op) {
   aliases_.emplace_back(std::move(name), op);
 }
 
+void Registry::add_home(std::string_view op, uint32_t home) {
+  auto found = by_name_.find(op);
+  WISP_CHECK_VALUE(found != by_name_.end(), "no operator named '", op, "'");
+  found->second->homes |= home;
+}
+
 const OpDef* Registry::find(std::string_view name) const {
   auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : found->second;

@@ -55,7 +55,7 @@ void add_kernel(const Call& call) {
   if (WISP_LIKELY(alpha.equals(1))) return run_pointwise(call, Opcode::add);
   cpu::Params params;
   set_param(params, 0, alpha);
-  run_pointwise(call, call.compute == DType::bool_ ? Opcode::add : Opcode::add_scaled, params);
+  run_pointwise(call, Opcode::add_scaled, params);
 }
 
 void sub_kernel(const Call& call) {

@@ -32,5 +32,16 @@ void register_index_dim(Registry& r);
 void register_mask(Registry& r);
 void register_scatter(Registry& r);
 void register_sort(Registry& r);
+void register_addmm(Registry& r);
+void register_einsum(Registry& r);
+void register_distance(Registry& r);
+void register_binary_math(Registry& r);
+void register_special(Registry& r);
+void register_activation(Registry& r);
+void register_loss(Registry& r);
+void register_nll_loss(Registry& r);
+void register_layer_norm(Registry& r);
+void register_embedding(Registry& r);
+void register_dropout(Registry& r);
 
 }  // namespace wisp::ops

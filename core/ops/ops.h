@@ -161,6 +161,24 @@ WISP_OP(Tensor, scatter_reduce, (const Tensor& self, int64_t dim, const Tensor& 
 
 // Matrices
 WISP_OP(Tensor, mm, (const Tensor& self, const Tensor& mat2), self, mat2)
+WISP_OP(Tensor, bmm, (const Tensor& self, const Tensor& mat2), self, mat2)
+WISP_OP_AS(Tensor, stacked_mm, "_stacked_mm", (const Tensor& self, const Tensor& mat2), self, mat2)
+WISP_OP(Tensor, mv, (const Tensor& self, const Tensor& vec), self, vec)
+WISP_OP(Tensor, dot, (const Tensor& self, const Tensor& tensor), self, tensor)
+WISP_OP(Tensor, outer, (const Tensor& self, const Tensor& vec2), self, vec2)
+WISP_OP(Tensor, matmul, (const Tensor& self, const Tensor& other), self, other)
+WISP_OP(Tensor, adjoint, (const Tensor& self), self)
+
+// Special functions
+WISP_OP(Tensor, sigmoid, (const Tensor& self), self)
+WISP_OP(Tensor, imag, (const Tensor& self), self)
+WISP_OP(Tensor, digamma, (const Tensor& self), self)
+WISP_OP(Tensor, lgamma, (const Tensor& self), self)
+WISP_OP(Tensor, polygamma, (int64_t n, const Tensor& self), n, self)
+WISP_OP(Tensor, erfc, (const Tensor& self), self)
+WISP_OP(Tensor, reciprocal, (const Tensor& self), self)
+WISP_OP(Tensor, log1p, (const Tensor& self), self)
+WISP_OP(Tensor, xlogy, (const Tensor& self, Operand other), self, other)
 
 inline Tensor operator+(const Tensor& a, const Operand& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Operand& b) { return sub(a, b); }

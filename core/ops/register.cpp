@@ -30,6 +30,17 @@ void register_all(Registry& r) {
   ops::register_mask(r);
   ops::register_scatter(r);
   ops::register_sort(r);
+  ops::register_addmm(r);
+  ops::register_einsum(r);
+  ops::register_distance(r);
+  ops::register_binary_math(r);
+  ops::register_special(r);
+  ops::register_activation(r);
+  ops::register_loss(r);
+  ops::register_nll_loss(r);
+  ops::register_layer_norm(r);
+  ops::register_embedding(r);
+  ops::register_dropout(r);
 }
 
 }  // namespace wisp

@@ -299,13 +299,18 @@ Tensor scatter_with(const Args& args, const Tensor& src) {
   return scatter_reduce(args.tensor(0), args.integer(1), args.tensor(2), src, name);
 }
 
+// Indices with negative ones counted from the end, as gather() wants them.
+Tensor from_the_start(const Tensor& indices, int64_t size) {
+  return where(lt(indices, Scalar(int64_t{0})), add(indices, Scalar(size)), indices);
+}
+
 void take_along_dim_body(const Args& args, TensorList& outs) {
   const Tensor &self = args.tensor(0), &indices = args.tensor(1);
   WISP_CHECK(indices.dtype() == DType::int64, "take_along_dim(): dtype of indices should be Long but got ",
              legacy_name(indices.dtype()));
   if (!args.has(2)) {
     const int64_t all = -1;
-    outs.push(gather(reshape(self, {&all, 1}), 0, reshape(indices, {&all, 1})));
+    outs.push(gather(reshape(self, {&all, 1}), 0, from_the_start(reshape(indices, {&all, 1}), self.numel())));
     return;
   }
   WISP_CHECK(self.ndim() == indices.ndim(),
@@ -320,7 +325,8 @@ void take_along_dim_body(const Args& args, TensorList& outs) {
     self_sizes[dim] = self->size(dim);
     index_sizes[dim] = indices->size(dim);
   }
-  outs.push(gather(expand(self, self_sizes), dim, expand(indices, index_sizes)));
+  const int64_t size = self.ndim() > 0 ? self->size(dim) : 1;
+  outs.push(gather(expand(self, self_sizes), dim, expand(from_the_start(indices, size), index_sizes)));
 }
 
 // A copy of self with src in one of its views.

@@ -106,6 +106,8 @@ void fill_arithmetic(Kernels& table) {
     return a + param<decltype(b)>(p) * b;
   });
 
+  binary<Opcode::add_scaled, dtypes::boolean>(
+      t, [](bool a, bool b, const Params& p) { return a || (b && param<bool>(p)); });
   binary<Opcode::div_trunc, dtypes::integral>(
       t, [](auto a, auto b, const Params& p) { return int_div_trunc(a, b, p); });
   binary<Opcode::div_trunc, dtypes::real_math>(t, [](auto a, auto b) { return std::trunc(a / b); });
@@ -144,16 +146,15 @@ void fill_arithmetic(Kernels& table) {
   binary<Opcode::nextafter, dtypes::real_math>(t, [](auto a, auto b) { return std::nextafter(a, b); });
   binary<Opcode::heaviside, dtypes::bits | dtypes::real_math>(t, [](auto a, auto b) {
     using T = decltype(a);
-    return a == T(0) ? b : T(a > T(0) || (a != a));
+    return a == T(0) ? b : T(a > T(0));
   });
   binary<Opcode::gcd, dtypes::integral>(t, [](auto a, auto b) { return gcd_of(a, b); });
   binary<Opcode::lcm, dtypes::integral>(t, [](auto a, auto b) {
     using T = decltype(a);
     const T divisor = gcd_of(a, b);
     if (divisor == 0) return T(0);
-    const T product = static_cast<T>(a / divisor * b);
-    if constexpr (std::is_signed_v<T>) return product < 0 ? static_cast<T>(-product) : product;
-    return product;
+    const auto product = a / divisor * b;  // of small integers an int, which holds it
+    return static_cast<T>(product < 0 ? -product : product);
   });
   for_each_type<dtypes::complex>([&]<class T>() {
     using R = decltype(T::re);

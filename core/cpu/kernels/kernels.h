@@ -1,6 +1,7 @@
 // All kernels that are compiled once per instruction set, as one table of functions.
 #pragma once
 
+#include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
 #include "cpu/reduce.h"
 #include "cpu/scan.h"
@@ -37,6 +38,7 @@ struct Kernels {
   ScanKernel scan[num_scans][num_dtypes] = {};
   LinearScanKernel linear_scan[num_dtypes] = {};
   SoftmaxKernel softmax[2][num_dtypes] = {};  // plain, logarithmic
+  LayerNormKernel layer_norm[num_dtypes] = {};
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
@@ -62,6 +64,9 @@ const Kernels& kernels();
   void fill_rounding(Kernels& table);   \
   void fill_math(Kernels& table);       \
   void fill_ternary(Kernels& table);    \
+  void fill_activation(Kernels& table); \
+  void fill_loss(Kernels& table);       \
+  void fill_layer_norm(Kernels& table); \
   void fill_cast(Kernels& table);       \
   void fill_reduce(Kernels& table);     \
   void fill_extremes(Kernels& table);   \
@@ -76,5 +81,6 @@ WISP_FOR_EACH_ISA(WISP_DECLARE)
 
 // Kernels that gain nothing from wider vectors, compiled once.
 void fill_complex_math(Kernels& table);
+void fill_special_math(Kernels& table);
 
 }  // namespace wisp::cpu

@@ -104,14 +104,14 @@ void fill_math(Kernels& table) {
     using T = decltype(a);
     const T high = a > b ? a : b, gap = a > b ? b - a : a - b;
     const bool equal_infinities = a == b && (a - a != T(0));
-    return equal_infinities ? a : high + vmath::log1p(vmath::exp(gap)) + (a + b) * T(0);
+    return a != a || equal_infinities ? a : b != b ? b : high + vmath::log1p(vmath::exp(gap));
   });
   binary<Opcode::logaddexp2, real>(t, [](auto a, auto b) {
     using T = decltype(a);
     const T high = a > b ? a : b, gap = a > b ? b - a : a - b;
     const bool equal_infinities = a == b && (a - a != T(0));
     const T inv_ln2 = T(1.44269504088896340736);
-    return equal_infinities ? a : high + vmath::log1p(vmath::exp2(gap)) * inv_ln2;
+    return a != a || equal_infinities ? a : b != b ? b : high + vmath::log1p(vmath::exp2(gap)) * inv_ln2;
   });
 }
 

@@ -36,6 +36,14 @@ void fill_rounding(Kernels& table) {
     constexpr T inf = std::numeric_limits<T>::infinity();
     return x != x ? param<T>(p, 0) : x == inf ? param<T>(p, 1) : x == -inf ? param<T>(p, 2) : x;
   });
+  unary<Opcode::nan_to_num, dtypes::complex>(t, [](auto z, const Params& p) {
+    using R = decltype(z.re);
+    constexpr R inf = std::numeric_limits<R>::infinity();
+    auto finite = [&](R x) {
+      return x != x ? param<R>(p, 0) : x == inf ? param<R>(p, 1) : x == -inf ? param<R>(p, 2) : x;
+    };
+    return decltype(z)(finite(z.re), finite(z.im));
+  });
 }
 
 }  // namespace WISP_ISA

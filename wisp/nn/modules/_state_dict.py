@@ -98,7 +98,9 @@ class StateDict:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}")
         return _IncompatibleKeys(loading.missing, loading.unexpected)
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         """Takes this module's own tensors from the dict; adds to the lists what is wrong. Subclasses may extend it."""
         for hook in self._state_hooks("load_pre"):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -106,7 +108,9 @@ class StateDict:
         for name, t in own.items():
             key = prefix + name
             if key in state_dict:
-                error = self._load_tensor(name, t, state_dict[key], key, local_metadata.get("assign_to_params_buffers", False))
+                error = self._load_tensor(
+                    name, t, state_dict[key], key, local_metadata.get("assign_to_params_buffers", False)
+                )
                 if error:
                     error_msgs.append(error)
             elif strict:
@@ -229,7 +233,9 @@ def _suggestions(unexpected, missing):
     if not unexpected or not missing:
         return
     prefix = unexpected[0].split(".", 1)[0] + "."
-    if {key.removeprefix(prefix) for key in unexpected} >= set(missing) and all(key.startswith(prefix) for key in unexpected):
+    if {key.removeprefix(prefix) for key in unexpected} >= set(missing) and all(
+        key.startswith(prefix) for key in unexpected
+    ):
         yield f'All unexpected keys begin with "{prefix}"; without it they are the missing ones.'
         return
     from difflib import get_close_matches

@@ -2,16 +2,16 @@
 
 from weakref import ref
 
-from wisp._C import Tensor, device, dtype, is_grad_enabled
-from wisp.nn._hooks import (
+from wisp import _C
+from wisp._C import Tensor
+from wisp.nn.modules._hooks import (
     ModuleHooks,
-    call_with_hooks,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from wisp.nn._state_dict import StateDict
+from wisp.nn.modules._state_dict import StateDict
 from wisp.nn.parameter import Buffer, Parameter
 
 __all__ = [
@@ -50,7 +50,9 @@ class _Members(dict):
         return super().pop(name, *default)
 
     def popitem(self):
-        name = next(reversed(self))  # a KeyError's sibling, StopIteration, if there is none
+        if not self:
+            raise KeyError("popitem(): there are no members")
+        name = next(reversed(self))
         return name, self.pop(name)
 
     def clear(self):
@@ -72,6 +74,18 @@ class _Members(dict):
 
     def __reduce__(self):
         return dict, (dict(self),)
+
+
+def _parse_to(*args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
+    """The dtype and memory format that arguments of Module.to() ask for; None where they do not."""
+    for arg in (*args, device, dtype, tensor):
+        if isinstance(arg, (_C.dtype, Tensor)):
+            dtype = arg.dtype if isinstance(arg, Tensor) else arg
+        elif arg is not None and not isinstance(arg, bool):
+            _C.device(arg)  # refuses what does not exist
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+    return dtype, memory_format
 
 
 _KINDS = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "child module"}
@@ -107,6 +121,8 @@ class Module(StateDict, ModuleHooks):
 
     def __call__(self, *args, **kwargs):
         if self._hooked:
+            from wisp.nn.modules._hook_calls import call_with_hooks
+
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -131,9 +147,9 @@ class Module(StateDict, ModuleHooks):
             return super().__setattr__(name, value)
         if kind not in own:
             raise AttributeError(f"cannot assign {_KINDS[kind]} before Module.__init__() call")
-        own.pop(name, None) if name not in own[kind] else None
-        for other in _KINDS:
-            if other != kind:
+        if name not in own[kind]:  # whatever the name was before, it is no more
+            own.pop(name, None)
+            for other in _KINDS:
                 own[other].pop(name, None)
         self._non_persistent_buffers_set.discard(name)
         if kind == "_parameters":
@@ -149,7 +165,11 @@ class Module(StateDict, ModuleHooks):
         if value is not None and not (kind == "_buffers" and isinstance(value, Tensor)):
             from wisp._basics import typename
 
-            wanted = {"_parameters": "wisp.nn.Parameter", "_buffers": "wisp.Tensor", "_modules": "wisp.nn.Module"}[kind]
+            wanted = {
+                "_parameters": "wisp.nn.Parameter",
+                "_buffers": "wisp.nn.Buffer, wisp.Tensor",
+                "_modules": "wisp.nn.Module",
+            }[kind]
             raise TypeError(f"cannot assign '{typename(value)}' as {_KINDS[kind]} '{name}' ({wanted} or None expected)")
         self.__dict__[kind][name] = value
 
@@ -180,7 +200,9 @@ class Module(StateDict, ModuleHooks):
         if param is not None and not isinstance(param, Parameter):
             from wisp._basics import typename
 
-            raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' (wisp.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (wisp.nn.Parameter or None required)"
+            )
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                              "express a parameter as a function of another Tensor, compute the value in the forward() method.")  # fmt: skip
@@ -192,7 +214,9 @@ class Module(StateDict, ModuleHooks):
         if tensor is not None and not isinstance(tensor, Tensor):
             from wisp._basics import typename
 
-            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (wisp.Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (wisp Tensor or None required)"
+            )
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -343,23 +367,7 @@ class Module(StateDict, ModuleHooks):
 
         Only floating-point and complex tensors change their dtype.
         """
-        target = kwargs.pop("dtype", None)
-        kwargs.pop("non_blocking", None)
-        for arg in args:
-            if isinstance(arg, Tensor):
-                target = arg.dtype
-            elif isinstance(arg, dtype):
-                target = arg
-            elif not isinstance(arg, bool):
-                device(arg) if arg is not None else None  # refuses what does not exist
-        where = kwargs.pop("device", None)
-        if where is not None:
-            device(where)
-        if target is not None and not (target.is_floating_point or target.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target}")
-        form = kwargs.pop("memory_format", None)
-        if kwargs:
-            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        target, form = _parse_to(*args, **kwargs)
 
         def convert(t):
             wanted = target if t.is_floating_point() or t.is_complex() else None

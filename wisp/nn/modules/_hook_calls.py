@@ -1,135 +1,22 @@
-"""Hooks of modules. Modules without hooks never come here: their calls go straight to forward()."""
+"""Calls of modules that have hooks. Modules without never come here: their calls go straight to forward()."""
 
 import warnings
 from weakref import ref
 
 from wisp._C import Tensor
-from wisp.autograd import Function
-from wisp.utils.hooks import Hooks, RemovableHandle
-
-# Hooks of all modules, by kind; the kinds are those of _KINDS below.
-_everywhere = {}
-
-_KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks", "_full_backward_hooks")
-
-
-class _Entry:
-    """A hook and how it wants to be called."""
-
-    __slots__ = ("always_call", "hook", "with_kwargs")
-
-    def __init__(self, hook, with_kwargs=False, always_call=False):
-        self.hook, self.with_kwargs, self.always_call = hook, with_kwargs, always_call
-
-
-def _add(hooks, entry, prepend=False):
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = entry
-    if prepend:
-        others = [(key, value) for key, value in hooks.items() if key != handle.id]
-        hooks.clear()
-        hooks[handle.id] = entry
-        hooks.update(others)
-    return handle
-
-
-class ModuleHooks:
-    """The part of Module that registers hooks."""
-
-    _hooked = False  # whether a call has to look for hooks
-
-    def _hooks(self, kind):
-        """The hooks of one kind, by number; made when first asked for."""
-        found = self.__dict__.get(kind)
-        if found is None:
-            found = self.__dict__[kind] = Hooks()
-            self.__dict__["_hooked"] = True
-        return found
-
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Calls ``hook(module, args)`` before forward(); what it returns, if not None, replaces the arguments.
-
-        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which returns None or both. ``prepend`` puts it before
-        the hooks there are. Returns a handle with remove().
-        """
-        return _add(self._hooks("_forward_pre_hooks"), _Entry(hook, with_kwargs), prepend)
-
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
-        """Calls ``hook(module, args, output)`` after forward(); what it returns, if not None, replaces the output.
-
-        With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it runs also when
-        forward() has failed, with None as output. Returns a handle with remove().
-        """
-        return _add(self._hooks("_forward_hooks"), _Entry(hook, with_kwargs, always_call), prepend)
-
-    def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Calls ``hook(module, grad_output)`` before the gradients of the module's inputs are computed.
-
-        What it returns, if not None, replaces the gradients of the outputs. Returns a handle with remove().
-        """
-        return _add(self._hooks("_backward_pre_hooks"), _Entry(hook), prepend)
-
-    def register_full_backward_hook(self, hook, prepend=False):
-        """Calls ``hook(module, grad_input, grad_output)`` when the gradients of the module's inputs are known.
-
-        What it returns, if not None, replaces the gradients of the inputs. Returns a handle with remove().
-        """
-        if self.__dict__.get("_backward_hooks"):
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
-                               "only one of them.")  # fmt: skip
-        return _add(self._hooks("_full_backward_hooks"), _Entry(hook), prepend)
-
-    def register_backward_hook(self, hook):
-        """A hook on the last operation of the module only: use register_full_backward_hook() instead."""
-        if self.__dict__.get("_full_backward_hooks"):
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
-                               "only one of them.")  # fmt: skip
-        return _add(self._hooks("_backward_hooks"), _Entry(hook))
-
-    # Where other code looks for hooks. Looking creates the dict, and from then on calls look there too.
-    _forward_pre_hooks = property(lambda self: self._hooks("_forward_pre_hooks"))
-    _forward_hooks = property(lambda self: self._hooks("_forward_hooks"))
-    _backward_pre_hooks = property(lambda self: self._hooks("_backward_pre_hooks"))
-    _backward_hooks = property(lambda self: self._hooks("_backward_hooks"))
-
-
-def _register_everywhere(kind, hook, **how):
-    ModuleHooks._hooked = True
-    return _add(_everywhere.setdefault(kind, Hooks()), _Entry(hook, **how))
-
-
-def register_module_forward_pre_hook(hook):
-    """register_forward_pre_hook() on all modules, before their own hooks."""
-    return _register_everywhere("_forward_pre_hooks", hook)
-
-
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
-    """register_forward_hook() on all modules, before their own hooks."""
-    return _register_everywhere("_forward_hooks", hook, with_kwargs=with_kwargs, always_call=always_call)
-
-
-def register_module_full_backward_pre_hook(hook):
-    """register_full_backward_pre_hook() on all modules, before their own hooks."""
-    return _register_everywhere("_backward_pre_hooks", hook)
-
-
-def register_module_full_backward_hook(hook):
-    """register_full_backward_hook() on all modules, before their own hooks."""
-    return _register_everywhere("_full_backward_hooks", hook)
-
-
-# --- a call with hooks
+from wisp.autograd.function import Function
+from wisp.nn.modules._hooks import Entry, ModuleHooks, everywhere
 
 
 def _entries(module, kind):
     """The hooks of a kind that concern a module, as a list: a hook may remove itself."""
-    found = [*_everywhere.get(kind, {}).values(), *module.__dict__.get(kind, {}).values()]
-    return [entry if isinstance(entry, _Entry) else _Entry(entry) for entry in found]
+    found = [*everywhere.get(kind, {}).values(), *module.__dict__.get(kind, {}).values()]
+    return [entry if isinstance(entry, Entry) else Entry(entry) for entry in found]
 
 
 def call_with_hooks(module, args, kwargs):
     """forward() with everything around it."""
-    if not any(_everywhere.values()):
+    if not any(everywhere.values()):
         ModuleHooks._hooked = False  # the last hook on all modules is gone
     called = set()
     try:
@@ -166,7 +53,9 @@ def _before(module, entry, args, kwargs):
             return args, kwargs
         if isinstance(replaced, tuple) and len(replaced) == 2:
             return replaced
-        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
+        raise RuntimeError(
+            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+        )
     replaced = entry.hook(module, args)
     if replaced is None:
         return args, kwargs
@@ -280,5 +169,7 @@ class _Gradients:
     def _checked(replaced, count, what):
         replaced = replaced if isinstance(replaced, tuple) else (replaced,)
         if len(replaced) != count:
-            raise RuntimeError(f"{what} returned an invalid number of grad_input, got {len(replaced)}, but expected {count}")
+            raise RuntimeError(
+                f"{what} returned an invalid number of grad_input, got {len(replaced)}, but expected {count}"
+            )
         return replaced

@@ -1,0 +1,155 @@
+#include "cpu/distance.h"
+
+#include <cmath>
+
+#include "base/parallel.h"
+#include "cpu/gemm.h"
+#include "cpu/runs.h"
+#include "cpu/scratch.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+// Folds |x[k] - y[k]| into several partial results, which a compiler may keep in one vector.
+template <class T, class F>
+WISP_INLINE T fold_sizes(const T* x, const T* y, int64_t n, F f) {
+  constexpr int64_t lanes = 8;
+  T partial[lanes] = {};
+  int64_t k = 0;
+  for (; k + lanes <= n; k += lanes) {
+    for (int64_t l = 0; l < lanes; ++l) partial[l] = f(partial[l], std::abs(x[k + l] - y[k + l]));
+  }
+  for (; k < n; ++k) partial[0] = f(partial[0], std::abs(x[k] - y[k]));
+  return f.join(partial);
+}
+
+template <class T>
+struct Adding {
+  static T join(const T (&partial)[8]) {
+    return ((partial[0] + partial[1]) + (partial[2] + partial[3])) + ((partial[4] + partial[5]) + (partial[6] + partial[7]));
+  }
+};
+template <class T>
+struct Ones : Adding<T> {
+  T operator()(T sum, T size) const { return sum + size; }
+};
+template <class T>
+struct Squares : Adding<T> {
+  T operator()(T sum, T size) const { return sum + size * size; }
+};
+template <class T>
+struct Counts : Adding<T> {
+  T operator()(T sum, T size) const { return sum + (size != 0 ? T(1) : T(0)); }
+};
+template <class T>
+struct Powers : Adding<T> {
+  explicit Powers(T exponent) : p(exponent) {}
+  T operator()(T sum, T size) const { return sum + std::pow(size, p); }
+  T p;
+};
+// NaN is larger than anything.
+template <class T>
+struct Largest {
+  T operator()(T most, T size) const { return size > most || std::isnan(size) ? size : most; }
+  T join(const T (&partial)[8]) const {
+    T most = 0;
+    for (T part : partial) most = std::isnan(most) ? most : (*this)(most, part);
+    return most;
+  }
+};
+
+template <class T>
+T distance(const T* x, const T* y, int64_t n, double p) {
+  if (p == 2) return std::sqrt(fold_sizes(x, y, n, Squares<T>()));
+  if (p == 1) return fold_sizes(x, y, n, Ones<T>());
+  if (p == 0) return fold_sizes(x, y, n, Counts<T>());
+  if (std::isinf(p)) return fold_sizes(x, y, n, Largest<T>());
+  return std::pow(fold_sizes(x, y, n, Powers<T>(static_cast<T>(p))), static_cast<T>(1 / p));
+}
+
+template <class T>
+void sums_of_squares(const T* x, int64_t rows, int64_t cols, T* out) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T sum = 0;
+    for (int64_t k = 0; k < cols; ++k) sum += x[i * cols + k] * x[i * cols + k];
+    out[i] = sum;
+  }
+}
+
+}  // namespace
+
+void distances(const Distances& job, double p) {
+  visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {
+    const T *x = reinterpret_cast<const T*>(job.x), *y = reinterpret_cast<const T*>(job.y);
+    T* out = reinterpret_cast<T*>(job.out);
+    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, job.others * std::max<int64_t>(job.cols, 1)));
+    parallel_for(job.stacks * job.rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* others = y + row / job.rows * job.others * job.cols;
+        for (int64_t j = 0; j < job.others; ++j) {
+          out[row * job.others + j] = distance(x + row * job.cols, others + j * job.cols, job.cols, p);
+        }
+      }
+    });
+  });
+}
+
+void euclidean_distances(const Distances& job) {
+  visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {
+    const T *x = reinterpret_cast<const T*>(job.x), *y = reinterpret_cast<const T*>(job.y);
+    const int64_t product = job.rows * job.others, m = job.cols;
+    const Stack stack{{job.stacks}, {job.rows * m}, {job.others * m}, {product}};
+    gemm(job.dtype, stack, {const_cast<char*>(job.x), job.rows, m, m, 1},
+         {const_cast<char*>(job.y), m, job.others, 1, m}, {job.out, job.rows, job.others, job.others, 1}, -2);
+    const Scratch<T> x_norms(job.stacks * job.rows), y_norms(job.stacks * job.others);
+    sums_of_squares(x, job.stacks * job.rows, m, x_norms.data());
+    sums_of_squares(y, job.stacks * job.others, m, y_norms.data());
+    parallel_for(job.stacks * job.rows, std::max<int64_t>(1, 32768 / job.others), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        T* out = reinterpret_cast<T*>(job.out) + row * job.others;
+        const T* norms = y_norms.data() + row / job.rows * job.others;
+        for (int64_t j = 0; j < job.others; ++j) {
+          const T square = out[j] + x_norms[row] + norms[j];
+          out[j] = std::sqrt(square < 0 ? T(0) : square);
+        }
+      }
+    });
+  });
+}
+
+namespace {
+
+template <class T>
+void cross_run(const std::array<char*, 3>& at, int64_t n, const std::array<int64_t, 3>& next,
+               const std::array<int64_t, 3>& steps) {
+  using Wide = std::conditional_t<detail::is_half_type<T>, float, T>;
+  for (int64_t i = 0; i < n; ++i) {
+    Wide x[3], y[3];
+    for (int64_t d = 0; d < 3; ++d) {
+      x[d] = convert<Wide>(reinterpret_cast<const T*>(at[1] + i * next[1])[d * steps[1]]);
+      y[d] = convert<Wide>(reinterpret_cast<const T*>(at[2] + i * next[2])[d * steps[2]]);
+    }
+    T* out = reinterpret_cast<T*>(at[0] + i * next[0]);
+    for (int64_t d = 0; d < 3; ++d) {
+      const int64_t e = (d + 1) % 3, f = (d + 2) % 3;
+      out[d * steps[0]] = convert<T>(static_cast<Wide>(x[e] * y[f] - x[f] * y[e]));
+    }
+  }
+}
+
+}  // namespace
+
+void cross(IntSpan sizes, const Operand& out, const Operand& a, const Operand& b, const std::array<int64_t, 3>& steps) {
+  visit<dtypes::number>(out.dtype, "cross", [&]<class T>() {
+    const LoopPlan plan(sizes, {out, a, b});
+    std::array<int64_t, 3> next = {};
+    for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) next[k] = plan.strides[k].back();
+    parallel_for(plan.numel, 8192, [&](int64_t begin, int64_t end) {
+      for_each_run(plan, std::array<char*, 3>{out.data, a.data, b.data}, begin, end,
+                   [&](const std::array<char*, 3>& at, int64_t n) { cross_run<T>(at, n, next, steps); });
+    });
+  });
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,233 @@
+// Special functions that few programs spend time in: computed in double, one element at a time.
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numbers>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/vmath_special.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+template <class T, class F>
+void unary_tile(void* out, const void* const* in, int64_t n, const Params& params) {
+  const T* x = static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(F{}(static_cast<double>(x[i]), params));
+}
+
+template <class T, class F>
+void binary_tile(void* out, const void* const* in, int64_t n, const Params&) {
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  T* y = static_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(F{}(static_cast<double>(a[i]), static_cast<double>(b[i])));
+}
+
+template <class F>
+void unary(Kernels& table, Opcode op, F) {
+  table.tile[int(op)][int(DType::float32)] = unary_tile<float, F>;
+  table.tile[int(op)][int(DType::float64)] = unary_tile<double, F>;
+}
+
+template <class F>
+void binary(Kernels& table, Opcode op, F) {
+  table.tile[int(op)][int(DType::float32)] = binary_tile<float, F>;
+  table.tile[int(op)][int(DType::float64)] = binary_tile<double, F>;
+}
+
+// --- Modified Bessel functions of order 0 or 1, times e^-|x|
+
+// The power series, of positive terms only: sum (x/2)^(2k + order) / (k! (k + order)!).
+double bessel_series(double x, int order) {
+  const double quarter = x * x / 4;
+  double term = order ? x / 2 : 1, sum = term;
+  for (int k = 1; term > sum * epsilon / 4; ++k) {
+    term *= quarter / (k * (k + order));
+    sum += term;
+  }
+  return sum * std::exp(-x);
+}
+
+// The asymptotic series in 1 / (8 x), whose terms shrink until about the 2x-th.
+double bessel_asymptotic(double x, int order) {
+  const double mu = 4.0 * order * order;
+  double term = 1, sum = 1;
+  for (int k = 1; k < 40 && std::abs(term) > epsilon / 4; ++k) {
+    const double odd = 2.0 * k - 1;
+    term *= (odd * odd - mu) / (8 * x * k);
+    sum += term;
+  }
+  return sum / std::sqrt(2 * std::numbers::pi * x);
+}
+
+double scaled_bessel(double x, int order) {
+  const double size = std::abs(x);
+  if (!(size <= std::numeric_limits<double>::max())) return x != x ? x : 0;
+  const double y = size <= 20 ? (size == 0 && order ? 0 : bessel_series(size, order)) : bessel_asymptotic(size, order);
+  return order && x < 0 ? -y : y;
+}
+
+double bessel(double x, int order) {
+  const double size = std::abs(x);
+  if (size == inf) return order && x < 0 ? -inf : inf;
+  const double half = std::exp(size / 2);  // in two steps, as the whole may overflow before the product does
+  return scaled_bessel(x, order) * half * half;
+}
+
+// --- The normal distribution
+
+double erfcx(double x) {
+  if (x < -26.7) return inf;
+  if (x < 0) return 2 * std::exp(x * x) - erfcx(-x);
+  if (x < 0.75) return std::exp(x * x) * std::erfc(x);
+  if (x == inf) return 0;
+  const auto sum = vmath::erfcx(x);
+  return sum.hi + sum.lo;
+}
+
+double log_ndtr(double x) {
+  const double z = x * std::numbers::sqrt2 / 2;
+  if (x < -1) return std::log(erfcx(-z) / 2) - z * z;
+  return std::log1p(-std::erfc(z) / 2);
+}
+
+// Where the lower tail has probability p <= 1/2: Newton's method on the logarithm, which is concave and
+// almost a parabola.
+double lower_quantile(double p) {
+  const double wanted = std::log(p);
+  double x = p > 0.1 ? std::numbers::sqrt2 * vmath::erfinv(2 * p - 1) : -std::sqrt(-2 * wanted);
+  for (int i = 0; i < 20; ++i) {
+    const double slope = std::sqrt(2 / std::numbers::pi) / erfcx(-x * std::numbers::sqrt2 / 2);
+    const double step = (log_ndtr(x) - wanted) / slope;
+    x -= step;
+    if (std::abs(step) <= 2 * epsilon * std::abs(x)) break;
+  }
+  return x;
+}
+
+double ndtri(double p) {
+  if (!(p >= 0 && p <= 1)) return nan;
+  if (p == 0 || p == 1) return p == 0 ? -inf : inf;
+  if (p == 0.5) return 0;
+  return p < 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
+}
+
+double entr(double x) {
+  if (x != x) return x;
+  if (x > 0) return -x * std::log(x);
+  return x == 0 ? 0 : -inf;
+}
+
+// --- Hurwitz's zeta function: sum (q + k)^-s over k >= 0, by Euler and Maclaurin
+
+// B_2k / (2k)!
+constexpr double bernoulli[] = {8.3333333333333333e-2,   -1.3888888888888889e-3,  3.3068783068783069e-5,
+                                -8.2671957671957672e-7,  2.0876756987868099e-8,   -5.2841901386874932e-10,
+                                1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
+                                -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
+
+double zeta(double s, double q) {
+  if (s != s || q != q) return nan;
+  if (s == 1) return inf;
+  if (s < 1) return nan;
+  if (q <= 0) {
+    if (q == std::floor(q)) return inf;
+    if (s != std::floor(s)) return nan;  // a negative number to a broken power
+  }
+  if (q < -1e6) return nan;  // too many terms
+  constexpr int plain = 12;  // so many terms are added one by one
+  double sum = 0;
+  int k = 0;
+  for (; k < plain || q + k < plain; ++k) {
+    const double term = std::pow(q + k, -s);
+    sum += term;
+    if (q + k > 0 && term < sum * epsilon / 16) return sum;
+  }
+  q += k;
+  const double last = std::pow(q, -s);
+  sum += last * q / (s - 1) + last / 2;
+  double factor = s, power = last / q;
+  for (size_t i = 0; i < std::size(bernoulli); ++i) {
+    const double term = bernoulli[i] * factor * power, order = 2.0 * static_cast<double>(i);
+    sum += term;
+    if (std::abs(term) < std::abs(sum) * epsilon / 16) break;
+    factor *= (s + order + 1) * (s + order + 2);
+    power /= q * q;
+  }
+  return sum;
+}
+
+// (-1)^(n+1) n! zeta(n + 1, x); n is the parameter.
+double polygamma(double x, const Params& params) {
+  const double n = params.values[0];
+  const double size = std::exp(std::lgamma(n + 1)) * zeta(n + 1, x);
+  return std::fmod(n, 2) == 0 ? -size : size;
+}
+
+// --- sinc
+
+double sinc(double x) {
+  const double angle = std::numbers::pi * x;
+  return x == 0 ? 1 : std::sin(angle) / angle;
+}
+
+template <class T>
+void complex_sinc_tile(void* out, const void* const* in, int64_t n, const Params&) {
+  const auto* x = static_cast<const Complex<T>*>(in[0]);
+  auto* y = static_cast<Complex<T>*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    const std::complex<T> angle = x[i].std() * std::numbers::pi_v<T>;
+    y[i] = angle == std::complex<T>(0) ? Complex<T>(1) : Complex<T>::from(std::sin(angle) / angle);
+  }
+}
+
+// --- The next number of 16 bits
+
+// Bit patterns as integers that are ordered as the numbers are.
+int32_t ordinal(uint16_t bits) { return bits & 0x8000 ? -static_cast<int32_t>(bits & 0x7fff) : bits; }
+
+template <class T>
+T next_after(T from, T to) {
+  const float a = from, b = to;
+  if (a != a || b != b) return T(std::numeric_limits<float>::quiet_NaN());
+  if (a == b) return to;
+  const int32_t next = ordinal(from.bits) + (a < b ? 1 : -1);
+  T result;
+  result.bits = static_cast<uint16_t>(next < 0 || (next == 0 && a < 0) ? 0x8000 | -next : next);
+  return result;
+}
+
+template <class T>
+void nextafter_tile(void* out, const void* const* in, int64_t n, const Params&) {
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  T* y = static_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) y[i] = next_after(a[i], b[i]);
+}
+
+}  // namespace
+
+void fill_special_math(Kernels& t) {
+  unary(t, Opcode::i0, [](double x, const Params&) { return bessel(x, 0); });
+  unary(t, Opcode::i0e, [](double x, const Params&) { return scaled_bessel(x, 0); });
+  unary(t, Opcode::i1, [](double x, const Params&) { return bessel(x, 1); });
+  unary(t, Opcode::i1e, [](double x, const Params&) { return scaled_bessel(x, 1); });
+  unary(t, Opcode::erfcx, [](double x, const Params&) { return erfcx(x); });
+  unary(t, Opcode::log_ndtr, [](double x, const Params&) { return log_ndtr(x); });
+  unary(t, Opcode::ndtri, [](double x, const Params&) { return ndtri(x); });
+  unary(t, Opcode::entr, [](double x, const Params&) { return entr(x); });
+  unary(t, Opcode::polygamma, [](double x, const Params& p) { return polygamma(x, p); });
+  unary(t, Opcode::sinc, [](double x, const Params&) { return sinc(x); });
+  binary(t, Opcode::zeta, [](double s, double q) { return zeta(s, q); });
+  t.tile[int(Opcode::sinc)][int(DType::complex64)] = complex_sinc_tile<float>;
+  t.tile[int(Opcode::sinc)][int(DType::complex128)] = complex_sinc_tile<double>;
+  t.tile[int(Opcode::nextafter)][int(DType::float16)] = nextafter_tile<Half>;
+  t.tile[int(Opcode::nextafter)][int(DType::bfloat16)] = nextafter_tile<BFloat16>;
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,24 @@
+"""Neural networks: modules, parameters, and functions of them."""
+
+from wisp.nn import functional as functional
+from wisp.nn import modules as modules
+from wisp.nn.modules import *
+from wisp.nn.parameter import Buffer as Buffer
+from wisp.nn.parameter import Parameter as Parameter
+
+# Imported on first use, by `wisp.nn.name`.
+_SUBMODULES = ("init", "utils")
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        from importlib import import_module
+
+        return import_module(f"wisp.nn.{name}")
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES})

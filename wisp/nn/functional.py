@@ -1,0 +1,15 @@
+"""Functions of neural networks: operators of the table whose home is here, and some written in Python."""
+
+from wisp import _C
+from wisp.nn import _functions, _losses
+
+_in_python = {name: getattr(module, name) for module in (_functions, _losses) for name in module.__all__}
+globals().update(_C._functional)
+globals().update(_in_python)
+__all__ = sorted({*_C._functional, *_in_python})  # noqa: PLE0605
+
+
+def __getattr__(name):
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)

@@ -1,0 +1,285 @@
+"""The optimizers. Their arithmetic is in _updates."""
+
+from wisp import _C
+from wisp._C import Tensor
+from wisp.optim import _updates
+from wisp.optim.optimizer import Optimizer
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "RMSprop"]
+
+_zeros_like, _full_like, _as_real = (_C._functions[name] for name in ("zeros_like", "full_like", "view_as_real"))
+
+
+def _check(name, value, low=0.0, below=None):
+    """Refuses a setting out of range."""
+    if not (low <= value and (below is None or value < below)):
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def _check_betas(betas):
+    for i, beta in enumerate(betas):
+        _check(f"beta parameter at index {i}", beta, below=1.0)
+
+
+def _number(value):
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def _real(*tensors):
+    """Complex tensors as views of their real and imaginary parts."""
+    return [_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
+
+
+def _gradient(param, group):
+    return param.grad.neg() if group["maximize"] else param.grad
+
+
+def _next_step(state):
+    """Counts one more step."""
+    state["step"] += 1
+    return _number(state["step"])
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum if asked for.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        momentum: how much of the last step is repeated.
+        dampening: how much less the gradient counts when there is momentum.
+        weight_decay: how much of the parameter is added to its gradient.
+        nesterov: use the momentum of the next step.
+        maximize: go uphill.
+        foreach, fused: accepted and ignored.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+                 foreach=None, differentiable=False, fused=None):  # fmt: skip
+        _check("learning rate", lr)
+        _check("momentum value", momentum)
+        _check("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        lr, momentum = _number(group["lr"]), group["momentum"]
+        settings = lr, momentum, group["dampening"], _number(group["weight_decay"]), group["nesterov"]
+        for param in params:
+            buffer = self.state[param].get("momentum_buffer") if momentum else None
+            made = _updates.sgd(*_real(param, _gradient(param, group), buffer), *settings)
+            if momentum and buffer is None:
+                self.state[param]["momentum_buffer"] = (
+                    _C._functions["view_as_complex"](made) if param.is_complex() else made
+                )
+
+
+class Adam(Optimizer):
+    """Adam: steps by the mean of recent gradients, divided by the root of their mean square.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        betas: how slowly the two means forget.
+        eps: added to the divisor.
+        weight_decay: how much of the parameter is added to its gradient.
+        amsgrad: divide by the largest mean square so far.
+        maximize: go uphill.
+        foreach, capturable, fused: accepted and ignored.
+        differentiable: record the step, to differentiate through it.
+        decoupled_weight_decay: shrink parameters directly instead, as AdamW does.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
+        _check("learning rate", lr)
+        _check("epsilon value", eps)
+        _check_betas(betas)
+        _check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        })  # fmt: skip
+
+    def _start(self, param, amsgrad):
+        """The state of a parameter before its first step."""
+        state = {"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
+        return {**state, "max_exp_avg_sq": _zeros_like(param)} if amsgrad else state
+
+    def _update(self, group, params):
+        beta1, beta2 = map(_number, group["betas"])
+        settings = (
+            _number(group["lr"]),
+            beta1,
+            beta2,
+            group["weight_decay"],
+            group["eps"],
+            group["decoupled_weight_decay"],
+        )
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update(self._start(param, group["amsgrad"]))
+            step = _next_step(state)
+            largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
+            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_avg_sq"], largest)
+            _updates.adam(*tensors, step, *settings)
+
+
+class AdamW(Adam):
+    """Adam with weight decay that shrinks parameters directly instead of adding to gradients; arguments as of Adam."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
+                 foreach=None, capturable=False, differentiable=False, fused=None):  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+                         capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)  # fmt: skip
+
+
+class RMSprop(Optimizer):
+    """RMSprop: gradients divided by the root of their mean square.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        alpha: how slowly the mean forgets.
+        eps: added to the divisor.
+        weight_decay: how much of the parameter is added to its gradient.
+        momentum: how much of the last step is repeated.
+        centered: divide by the standard deviation instead.
+        maximize: go uphill.
+        foreach, capturable: accepted and ignored.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
+                 foreach=None, maximize=False, differentiable=False):  # fmt: skip
+        _check("learning rate", lr)
+        _check("epsilon value", eps)
+        _check("momentum value", momentum)
+        _check("weight_decay value", weight_decay)
+        _check("alpha value", alpha)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        names = ["square_avg"] + ["momentum_buffer"] * bool(group["momentum"]) + ["grad_avg"] * group["centered"]
+        settings = _number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"], group["momentum"]
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update({"step": _C.tensor(0.0), **{name: _zeros_like(param) for name in names}})
+            _next_step(state)
+            held = (state.get(name) for name in ("square_avg", "grad_avg", "momentum_buffer"))
+            _updates.rmsprop(*_real(param, _gradient(param, group), *held), *settings)
+
+
+class Adagrad(Optimizer):
+    """Adagrad: gradients divided by the root of the sum of all their squares so far.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        lr_decay: how fast the learning rate goes down with the number of steps.
+        weight_decay: how much of the parameter is added to its gradient.
+        initial_accumulator_value: what the sums start from.
+        eps: added to the divisor.
+        maximize: go uphill.
+        foreach, fused: accepted and ignored.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
+                 maximize=False, differentiable=False, fused=None):  # fmt: skip
+        _check("learning rate", lr)
+        _check("lr_decay value", lr_decay)
+        _check("weight_decay value", weight_decay)
+        _check("initial_accumulator_value value", initial_accumulator_value)
+        _check("epsilon value", eps)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for param in group["params"]:
+                start = initial_accumulator_value * (1 + 1j) if param.is_complex() else initial_accumulator_value
+                with _C.no_grad():
+                    self.state[param] = {"step": _C.tensor(0.0), "sum": _full_like(param, start)}
+
+    def _update(self, group, params):
+        settings = _number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"]
+        for param in params:
+            state = self.state[param]
+            tensors = _real(param, _gradient(param, group), state["sum"])
+            _updates.adagrad(*tensors, _next_step(state), *settings)
+
+
+class Adadelta(Optimizer):
+    """Adadelta: steps scaled by the root of the mean square of recent steps over that of recent gradients.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        rho: how slowly the means forget.
+        eps: added to the mean squares.
+        weight_decay: how much of the parameter is added to its gradient.
+        maximize: go uphill.
+        foreach, capturable: accepted and ignored.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
+                 differentiable=False):  # fmt: skip
+        _check("learning rate", lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        _check("epsilon value", eps)
+        _check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
+            "foreach": foreach, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        settings = _number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update(
+                    {"step": _C.tensor(0.0), "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)}
+                )
+            _next_step(state)
+            tensors = _real(param, _gradient(param, group), state["square_avg"], state["acc_delta"])
+            _updates.adadelta(*tensors, *settings)
+
+
+class Adamax(Optimizer):
+    """Adamax: Adam with a decaying maximum of gradients in place of their mean square; arguments as of Adam."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
+                 differentiable=False, capturable=False):  # fmt: skip
+        _check("learning rate", lr)
+        _check("epsilon value", eps)
+        _check_betas(betas)
+        _check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        settings = _number(group["lr"]), *group["betas"], group["eps"], group["weight_decay"]
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update({"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_inf": _zeros_like(param)})
+            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_inf"])
+            _updates.adamax(*tensors, _next_step(state), *settings)
