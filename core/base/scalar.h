@@ -27,7 +27,7 @@ class Scalar {
   double imag() const { return imag_; }
   std::complex<double> complex() const { return {real(), imag_}; }
   int64_t integer() const {
-    return is_integer() ? bits_.integer : detail::float_to_int64(bits_.real);
+    return is_integer() ? bits_.integer : detail::float_to_int<int64_t>(bits_.real);
   }
   bool truth() const { return is_integer() ? bits_.integer != 0 : bits_.real != 0 || imag_ != 0; }
   bool equals(double value) const { return imag_ == 0 && real() == value; }
