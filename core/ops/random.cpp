@@ -31,6 +31,17 @@ void fill_through(const Tensor& out, F fill) {
   copy_raw(out, buffer);
 }
 
+// Real and imaginary parts of a complex tensor, in a last dimension of two.
+Tensor parts_of(const Tensor& t) {
+  Dims sizes(t.sizes()), strides(t.strides());
+  for (int64_t& stride : strides) stride *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  Tensor parts = t.alias(sizes, strides, 2 * t->offset());
+  parts->set_dtype(to_real(t.dtype()));
+  return parts;
+}
+
 // Draws uniform (or normal) numbers and maps each with f, in double for float64 and complex128, else in
 // float. Complex numbers get two independent parts of half the variance.
 template <class Source, class F>
@@ -42,7 +53,7 @@ void fill_mapped(const Tensor& out, cpu::RandomStream stream, Source source, F f
     });
   };
   if (is_complex(out.dtype())) {
-    fill_mapped(view_as_real(out), stream, source, f);
+    fill_mapped(parts_of(out), stream, source, f);
   } else if (out.dtype() == DType::float64) {
     fill_through<double>(out, [&](double* data) { run(data, out.numel()); });
   } else {
@@ -87,9 +98,19 @@ void infer_rand_like(Infer& infer) {
   }
 }
 
+// Cuts a number in [0, 1) down to the bits a dtype keeps, so that rounding does not reach 1.
+struct CutBits {
+  explicit CutBits(DType dtype) : steps(dtype == DType::float16 ? 2048 : dtype == DType::bfloat16 ? 256 : 0) {}
+  template <class T>
+  T operator()(T x) const {
+    return steps > 0 ? std::floor(x * static_cast<T>(steps)) / static_cast<T>(steps) : x;
+  }
+  int steps;
+};
+
 void rand_kernel(const Call& call) {
   const Tensor& out = call.out();
-  fill_mapped(out, draw(call, 1, draws_of(out)), uniform_source, [](auto x) { return x; });
+  fill_mapped(out, draw(call, 1, draws_of(out)), uniform_source, CutBits(out.dtype()));
 }
 
 void randn_kernel(const Call& call) {
@@ -200,8 +221,9 @@ void infer_uniform(Infer& infer) {
 void uniform_kernel(const Call& call) {
   const Tensor& out = call.out();
   const double low = call.real(1), span = call.real(2) - low;
-  fill_mapped(out, draw(call, 3, draws_of(out)), uniform_source, [low, span](auto x) {
-    const auto y = static_cast<decltype(x)>(low + x * span);
+  const CutBits cut(out.dtype());
+  fill_mapped(out, draw(call, 3, draws_of(out)), uniform_source, [low, span, cut](auto x) {
+    const auto y = static_cast<decltype(x)>(low + cut(x) * span);
     return y >= static_cast<decltype(x)>(low + span) && span > 0 ? static_cast<decltype(x)>(low) : y;  // rounded up to the end
   });
 }
@@ -412,16 +434,26 @@ void infer_bernoulli(Infer& infer) {
   infer_self(infer);
 }
 
+void infer_bernoulli_tensor(Infer& infer) {
+  const IntSpan sizes = infer.tensor(0).sizes(), p = infer.tensor(1).sizes();
+  WISP_CHECK(same(broadcast(sizes, p), sizes), "bernoulli_(): probabilities of shape ", p,
+             " do not broadcast to shape ", sizes);
+  infer_self(infer);
+}
+
 void bernoulli_into(const Tensor& out, const Tensor& p, cpu::RandomStream stream) {
   const Tensor wide = consecutive(p, out.sizes(), DType::float64);
   const double* probability = wide.data<double>();
   Tensor uniform = Tensor::empty(out.sizes(), DType::float64);
   double* u = uniform.data<double>();
   cpu::fill_uniform(u, out.numel(), stream);
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    WISP_CHECK(probability[i] >= 0 && probability[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got p=", probability[i]);
-    u[i] = u[i] < probability[i] ? 1 : 0;
-  }
+  parallel_for(out.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      WISP_CHECK(probability[i] >= 0 && probability[i] <= 1,
+                 "Expected p_in >= 0 && p_in <= 1 to be true, but got p=", probability[i]);
+      u[i] = u[i] < probability[i] ? 1 : 0;
+    }
+  });
   copy_raw(out, uniform);
 }
 
@@ -551,7 +583,7 @@ void register_parametrised(Registry& r) {
          .traits = trait::random | trait::in_place | trait::writes_self});
   r.add({.schema = "bernoulli.tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
          .doc = "Ones with the probabilities `p`, in the shape of `self`.\n\n>>> wisp.empty(2).bernoulli_(wisp.tensor([0., 1.]))\ntensor([0., 1.])",
-         .infer = infer_self,
+         .infer = infer_bernoulli_tensor,
          .kernel = [](const Call& c) { bernoulli_into(c.out(), c.tensor(1), draw(c, 2, c.out().numel())); },
          .vjp = {{"self", "", no_gradient}},
          .jvp = Jvp::none,

@@ -1,0 +1,121 @@
+"""wisp.memory: what is in use, at most was, and is kept for reuse."""
+
+import gc
+
+import pytest
+
+import wisp
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def clean_cache():
+    limit = wisp.memory.stats()["cache_limit"]
+    gc.collect()
+    wisp.memory.empty_cache()
+    yield
+    wisp.memory.set_cache_limit(limit)
+
+
+def test_current():
+    before = wisp.memory.current()
+    x = wisp.zeros(MIB)
+    assert 4 * MIB <= wisp.memory.current() - before < 5 * MIB
+    view = x[10:]
+    del x
+    assert wisp.memory.current() - before >= 4 * MIB  # the view keeps it
+    del view
+    assert wisp.memory.current() == before
+
+
+def test_small_blocks_count():
+    before = wisp.memory.current()
+    many = [wisp.zeros(100) for _ in range(1000)]
+    assert 400_000 <= wisp.memory.current() - before < 1_000_000
+    del many
+    assert wisp.memory.current() == before
+
+
+def test_peak():
+    wisp.memory.reset_peak()
+    start = wisp.memory.peak()
+    x = wisp.zeros(2 * MIB)
+    del x
+    assert wisp.memory.peak() - start >= 8 * MIB and wisp.memory.current() <= start
+    wisp.memory.reset_peak()
+    assert wisp.memory.peak() - start < MIB
+
+
+def test_cache():
+    """Large blocks are kept after use, handed out again, and given back on request."""
+    x = wisp.zeros(4 * MIB)
+    address = x.data_ptr()
+    del x
+    assert wisp.memory.stats()["cached"] >= 16 * MIB
+    assert wisp.zeros(4 * MIB).data_ptr() == address
+    reserved = wisp.memory.stats()["reserved"]
+    wisp.memory.empty_cache()
+    stats = wisp.memory.stats()
+    assert stats["cached"] == 0 and reserved - stats["reserved"] >= 16 * MIB
+
+
+def test_cache_limit():
+    wisp.memory.set_cache_limit(0)
+    x = wisp.zeros(4 * MIB)
+    del x
+    assert wisp.memory.stats()["cached"] == 0
+    wisp.memory.set_cache_limit(20 * MIB)
+    blocks = [wisp.zeros(2 * MIB) for _ in range(5)]
+    del blocks
+    assert 0 < wisp.memory.stats()["cached"] <= 20 * MIB
+    for bad in (-1, "a", None, 2**70):
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            wisp.memory.set_cache_limit(bad)
+
+
+def test_snapshot():
+    x = wisp.zeros(4 * MIB)
+    rows = wisp.memory.snapshot()
+    assert all(set(row) == {"size", "in_use", "cached"} and row["in_use"] >= 0 and row["cached"] >= 0 for row in rows)
+    assert [row["size"] for row in rows] == sorted(row["size"] for row in rows)
+    assert any(row["size"] >= 16 * MIB and row["in_use"] == 1 for row in rows)
+    del x
+    assert any(row["size"] >= 16 * MIB and row["cached"] >= 1 for row in wisp.memory.snapshot())
+
+
+def test_graph_is_released():
+    """Neither forward nor backward passes leave anything behind."""
+    w = wisp.ones(1000, requires_grad=True)
+
+    def step():
+        y = w
+        for _ in range(10):
+            y = (y * 1.5).exp().clamp(max=3.0) + y[:].sum() * 0
+        y.sum().backward()
+        w.grad = None
+
+    step()
+    gc.collect()
+    before = wisp.memory.current()
+    for _ in range(20):
+        step()
+    assert wisp.memory.current() == before
+
+
+def test_exceptions_leave_nothing():
+    before = wisp.memory.current()
+    for _ in range(100):
+        with pytest.raises(RuntimeError):
+            wisp.ones(1000) + wisp.ones(999)
+        with pytest.raises(IndexError):
+            wisp.ones(1000)[wisp.full((1000,), 1000)]
+    gc.collect()
+    assert wisp.memory.current() <= before + 64
+
+
+def test_out_of_memory():
+    with pytest.raises(wisp.OutOfMemoryError, match="not enough memory"):
+        wisp.empty(2**60)
+    assert issubclass(wisp.OutOfMemoryError, RuntimeError)
+    assert wisp.ones(3).sum() == 3

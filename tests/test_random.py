@@ -1,0 +1,163 @@
+"""Random numbers: streams that can be repeated, and distributions with the right moments."""
+
+import pytest
+
+import wisp
+from tests import expressions
+
+CASES = """
+L.manual_seed(3).initial_seed()
+L.Generator().manual_seed(5).initial_seed()
+L.get_rng_state().dtype
+L.rand(2, generator=L.Generator()).shape
+L.rand(3, dtype=L.int64)
+L.rand(-1)
+L.randn(2, dtype=L.complex64).dtype
+L.randint(5, (3,)).dtype
+L.randint(2, 5, (3,)).shape
+L.randint(5, 2, (3,))
+L.randint(0, 0, (3,))
+L.randint(0, 300, (3,), dtype=L.uint8)
+L.randperm(5).sort()[0]
+L.randperm(0)
+L.randperm(-1)
+L.randperm(5, dtype=L.int32).dtype
+L.rand_like(L.ones(2, 3)).shape
+L.randn_like(L.ones(2, dtype=L.int64))
+L.randint_like(L.ones(2), 3).dtype
+L.empty(3).uniform_(2, 1)
+L.empty(3).normal_(0, -1)
+L.empty(3).exponential_(0)
+L.empty(3).geometric_(2)
+L.empty(3).bernoulli_(2)
+L.bernoulli(L.tensor([0., 1.]))
+L.bernoulli(L.tensor([2.]))
+L.multinomial(L.tensor([0., 1.]), 1)
+L.multinomial(L.tensor([0., 0.]), 1)
+L.multinomial(L.tensor([1., 2.]), 3)
+L.multinomial(L.tensor([1., 2.]), 3, True).shape
+L.multinomial(L.tensor([-1., 2.]), 1)
+L.multinomial(L.ones(2, 3, 4), 1)
+L.normal(0., 1., (2,)).shape
+L.normal(L.zeros(2), L.ones(2)).shape
+L.normal(L.zeros(2), -1.)
+L.empty(3, dtype=L.int64).random_(2).dtype
+L.empty(3).random_(5, 2)
+L.empty(2).bernoulli_(L.ones(3))
+L.empty(3).bernoulli_(L.ones(2))
+L.empty(2, 3).bernoulli_(L.ones(3))
+L.empty(3).bernoulli_(L.ones(2, 3))
+L.set_rng_state(L.zeros(3))
+L.set_rng_state('a')
+L.Generator().set_state(L.zeros(5))
+L.Generator(3)
+L.manual_seed('a')
+L.manual_seed(-1).initial_seed()
+"""
+ORACLES = {"random": expressions.table(CASES)}
+DRAWS = {
+    "rand": lambda g: wisp.rand(1000, generator=g),
+    "randn": lambda g: wisp.randn(1000, generator=g),
+    "randn_odd": lambda g: wisp.randn(777, dtype=wisp.float64, generator=g),
+    "randint": lambda g: wisp.randint(-5, 10**6, (1000,), generator=g),
+    "randperm": lambda g: wisp.randperm(1000, generator=g),
+    "uniform_": lambda g: wisp.empty(100, 10).uniform_(-1, 1, generator=g),
+    "normal_": lambda g: wisp.empty(30, 30).t().normal_(2, 3, generator=g),
+    "bernoulli": lambda g: wisp.bernoulli(wisp.full((1000,), 0.3), generator=g),
+    "exponential_": lambda g: wisp.empty(1000).exponential_(2, generator=g),
+    "geometric_": lambda g: wisp.empty(1000).geometric_(0.25, generator=g),
+    "multinomial": lambda g: wisp.multinomial(wisp.arange(1.0, 50.0), 20, generator=g),
+    "half": lambda g: wisp.rand(1000, dtype=wisp.float16, generator=g),
+}
+
+
+@pytest.mark.parametrize("expression", expressions.split(CASES))
+def test_as_pytorch(expression):
+    expressions.check("random", ORACLES["random"], expression)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_streams_repeat(name):
+    """The same seed gives the same numbers, another seed others, and a state continues where it was taken."""
+    draw = DRAWS[name]
+    g = wisp.Generator()
+    first = draw(g.manual_seed(7))
+    assert (draw(g.manual_seed(7)) == first).all()
+    assert not (draw(g) == first).all() and not (draw(g.manual_seed(8)) == first).all()
+    state = g.get_state()
+    following = draw(g)
+    other = wisp.Generator()
+    other.set_state(state)
+    assert (draw(other) == following).all() and other.initial_seed() == g.initial_seed()
+
+
+@pytest.mark.parametrize("name", ["rand", "randn", "randint", "bernoulli", "randperm"])
+def test_threads_do_not_matter(name):
+    """Large draws are spread over threads without changing a number."""
+    large = {
+        "rand": lambda: wisp.rand(300_001),
+        "randn": lambda: wisp.randn(300_001),
+        "randint": lambda: wisp.randint(1000, (300_001,)),
+        "bernoulli": lambda: wisp.bernoulli(wisp.full((300_001,), 0.5)),
+        "randperm": lambda: wisp.randperm(100_001),
+    }[name]
+    results = []
+    for threads in (1, 2, 3):
+        wisp.set_num_threads(threads)
+        wisp.manual_seed(11)
+        results.append((large(), large()))
+    for pair in results[1:]:
+        assert (pair[0] == results[0][0]).all() and (pair[1] == results[0][1]).all()
+
+
+def test_default_stream():
+    wisp.manual_seed(5)
+    state, first = wisp.get_rng_state(), wisp.rand(4)
+    with wisp.random.fork_rng():
+        wisp.rand(100)
+        wisp.manual_seed(9)
+    second = wisp.rand(4)
+    wisp.set_rng_state(state)
+    assert (wisp.rand(4) == first).all() and (wisp.rand(4) == second).all()
+    assert wisp.initial_seed() == 5 and wisp.seed() != 5
+    with pytest.raises(ValueError):
+        with wisp.random.fork_rng():
+            before = wisp.get_rng_state()
+            raise ValueError
+    assert (wisp.get_rng_state() == before).all()
+
+
+MOMENTS = {
+    "rand": (lambda n: wisp.rand(n), 1 / 2, 1 / 12),
+    "randn": (lambda n: wisp.randn(n), 0, 1),
+    "randn64": (lambda n: wisp.randn(n, dtype=wisp.float64), 0, 1),
+    "uniform_": (lambda n: wisp.empty(n).uniform_(-1, 3), 1, 16 / 12),
+    "normal_": (lambda n: wisp.empty(n).normal_(2, 3), 2, 9),
+    "normal": (lambda n: wisp.normal(wisp.full((n,), -1.0), wisp.full((n,), 2.0)), -1, 4),
+    "exponential_": (lambda n: wisp.empty(n).exponential_(2), 1 / 2, 1 / 4),
+    "geometric_": (lambda n: wisp.empty(n).geometric_(0.25), 4, 12),
+    "bernoulli": (lambda n: wisp.bernoulli(wisp.full((n,), 0.3)), 0.3, 0.21),
+    "bernoulli_": (lambda n: wisp.empty(n).bernoulli_(0.3), 0.3, 0.21),
+    "randint": (lambda n: wisp.randint(-3, 7, (n,)).float(), 1.5, (100 - 1) / 12),
+    "multinomial": (lambda n: wisp.multinomial(wisp.tensor([1.0, 2, 1]), n, True).float(), 1, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_moments(name):
+    make, mean, variance = MOMENTS[name]
+    n = 200_000
+    x = make(n).double()
+    assert abs(x.mean().item() - mean) < 5 * (variance / n) ** 0.5
+    assert abs(x.var().item() / variance - 1) < 0.04
+    assert (x[1:] - mean).mul(x[:-1] - mean).mean().abs().item() < 0.02 * max(variance, 1e-3) + 5 * variance / n**0.5
+
+
+def test_ranges():
+    assert 0 <= wisp.rand(100_000).min() and wisp.rand(100_000).max() < 1
+    assert 0 <= wisp.rand(100_000, dtype=wisp.float16).min() and wisp.rand(100_000, dtype=wisp.bfloat16).max() < 1
+    assert wisp.randint(3, (1000,)).unique().tolist() == [0, 1, 2] if hasattr(wisp, "unique") else True
+    assert wisp.randperm(1000).sort()[0].equal(wisp.arange(1000))
+    assert wisp.empty(100_000).exponential_().min() > 0 and wisp.empty(1000).geometric_(0.9).min() >= 1
+    picks = wisp.multinomial(wisp.ones(5, 50), 50)
+    assert all(sorted(row) == list(range(50)) for row in picks.tolist())
