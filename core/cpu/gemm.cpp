@@ -76,7 +76,7 @@ void small_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T
   const auto& kernel = kernels_for<T>();
   const T* ap = reinterpret_cast<const T*>(a.data);
   T* cp = reinterpret_cast<T*>(c.data);
-  if (b.col == 1 && b.cols % kernel.width == 0) {
+  if (b.col == 1 && (kernel.masks || b.cols % kernel.width == 0)) {
     kernel.small(ap, a.row, a.col, reinterpret_cast<const T*>(b.data), b.row, cp, c.row, a.rows,
                  b.cols, a.cols, alpha, beta);
     return;

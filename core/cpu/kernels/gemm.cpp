@@ -2,6 +2,10 @@
 #include "cpu/kernels/tile.h"
 
 #if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
 #define WISP_VECTOR_BYTES 64
 #elif defined(__AVX__)
 #define WISP_VECTOR_BYTES 32
@@ -33,21 +37,51 @@ WISP_INLINE void copy_part(T* to, const T* from, int64_t n) {
   if constexpr (size > 1) copy_part<T, size / 2>(to + (n & size), from + (n & size), n);
 }
 
-// target = value + beta * target for the first n elements of a vector.
+// The first n elements of a vector, or all of it. Where there are masks the rest is neither read
+// nor written; elsewhere rows of B are padded, and rows of C end with a few moves.
+#if defined(__AVX512F__)
+constexpr bool has_masks = true;
 template <class T>
-WISP_INLINE void put(T* target, typename Vector<T>::type value, int64_t n, T beta) {
+struct Part {
   using V = typename Vector<T>::type;
-  constexpr int width = Vector<T>::width;
-  if (n >= width) {
-    V* whole = reinterpret_cast<V*>(target);
-    *whole = beta == T(0) ? value : value + beta * *whole;
-    return;
+  explicit Part(int64_t n) : mask(n >= Vector<T>::width ? ~0u : (1u << n) - 1) {}
+  WISP_INLINE V load(const T* from) const {
+    if constexpr (sizeof(T) == 4)
+      return V(_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from));
+    if constexpr (sizeof(T) == 8)
+      return V(_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
   }
-  T lane[width];
-  *reinterpret_cast<V*>(lane) = value;
-  for (int64_t l = 0; l < n && beta != T(0); ++l) lane[l] += beta * target[l];
-  copy_part<T, width / 2>(target, lane, n);
-}
+  WISP_INLINE void put(T* target, V value, T beta) const {
+    if (beta != T(0)) value += beta * load(target);
+    if constexpr (sizeof(T) == 4)
+      _mm512_mask_storeu_ps(target, static_cast<__mmask16>(mask), __m512(value));
+    if constexpr (sizeof(T) == 8)
+      _mm512_mask_storeu_pd(target, static_cast<__mmask8>(mask), __m512d(value));
+  }
+  const unsigned mask;
+};
+#else
+constexpr bool has_masks = false;
+template <class T>
+struct Part {
+  using V = typename Vector<T>::type;
+  explicit Part(int64_t count) : n(count) {}
+  WISP_INLINE V load(const T* from) const { return *reinterpret_cast<const V*>(from); }
+  WISP_INLINE void put(T* target, V value, T beta) const {
+    constexpr int64_t width = Vector<T>::width;
+    V* whole = reinterpret_cast<V*>(target);
+    if (n >= width) {
+      *whole = beta == T(0) ? value : value + beta * *whole;
+      return;
+    }
+    T lane[width];
+    *reinterpret_cast<V*>(lane) = value;
+    for (int64_t l = 0; l < n && beta != T(0); ++l) lane[l] += beta * target[l];
+    copy_part<T, width / 2>(target, lane, n);
+  }
+  const int64_t n;
+};
+#endif
 
 // rows x (columns * width) of C in registers: each step broadcasts `rows` elements of A and loads
 // one row of B.
@@ -56,19 +90,23 @@ WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int
                        int64_t c_row, int64_t n, int64_t k, T alpha, T beta) {
   using V = typename Vector<T>::type;
   constexpr int width = Vector<T>::width;
+  const Part<T> last(n - (columns - 1) * width);
   V acc[rows][columns] = {};
   for (int64_t p = 0; p < k; ++p) {
+    const T* from = b + p * b_row;
     V bv[columns];
-    for (int j = 0; j < columns; ++j)
-      bv[j] = *reinterpret_cast<const V*>(b + p * b_row + j * width);
+    for (int j = 0; j + 1 < columns; ++j) bv[j] = *reinterpret_cast<const V*>(from + j * width);
+    bv[columns - 1] = last.load(from + (columns - 1) * width);
     for (int i = 0; i < rows; ++i) {
       const T value = a[i * a_row + p * a_col];
       for (int j = 0; j < columns; ++j) acc[i][j] += value * bv[j];
     }
   }
+  const Part<T> whole(width);
   for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j)
-      put<T>(c + i * c_row + j * width, alpha * acc[i][j], n - j * width, beta);
+    T* to = c + i * c_row;
+    for (int j = 0; j + 1 < columns; ++j) whole.put(to + j * width, alpha * acc[i][j], beta);
+    last.put(to + (columns - 1) * width, alpha * acc[i][columns - 1], beta);
   }
 }
 
@@ -97,8 +135,8 @@ void panel(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, 
                                n, k, alpha, beta);
 }
 
-// C (consecutive along rows) from B with consecutive rows. `b` must be readable to the end of the
-// last vector of each row: the caller packs it where it is not.
+// C (consecutive along rows) from B with consecutive rows. Without masks `b` must be readable to
+// the end of the last vector of each row: the caller packs it where it is not.
 template <class T>
 void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
                 int64_t c_row, int64_t m, int64_t n, int64_t k, T alpha, T beta) {
@@ -236,7 +274,8 @@ void transpose(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t row
 
 template <class T>
 GemmKernels<T> gemm_kernels() {
-  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>, pack<T>, transpose<T>, Vector<T>::width};
+  return {small_gemm<T>, gemv_rows<T>,     gemv_columns<T>, pack<T>,
+          transpose<T>,  Vector<T>::width, has_masks};
 }
 
 }  // namespace

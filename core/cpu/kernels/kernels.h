@@ -27,6 +27,7 @@ struct GemmKernels {
   void (*pack)(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, int64_t cols) = nullptr;
   void (*transpose)(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows, int64_t cols) = nullptr;
   int64_t width = 1;  // elements of a vector
+  bool masks = false;  // `small` reads no further than the end of B's rows
 };
 
 // Fills n elements from the counters that start at `counter`.
