@@ -175,8 +175,10 @@ def blocks():
     return torch.nn.Sequential(ParallelBlock(D_in, H), ParallelBlock(H, H), torch.nn.Linear(H, D_out))
 
 
-@pytest.mark.parametrize("make", [sequential, lambda: TwoLayerNet(D_in, H, D_out), blocks])
-@pytest.mark.parametrize("optimizer, lr", [("Adam", 1e-4), ("SGD", 1e-2)])
+@pytest.mark.parametrize(
+    "make, optimizer, lr",
+    [(sequential, "Adam", 1e-4), (lambda: TwoLayerNet(D_in, H, D_out), "SGD", 1e-2), (blocks, "Adam", 1e-4)],
+)
 def test_optimisers(make, optimizer, lr):
     x, y = data()
     model = make()
