@@ -13,7 +13,7 @@ import pathlib
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 FOLDER = pathlib.Path(__file__).parent / "golden"
-MODULES = ("test_printing", "test_nn", "test_nn_layers", "test_optim")
+MODULES = ("test_conversion", "test_creation", "test_operators", "test_printing", "test_promotion", "test_random", "test_views_inplace")
 
 
 def recorded(name):

@@ -11,9 +11,10 @@ import wisp
 
 ROOT = pathlib.Path(__file__).parent.parent
 PRELUDE = """
-import math, sys, wisp
-import numpy as np
-BIG = (2**31, 2**40, 2**62, 2**63 - 1, 2**63, 2**64, 2**70, -1, -2**63, -2**70)
+import resource, wisp
+# What cannot be had is refused at once instead of filling the machine's memory.
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+BIG = (2**40, 2**62, 2**63 - 1, 2**63, 2**64, 2**70, -1, -2**63, -2**70)
 JUNK = (None, "a", b"a", 1.5, 2j, float("nan"), float("inf"), [], {}, (), object(), int, len, [None], ["a"], [[]],
         wisp.float32, wisp.Size([2]), slice(1), Ellipsis, range(3), wisp.ones(2), wisp.tensor(1), wisp.zeros(0), True, 2**70)
 def refuse(f, *args, **kwargs):
@@ -39,14 +40,14 @@ def test_huge_and_negative_sizes():
     x = wisp.arange(6.)
     for n in BIG:
         for f in (wisp.zeros, wisp.empty, wisp.ones, wisp.rand, wisp.eye, wisp.arange, wisp.randperm, x.view, x.reshape,
-                  x.expand, x.repeat, x.tile, x.resize_, x.new_zeros, x.unfold, x.narrow, x.select, x.roll, x.chunk,
+                  x.expand, x.repeat, x.tile, x.clone().resize_, x.new_zeros, x.unfold, x.narrow, x.select, x.roll, x.chunk,
                   x.split, x.topk, x.kthvalue, x.unsqueeze, x.flatten, x.squeeze, x.sum, x.cumsum, x.softmax, x.diff, x.diag):
             refuse(f, n)
             refuse(f, n, n)
             refuse(f, (n, n))
             refuse(f, 0, n, n)
         for f in (lambda: x.as_strided((n,), (1,)), lambda: x.as_strided((2,), (n,)), lambda: x.as_strided((2,), (1,), n),
-                  lambda: x[n], lambda: x[n:], lambda: x[:n], lambda: x[::n], lambda: x[[n]], lambda: x.expand(n, 6).sum(0),
+                  lambda: x[n], lambda: x[n:], lambda: x[:n], lambda: x[::n], lambda: x[[n]],
                   lambda: wisp.full((n,), 1), lambda: wisp.linspace(0, 1, n), lambda: wisp.randint(n, (3,)),
                   lambda: wisp.arange(0, n, 1), lambda: wisp.arange(n, n + 3), lambda: wisp.tensor([n]), lambda: x + n,
                   lambda: x.long() + n, lambda: x.long() // n, lambda: x.long() << n, lambda: x.fill_(n), lambda: x ** n,
@@ -55,8 +56,6 @@ def test_huge_and_negative_sizes():
                   lambda: wisp.set_num_threads(n), lambda: wisp.manual_seed(n), lambda: x.clamp(n, n), lambda: x.permute(n),
                   lambda: wisp.frombuffer(bytearray(8), dtype=wisp.uint8, offset=n), lambda: x.stride(n), lambda: x.size(n),
                   lambda: wisp.frombuffer(bytearray(8), dtype=wisp.float64, count=n), lambda: x.quantile(n), lambda: x.var(0, correction=n)):
-            if f.__code__.co_consts and n > 2**30 and False:
-                continue
             refuse(f)
         wisp.set_num_threads(1)
     assert x.numel() == x.numel() and wisp.ones(3).sum() == 3
@@ -148,7 +147,9 @@ def test_lying_objects():
             return i
     class Endless:
         def __len__(self): return 2
-        def __getitem__(self, i): return Endless()
+        def __getitem__(self, i):
+            if i >= 2: raise IndexError
+            return Endless()
     class Shrinks(list):
         def __len__(self): return 5
     class Index:
@@ -245,8 +246,8 @@ def test_bad_indices_never_reach_memory():
                  lambda: x.clone().__setitem__(i, 0), lambda: wisp.take_along_dim(x, ii, 1)]
         for f in calls:
             got = refuse(f)
-            # 3 is inside dimension 1, and 4 inside the flattened tensor: those may succeed.
-            assert isinstance(got, Exception) or bad in (3, 4) or got is None, (bad, got)
+            # Some are inside dimension 1, or inside the flattened tensor for take and put: those may succeed.
+            assert isinstance(got, Exception) or bad in (3, 4, -5), (bad, got)
     assert x.sum() == 66
     """)
 

@@ -73,7 +73,7 @@ bool to_scalar(PyObject* value, Scalar& scalar) {
     scalar = tensor_of(value).item();
   } else if (is_numpy_scalar(value)) {
     if (std::strstr(Py_TYPE(value)->tp_name, "bool")) {
-      scalar = PyObject_IsTrue(value) == 1;
+      scalar = truth_of(value);
     } else if (PyIndex_Check(value)) {
       const Ref index = owned(PyNumber_Index(value));
       return to_scalar(index.get(), scalar);
@@ -173,7 +173,7 @@ bool convert_bool(PyObject* value, Arg& arg) {
   }
   if (std::strcmp(Py_TYPE(value)->tp_name, "numpy.bool") == 0 ||
       std::strcmp(Py_TYPE(value)->tp_name, "numpy.bool_") == 0) {
-    arg = Arg(PyObject_IsTrue(value) == 1);
+    arg = Arg(truth_of(value));
     return true;
   }
   return false;

@@ -66,7 +66,7 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     WISP_CHECK(inputs == Py_None || !into.empty(), "'inputs' argument to backward() cannot be empty.");
     autograd::BackwardOptions options;
     options.create_graph = create;
-    options.keep_graph = retain == Py_None ? create : PyObject_IsTrue(retain) == 1;
+    options.keep_graph = retain == Py_None ? create : truth_of(retain);
     const autograd::Point root(tensor_of(self));
     autograd::backward({&root, 1}, grads, options, into);
     return none();

@@ -103,7 +103,7 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* 
       if (name == "dtype" || name == "device" || name == "other") {
         WISP_CHECK_TYPE(take_target(value, target), "to(): argument '", name, "' must not be ", type_name(value));
       } else if (name == "copy") {
-        target.copy = PyObject_IsTrue(value) == 1;
+        target.copy = truth_of(value);
       } else if (name == "memory_format") {
         WISP_CHECK_TYPE(to_memory_format(value, format) || value == Py_None, "to(): argument 'memory_format' must be wisp.memory_format");
         if (value != Py_None) target.format = Arg(format);

@@ -90,8 +90,10 @@ PyObject* mark_non_differentiable(PyObject* self, PyObject* args) {
   return set_tuple(ctx_of(self)->non_differentiable, args);
 }
 PyObject* set_materialize_grads(PyObject* self, PyObject* value) {
-  ctx_of(self)->materialize = PyObject_IsTrue(value) == 1;
-  Py_RETURN_NONE;
+  return guarded([&] {
+    ctx_of(self)->materialize = truth_of(value);
+    return none();
+  });
 }
 
 FunctionNode& node_of(ContextObject* ctx) {

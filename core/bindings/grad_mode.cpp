@@ -105,7 +105,8 @@ PyObject* inference_mode_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
     const Ref arguments(PyTuple_Pack(1, value));
     return guard && arguments ? decorate(guard.get(), arguments.get(), nullptr) : nullptr;
   }
-  const bool on = PyObject_IsTrue(value) == 1;
+  const int on = PyObject_IsTrue(value);
+  if (on < 0) return nullptr;
   return make(type, on ? false : mode.grad, true, on);
 }
 
@@ -138,8 +139,10 @@ void add_guard(PyObject* module, const char* name, newfunc make_new, ternaryfunc
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return boolean(mode.grad); }
 PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return boolean(mode.inference); }
 PyObject* set_grad_mode(PyObject*, PyObject* value) {
-  mode.grad = PyObject_IsTrue(value) == 1;
-  Py_RETURN_NONE;
+  return guarded([&] {
+    mode.grad = truth_of(value);
+    return none();
+  });
 }
 
 PyMethodDef functions[] = {

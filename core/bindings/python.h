@@ -73,6 +73,13 @@ inline void must_succeed(int status) {
   if (status < 0) throw PythonError();
 }
 
+// bool(value).
+inline bool truth_of(PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  must_succeed(truth);
+  return truth != 0;
+}
+
 // The class raised for lack of memory (a RuntimeError).
 extern PyObject* out_of_memory_error;
 

@@ -225,6 +225,7 @@ PyObject* tensor_dict(PyObject* self, void*) {
 }
 
 const Tensor& expect_tensor(PyObject* object, const char* function) {
+  WISP_CHECK_TYPE(object, function, ": cannot be deleted");  // what Python passes to setters for `del`
   WISP_CHECK_TYPE(is_tensor(object), function, ": expected a Tensor, got ", Py_TYPE(object)->tp_name);
   return tensor_of(object);
 }

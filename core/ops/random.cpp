@@ -476,6 +476,7 @@ void bernoulli_p_kernel(const Call& call) {
 
 void normal_tensors_body(const Args& args, TensorList& outs) {
   const Operand mean = args.operand(0), std = args.operand(1);
+  WISP_CHECK_TYPE(mean.is_tensor() || std.is_tensor(), "normal(): mean or std must be a Tensor, or a size must be given");
   const Tensor& shaped = mean.is_tensor() ? mean.tensor() : std.tensor();
   if (std.is_tensor()) {
     WISP_CHECK(!is_complex(std.tensor().dtype()), "normal expects standard deviation to be non-complex");
