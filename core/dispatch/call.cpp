@@ -51,25 +51,6 @@ Tensor make(const TensorSpec& spec) {
   return made;
 }
 
-#ifdef WISP_SANITIZE
-// Kernels work on memory (ops/raw.h), never through operators: the interpreter lock may be released and
-// nothing would be recorded. Tests with sanitizers make sure.
-thread_local const OpDef* running_kernel = nullptr;
-
-struct KernelScope {
-  explicit KernelScope(const OpDef& op) { running_kernel = &op; }
-  ~KernelScope() { running_kernel = nullptr; }
-};
-void check_not_in_kernel(const OpDef& op) {
-  if (running_kernel) fail(ErrorKind::runtime, "the kernel of ", running_kernel->sig.name, " calls the operator ", op.sig.name);
-}
-#else
-struct KernelScope {
-  explicit KernelScope(const OpDef&) {}
-};
-void check_not_in_kernel(const OpDef&) {}
-#endif
-
 void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
   const Device device = outs[0].device();
   KernelFn kernel = op.kernels[static_cast<int>(device.type)];
@@ -81,7 +62,6 @@ void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
     large = arg.is_tensor() && arg.as.tensor->numel() >= unlock_threshold;
   }
   HostUnlock unlock(large);
-  KernelScope scope(op);
   kernel(Call(op, args, outs, compute));
 }
 
@@ -108,7 +88,6 @@ bool intercepted(const OpDef& op, const Arg* args, Form form, TensorList& outs) 
 }  // namespace
 
 void call(const OpDef& op, const Arg* args, TensorList& outs) {
-  check_not_in_kernel(op);
   if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::functional, outs)) return;
   if (op.body) return op.body(Args(op, args), outs);
   if (TensorImpl* made = op.direct ? op.direct(op, args) : nullptr) {
@@ -253,7 +232,6 @@ void view_in_place(const OpDef& op, const Arg* args) {
 }  // namespace
 
 void call_in_place(const OpDef& op, const Arg* args) {
-  check_not_in_kernel(op);
   TensorList none;
   if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::in_place, none)) return;
   if (op.body) return body_in_place(op, args);

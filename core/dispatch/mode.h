@@ -55,18 +55,26 @@ struct Host {
 };
 extern Host host;
 
-// Lets the host's other threads run for a scope, if the work is worth it.
+// Lets the host's other threads run for a scope, if the work is worth it and they cannot already: a few
+// kernels are written with other operators.
 class HostUnlock {
  public:
-  explicit HostUnlock(bool worth_it) : token_(worth_it && host.unlock ? host.unlock() : nullptr) {}
+  explicit HostUnlock(bool worth_it) {
+    if (!worth_it || unlocked_ || !host.unlock) return;
+    token_ = host.unlock();
+    unlocked_ = true;
+  }
   ~HostUnlock() {
-    if (token_) host.lock(token_);
+    if (!token_) return;
+    unlocked_ = false;
+    host.lock(token_);
   }
   HostUnlock(const HostUnlock&) = delete;
   HostUnlock& operator=(const HostUnlock&) = delete;
 
  private:
-  void* token_;
+  static inline constinit WISP_THREAD_LOCAL bool unlocked_ = false;
+  void* token_ = nullptr;
 };
 
 void warn(const std::string& message);
