@@ -8,6 +8,7 @@ PyTorch anew and rewrites the files.
 import functools
 import importlib.util
 import json
+import math
 import pathlib
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -26,6 +27,23 @@ def answers(name, make):
     import torch
 
     return make(torch)
+
+
+def assert_close(got, want, where, rel_tol=2e-5, abs_tol=2e-6):
+    """Plain data is equal but for rounding of numbers."""
+    if isinstance(want, dict):
+        assert got.keys() == want.keys(), where
+        for key in want:
+            assert_close(got[key], want[key], f"{where} {key}", rel_tol, abs_tol)
+    elif isinstance(want, list):
+        assert len(got) == len(want), where
+        for i, pair in enumerate(zip(got, want)):
+            assert_close(*pair, f"{where}[{i}]", rel_tol, abs_tol)
+    elif isinstance(want, float):
+        close = math.isclose(got, want, rel_tol=rel_tol, abs_tol=abs_tol)
+        assert close or (math.isnan(got) and math.isnan(want)), f"{where}: {got}, expected {want}"
+    else:
+        assert got == want, where
 
 
 def record(name, make):

@@ -1,7 +1,6 @@
 """Optimizers and schedules: the same numbers as PyTorch, step by step."""
 
 import copy
-import math
 import pickle
 import re
 import warnings
@@ -10,6 +9,7 @@ import pytest
 
 import wisp
 from tests import oracle
+from tests.oracle import assert_close
 from wisp import nn, optim
 
 # --- the same numbers
@@ -130,7 +130,7 @@ def schedules(lib):
 def said(act):
     try:
         act()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (whatever it is, PyTorch says the same)
         return f"{type(error).__name__}: " + re.sub(r"\btorch\b", "wisp", str(error))
     return "nothing"
 
@@ -165,22 +165,6 @@ def complaints(lib):
 
 PARTS = (optimizers, schedules, complaints)
 ORACLES = {"optim": lambda lib: {part.__name__: part(lib) for part in PARTS}}
-
-
-def assert_close(got, want, where):
-    """Numbers may differ by rounding, everything else must be equal."""
-    if isinstance(want, dict):
-        assert got.keys() == want.keys(), where
-        for key in want:
-            assert_close(got[key], want[key], f"{where} {key}")
-    elif isinstance(want, list):
-        assert len(got) == len(want), where
-        for i, pair in enumerate(zip(got, want)):
-            assert_close(*pair, f"{where}[{i}]")
-    elif isinstance(want, float):
-        assert math.isclose(got, want, rel_tol=5e-6, abs_tol=2e-6), f"{where}: {got}, expected {want}"
-    else:
-        assert got == want, where
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -319,7 +319,7 @@ def submodules():
 
 def package_stub():
     """wisp/__init__.pyi: everything ``wisp.name`` can be."""
-    lines = functions(FUNCTION, _C._functions)
+    lines = functions(FUNCTION, _C._functions.keys() - wisp._HOME_OF.keys())
     lazy = {"_C": core_names(), "version": ["__version__"]}
     for name, module in wisp._HOME_OF.items():
         lazy.setdefault(module, []).append(name)
@@ -333,9 +333,8 @@ def package_stub():
 def functional_stub():
     """wisp/nn/functional.pyi: the table's functions, and those written in Python."""
     in_python = wisp.nn.functional._in_python
-    table = {name: op for name, op in _C._functional.items() if name not in in_python}
     again = [import_line(function.__module__, name) for name, function in in_python.items()]
-    return assembled(functions(FUNCTIONAL, table), again)
+    return assembled(functions(FUNCTIONAL, _C._functional.keys() - in_python.keys()), again)
 
 
 FILES = {

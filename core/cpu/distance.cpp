@@ -27,7 +27,8 @@ WISP_INLINE T fold_sizes(const T* x, const T* y, int64_t n, F f) {
 template <class T>
 struct Adding {
   static T join(const T (&partial)[8]) {
-    return ((partial[0] + partial[1]) + (partial[2] + partial[3])) + ((partial[4] + partial[5]) + (partial[6] + partial[7]));
+    return ((partial[0] + partial[1]) + (partial[2] + partial[3])) +
+           ((partial[4] + partial[5]) + (partial[6] + partial[7]));
   }
 };
 template <class T>
@@ -83,12 +84,14 @@ void distances(const Distances& job, double p) {
   visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {
     const T *x = reinterpret_cast<const T*>(job.x), *y = reinterpret_cast<const T*>(job.y);
     T* out = reinterpret_cast<T*>(job.out);
-    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, job.others * std::max<int64_t>(job.cols, 1)));
+    const int64_t grain = std::max<int64_t>(
+        1, 16384 / std::max<int64_t>(1, job.others * std::max<int64_t>(job.cols, 1)));
     parallel_for(job.stacks * job.rows, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* others = y + row / job.rows * job.others * job.cols;
         for (int64_t j = 0; j < job.others; ++j) {
-          out[row * job.others + j] = distance(x + row * job.cols, others + j * job.cols, job.cols, p);
+          out[row * job.others + j] =
+              distance(x + row * job.cols, others + j * job.cols, job.cols, p);
         }
       }
     });
@@ -101,20 +104,22 @@ void euclidean_distances(const Distances& job) {
     const int64_t product = job.rows * job.others, m = job.cols;
     const Stack stack{{job.stacks}, {job.rows * m}, {job.others * m}, {product}};
     gemm(job.dtype, stack, {const_cast<char*>(job.x), job.rows, m, m, 1},
-         {const_cast<char*>(job.y), m, job.others, 1, m}, {job.out, job.rows, job.others, job.others, 1}, -2);
+         {const_cast<char*>(job.y), m, job.others, 1, m},
+         {job.out, job.rows, job.others, job.others, 1}, -2);
     const Scratch<T> x_norms(job.stacks * job.rows), y_norms(job.stacks * job.others);
     sums_of_squares(x, job.stacks * job.rows, m, x_norms.data());
     sums_of_squares(y, job.stacks * job.others, m, y_norms.data());
-    parallel_for(job.stacks * job.rows, std::max<int64_t>(1, 32768 / job.others), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        T* out = reinterpret_cast<T*>(job.out) + row * job.others;
-        const T* norms = y_norms.data() + row / job.rows * job.others;
-        for (int64_t j = 0; j < job.others; ++j) {
-          const T square = out[j] + x_norms[row] + norms[j];
-          out[j] = std::sqrt(square < 0 ? T(0) : square);
-        }
-      }
-    });
+    parallel_for(job.stacks * job.rows, std::max<int64_t>(1, 32768 / job.others),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     T* out = reinterpret_cast<T*>(job.out) + row * job.others;
+                     const T* norms = y_norms.data() + row / job.rows * job.others;
+                     for (int64_t j = 0; j < job.others; ++j) {
+                       const T square = out[j] + x_norms[row] + norms[j];
+                       out[j] = std::sqrt(square < 0 ? T(0) : square);
+                     }
+                   }
+                 });
   });
 }
 
@@ -140,14 +145,16 @@ void cross_run(const std::array<char*, 3>& at, int64_t n, const std::array<int64
 
 }  // namespace
 
-void cross(IntSpan sizes, const Operand& out, const Operand& a, const Operand& b, const std::array<int64_t, 3>& steps) {
+void cross(IntSpan sizes, const Operand& out, const Operand& a, const Operand& b,
+           const std::array<int64_t, 3>& steps) {
   visit<dtypes::number>(out.dtype, "cross", [&]<class T>() {
     const LoopPlan plan(sizes, {out, a, b});
     std::array<int64_t, 3> next = {};
     for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) next[k] = plan.strides[k].back();
     parallel_for(plan.numel, 8192, [&](int64_t begin, int64_t end) {
-      for_each_run(plan, std::array<char*, 3>{out.data, a.data, b.data}, begin, end,
-                   [&](const std::array<char*, 3>& at, int64_t n) { cross_run<T>(at, n, next, steps); });
+      for_each_run(
+          plan, std::array<char*, 3>{out.data, a.data, b.data}, begin, end,
+          [&](const std::array<char*, 3>& at, int64_t n) { cross_run<T>(at, n, next, steps); });
     });
   });
 }

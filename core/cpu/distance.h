@@ -22,6 +22,7 @@ void euclidean_distances(const Distances& job);
 
 // out = a x b along a dimension of length 3, whose strides are given apart; sizes and the operands'
 // strides are those of all others.
-void cross(IntSpan sizes, const Operand& out, const Operand& a, const Operand& b, const std::array<int64_t, 3>& steps);
+void cross(IntSpan sizes, const Operand& out, const Operand& a, const Operand& b,
+           const std::array<int64_t, 3>& steps);
 
 }  // namespace wisp::cpu

@@ -13,14 +13,16 @@ constexpr int64_t columns_at_once = 128;  // whole cache lines: threads share no
 
 }  // namespace
 
-// Threads take columns, not indices: what is added to one element is added in the order of the indices.
+// Threads take columns, not indices: what is added to one element is added in the order of the
+// indices.
 void embedding_grad(const EmbeddingGradCall& call) {
   std::vector<int64_t> uses(call.mean ? static_cast<size_t>(call.rows) : 0, 0);
   for (int64_t i = 0; call.mean && i < call.count; ++i) ++uses[static_cast<size_t>(call.index[i])];
   visit<dtypes::real_math>(call.dtype, "embedding", [&]<class T>() {
     const T* grad = reinterpret_cast<const T*>(call.grad);
     T* out = reinterpret_cast<T*>(call.table_grad);
-    parallel_for(call.rows * call.columns, 1 << 16, [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, T(0)); });
+    parallel_for(call.rows * call.columns, 1 << 16,
+                 [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, T(0)); });
     parallel_for(call.columns, columns_at_once, [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < call.count; ++i) {
         const int64_t row = call.index[i];

@@ -10,11 +10,11 @@ struct EmbeddingGradCall {
   DType dtype;
   int64_t rows, columns;  // of the table
   const int64_t* index;
-  int64_t count;          // of the indices
-  int64_t padding_row;    // gets no gradient; -1 if there is none
-  bool mean;              // a row's gradients are averaged, not added
-  const char* grad;       // (count, columns)
-  char* table_grad;       // (rows, columns)
+  int64_t count;        // of the indices
+  int64_t padding_row;  // gets no gradient; -1 if there is none
+  bool mean;            // a row's gradients are averaged, not added
+  const char* grad;     // (count, columns)
+  char* table_grad;     // (rows, columns)
 };
 void embedding_grad(const EmbeddingGradCall& call);
 

@@ -33,24 +33,37 @@ const GemmKernels<T>& kernels_for() {
 template <class T>
 class Packed {
  public:
-  Packed(const Matrix& m, int64_t padding)
-      : stride_((m.cols + padding - 1) / padding * padding),
+  explicit Packed(const Matrix& m)
+      : stride_((m.cols + kernels_for<T>().width - 1) / kernels_for<T>().width *
+                kernels_for<T>().width),
         data_(m.rows * stride_ <= inline_size ? inline_ : heap_.emplace(m.rows * stride_).data()) {
     const T* source = reinterpret_cast<const T*>(m.data);
-    for (int64_t i = 0; i < m.rows; ++i) {
-      T* row = data_ + i * stride_;
-      if (m.col == 1) {
-        std::memcpy(row, source + i * m.row, static_cast<size_t>(m.cols) * sizeof(T));
-      } else {
-        for (int64_t j = 0; j < m.cols; ++j) row[j] = source[i * m.row + j * m.col];
-      }
-      for (int64_t j = m.cols; j < stride_; ++j) row[j] = T(0);
+    if (m.col == 1) {
+      kernels_for<T>().pack(source, m.row, data_, stride_, m.rows, m.cols);
+    } else if (m.row == 1) {
+      kernels_for<T>().transpose(source, m.col, data_, stride_, m.rows, m.cols);
+      pad(m);
+    } else {
+      gather(source, m);
+      pad(m);
     }
   }
   const T* data() const { return data_; }
   int64_t stride() const { return stride_; }
 
  private:
+  void gather(const T* source, const Matrix& m) {
+    for (int64_t i = 0; i < m.rows; ++i) {
+      T* row = data_ + i * stride_;
+      for (int64_t j = 0; j < m.cols; ++j) row[j] = source[i * m.row + j * m.col];
+    }
+  }
+  void pad(const Matrix& m) {
+    for (int64_t i = 0; i < m.rows && stride_ > m.cols; ++i) {
+      std::fill(data_ + i * stride_ + m.cols, data_ + (i + 1) * stride_, T(0));
+    }
+  }
+
   static constexpr int64_t inline_size = 4096;
   int64_t stride_;
   std::optional<Scratch<T>> heap_;
@@ -63,18 +76,20 @@ void small_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T
   const auto& kernel = kernels_for<T>();
   const T* ap = reinterpret_cast<const T*>(a.data);
   T* cp = reinterpret_cast<T*>(c.data);
-  if (b.col == 1 && b.cols % kernel.width == 0) {
-    kernel.small(ap, a.row, a.col, reinterpret_cast<const T*>(b.data), b.row, cp, c.row, a.rows, b.cols, a.cols,
-                 alpha, beta);
+  if (b.col == 1 && (kernel.masks || b.cols % kernel.width == 0)) {
+    kernel.small(ap, a.row, a.col, reinterpret_cast<const T*>(b.data), b.row, cp, c.row, a.rows,
+                 b.cols, a.cols, alpha, beta);
     return;
   }
-  const Packed<T> packed(b, kernel.width);
-  kernel.small(ap, a.row, a.col, packed.data(), packed.stride(), cp, c.row, a.rows, b.cols, a.cols, alpha, beta);
+  const Packed<T> packed(b);
+  kernel.small(ap, a.row, a.col, packed.data(), packed.stride(), cp, c.row, a.rows, b.cols, a.cols,
+               alpha, beta);
 }
 
 // y = beta * y + alpha * A x for rows of A that are consecutive.
 template <class T>
-void times_vector_by_rows(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta, int64_t grain) {
+void times_vector_by_rows(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta,
+                          int64_t grain) {
   const T* ap = reinterpret_cast<const T*>(a.data);
   const T* xp = reinterpret_cast<const T*>(x.data);
   T* yp = reinterpret_cast<T*>(y.data);
@@ -85,14 +100,15 @@ void times_vector_by_rows(const Matrix& a, const Matrix& x, const Matrix& y, T a
     xp = gathered.data();
   }
   parallel_for(a.rows, grain, [&](int64_t begin, int64_t end) {
-    kernels_for<T>().gemv_rows(ap + begin * a.row, a.row, xp, yp + begin * y.row, y.row, end - begin, a.cols, alpha,
-                               beta);
+    kernels_for<T>().gemv_rows(ap + begin * a.row, a.row, xp, yp + begin * y.row, y.row,
+                               end - begin, a.cols, alpha, beta);
   });
 }
 
 // The same for consecutive columns.
 template <class T>
-void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta, int64_t grain) {
+void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta,
+                             int64_t grain) {
   const T* ap = reinterpret_cast<const T*>(a.data);
   const T* xp = reinterpret_cast<const T*>(x.data);
   T* yp = reinterpret_cast<T*>(y.data);
@@ -101,7 +117,8 @@ void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, 
   T* sums = scatter ? gathered.data() : yp;
   for (int64_t i = 0; i < y.rows && scatter && beta != T(0); ++i) sums[i] = yp[i * y.row];
   parallel_for(a.rows, std::max<int64_t>(grain, 64), [&](int64_t begin, int64_t end) {
-    kernels_for<T>().gemv_columns(ap + begin, a.col, xp, x.row, sums + begin, end - begin, a.cols, alpha, beta);
+    kernels_for<T>().gemv_columns(ap + begin, a.col, xp, x.row, sums + begin, end - begin, a.cols,
+                                  alpha, beta);
   });
   for (int64_t i = 0; i < y.rows && scatter; ++i) yp[i * y.row] = sums[i];
 }
@@ -130,8 +147,8 @@ void scale(const Matrix& c, T beta) {
   }
 }
 
-// Some rows of C = beta * C + alpha * A * B for integers: B's rows are consecutive, and each is read
-// once for four rows of C.
+// Some rows of C = beta * C + alpha * A * B for integers: B's rows are consecutive, and each is
+// read once for four rows of C.
 template <class T>
 void integer_rows(const Matrix& a, const T* b, int64_t b_row, const Matrix& c, T alpha, T beta) {
   constexpr int64_t width = 512, height = 4;
@@ -146,13 +163,15 @@ void integer_rows(const Matrix& a, const T* b, int64_t b_row, const Matrix& c, T
       for (int64_t p = 0; p < a.cols; ++p) {
         for (int64_t i = 0; i < rows; ++i) {
           const T factor = ap[(row + i) * a.row + p * a.col];
-          for (int64_t j = 0; j < cols; ++j) sums[i][j] = static_cast<T>(sums[i][j] + factor * b[p * b_row + col + j]);
+          for (int64_t j = 0; j < cols; ++j)
+            sums[i][j] = static_cast<T>(sums[i][j] + factor * b[p * b_row + col + j]);
         }
       }
       for (int64_t i = 0; i < rows; ++i) {
         T* out = cp + (row + i) * c.row + col;
         for (int64_t j = 0; j < cols; ++j) {
-          out[j] = static_cast<T>(alpha * sums[i][j] + (beta == T(0) ? T(0) : static_cast<T>(beta * out[j])));
+          out[j] = static_cast<T>(alpha * sums[i][j] +
+                                  (beta == T(0) ? T(0) : static_cast<T>(beta * out[j])));
         }
       }
     }
@@ -165,12 +184,14 @@ void integer_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha,
   const Scratch<T> packed(pack ? b.rows * b.cols : 0);
   if (pack) {
     const int64_t sizes[] = {b.rows, b.cols}, from[] = {b.row, b.col}, to[] = {b.cols, 1};
-    cpu::copy(sizes, {reinterpret_cast<char*>(packed.data()), to, dtype_of<T>}, {b.data, from, dtype_of<T>});
+    cpu::copy(sizes, {reinterpret_cast<char*>(packed.data()), to, dtype_of<T>},
+              {b.data, from, dtype_of<T>});
   }
   const T* bp = pack ? packed.data() : reinterpret_cast<const T*>(b.data);
   const int64_t b_row = pack ? b.cols : b.row;
   const double per_row = work_of(a, c) / static_cast<double>(c.rows);
-  const int64_t grain = std::max<int64_t>(4, static_cast<int64_t>(65536 / std::max(per_row, 1.0)) / 4 * 4);
+  const int64_t grain =
+      std::max<int64_t>(4, static_cast<int64_t>(65536 / std::max(per_row, 1.0)) / 4 * 4);
   constexpr int64_t item = sizeof(T);
   parallel_for(c.rows, grain, [&](int64_t begin, int64_t end) {
     const Matrix left{a.data + begin * a.row * item, end - begin, a.cols, a.row, a.col};
@@ -183,13 +204,15 @@ template <class T>
 void product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) return scale(c, beta);
-  if (c.col != 1 && c.cols > 1) return product<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
+  if (c.col != 1 && c.cols > 1)
+    return product<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
   if constexpr (std::is_integral_v<T>) {
     integer_product<T>(a, b, c, alpha, beta);
   } else {
     if constexpr (std::is_floating_point_v<T>) {
       if (c.cols == 1) return times_vector<T>(a, b, c, alpha, beta);
-      if (c.rows == 1) return times_vector<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
+      if (c.rows == 1)
+        return times_vector<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
       if (work_of(a, c) <= 64 * 64 * 64) return small_product<T>(a, b, c, alpha, beta);
     }
     blas_gemm<T>(a, b, c, alpha, beta);
@@ -209,14 +232,16 @@ class Widened {
 
  private:
   static void move(const Matrix& to, DType to_dtype, const Matrix& from, DType from_dtype) {
-    const int64_t sizes[] = {to.rows, to.cols}, out[] = {to.row, to.col}, in[] = {from.row, from.col};
+    const int64_t sizes[] = {to.rows, to.cols}, out[] = {to.row, to.col},
+                  in[] = {from.row, from.col};
     cpu::copy(sizes, {to.data, out, to_dtype}, {from.data, in, from_dtype});
   }
   Scratch<float> data_;
   Matrix matrix_;
 };
 
-void half_product(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta) {
+void half_product(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, float alpha,
+                  float beta) {
   const Widened left(a, dtype), right(b, dtype), out(c, dtype, beta != 0);
   product<float>(left.matrix(), right.matrix(), out.matrix(), alpha, beta);
   out.round_to(c, dtype);
@@ -268,7 +293,8 @@ struct Offsets {
 };
 
 template <class T>
-void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha, Scalar beta) {
+void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
+              Scalar beta) {
   constexpr int64_t item = sizeof(T);
   const int64_t n = count(stack);
   auto run = [&](int64_t begin, int64_t end) {
@@ -289,12 +315,14 @@ void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix
 
 }  // namespace
 
-void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha, Scalar beta) {
-  visit<dtypes::number>(dtype, "matrix product", [&]<class T>() { any_product<T>(a, b, c, alpha, beta); });
+void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
+          Scalar beta) {
+  visit<dtypes::number>(dtype, "matrix product",
+                        [&]<class T>() { any_product<T>(a, b, c, alpha, beta); });
 }
 
-void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
-          Scalar beta) {
+void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
+          Scalar alpha, Scalar beta) {
   Stack rest = stack;
   Matrix left = a, out = c;
   fold(rest, left, out);
@@ -309,11 +337,13 @@ namespace {
 constexpr int64_t dot_piece = 1 << 15;
 
 template <class T>
-using Sum = std::conditional_t<detail::is_half_type<T> || std::is_same_v<T, float>, double,
-                               std::conditional_t<std::is_same_v<T, Complex<float>>, Complex<double>, T>>;
+using Sum =
+    std::conditional_t<detail::is_half_type<T> || std::is_same_v<T, float>, double,
+                       std::conditional_t<std::is_same_v<T, Complex<float>>, Complex<double>, T>>;
 
 template <class T>
-Sum<T> dot_of_piece(int64_t n, const T* x, int64_t x_step, const T* y, int64_t y_step, bool conjugate) {
+Sum<T> dot_of_piece(int64_t n, const T* x, int64_t x_step, const T* y, int64_t y_step,
+                    bool conjugate) {
   if constexpr (std::is_floating_point_v<T>) {
     if (x_step == 1 && y_step == 1) {
       T sum;
@@ -340,8 +370,8 @@ void dot(DType dtype, int64_t n, const Vector& x, const Vector& y, bool conjugat
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t start = i * dot_piece;
-        sums[i] = dot_of_piece<T>(std::min(dot_piece, n - start), xp + start * x.step, x.step, yp + start * y.step,
-                                  y.step, conjugate);
+        sums[i] = dot_of_piece<T>(std::min(dot_piece, n - start), xp + start * x.step, x.step,
+                                  yp + start * y.step, y.step, conjugate);
       }
     });
     Sum<T> total = sums[0];

@@ -13,15 +13,16 @@ struct Matrix {
   int64_t row, col;  // strides in elements
 };
 
-// Many products of one shape: their number in each direction, and how far A, B and C lie apart there
-// (0: the same matrix each time).
+// Many products of one shape: their number in each direction, and how far A, B and C lie apart
+// there (0: the same matrix each time).
 struct Stack {
   Dims sizes, a, b, c;
 };
 
 // For all dtypes but bool. C must not overlap A, B or itself, and be consecutive along one of its
 // dimensions. A and B may have any strides. If beta is 0, what C held is not read.
-void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha = 1, Scalar beta = 0);
+void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha = 1,
+          Scalar beta = 0);
 void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
           Scalar alpha = 1, Scalar beta = 0);
 

@@ -15,22 +15,22 @@ namespace {
 constexpr int row_major = 101, no_trans = 111, trans = 112;
 constexpr int64_t max_blas_size = INT32_MAX / 2;
 
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda,
-               const float* b, int ldb, float beta, float* c, int ldc) {
+void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, float alpha, const float* a,
+               int lda, const float* b, int ldb, float beta, float* c, int ldc) {
   lib.sgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, double alpha, const double* a, int lda,
-               const double* b, int ldb, double beta, double* c, int ldc) {
+void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, double alpha, const double* a,
+               int lda, const double* b, int ldb, double beta, double* c, int ldc) {
   lib.dgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, Complex<float> alpha,
-               const Complex<float>* a, int lda, const Complex<float>* b, int ldb, Complex<float> beta,
-               Complex<float>* c, int ldc) {
+               const Complex<float>* a, int lda, const Complex<float>* b, int ldb,
+               Complex<float> beta, Complex<float>* c, int ldc) {
   lib.cgemm(row_major, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
 }
 void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, Complex<double> alpha,
-               const Complex<double>* a, int lda, const Complex<double>* b, int ldb, Complex<double> beta,
-               Complex<double>* c, int ldc) {
+               const Complex<double>* a, int lda, const Complex<double>* b, int ldb,
+               Complex<double> beta, Complex<double>* c, int ldc) {
   lib.zgemm(row_major, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
 }
 
@@ -66,7 +66,8 @@ class BlasOperand {
   void copy(const Matrix& m) {
     copy_.emplace(m.rows * m.cols);
     const int64_t sizes[] = {m.rows, m.cols}, dense[] = {m.cols, 1}, strides[] = {m.row, m.col};
-    cpu::copy(sizes, {reinterpret_cast<char*>(copy_->data()), dense, dtype_of<T>}, {m.data, strides, dtype_of<T>});
+    cpu::copy(sizes, {reinterpret_cast<char*>(copy_->data()), dense, dtype_of<T>},
+              {m.data, strides, dtype_of<T>});
     data_ = copy_->data();
     flag_ = no_trans;
     lead_ = static_cast<int>(m.cols);
@@ -84,9 +85,12 @@ struct Grid {
 // Pieces large enough that copying their operands into BLAS's own layout costs little, small enough
 // to share among threads. The grid depends on the shape alone.
 Grid cut(int64_t m, int64_t n, int64_t k) {
-  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const double flops =
+      2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (flops < 4e5) return {m, n};
-  auto half = [](int64_t x, int64_t least) { return x > least ? std::max<int64_t>((x / 2 + 15) / 16 * 16, 16) : x; };
+  auto half = [](int64_t x, int64_t least) {
+    return x > least ? std::max<int64_t>((x / 2 + 15) / 16 * 16, 16) : x;
+  };
   if (flops < 1e8) return m >= n ? Grid{half(m, 31), n} : Grid{m, half(n, 31)};
   auto piece = [](int64_t x, int64_t target) {
     const int64_t pieces = std::max<int64_t>(1, (x + target / 2) / target);
@@ -102,8 +106,8 @@ Grid cut(int64_t m, int64_t n, int64_t k) {
 template <class T>
 void blas_gemm(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
   const int64_t m = a.rows, n = b.cols, k = a.cols;
-  WISP_CHECK(std::max({m, n, k}) < max_blas_size && (c.row < max_blas_size || m == 1), "matrix product: sizes ", m,
-             "x", k, " and ", k, "x", n, " are too large");
+  WISP_CHECK(std::max({m, n, k}) < max_blas_size && (c.row < max_blas_size || m == 1),
+             "matrix product: sizes ", m, "x", k, " and ", k, "x", n, " are too large");
   const Blas& lib = blas();
   const BlasOperand<T> left(a), right(b);
   const Grid grid = cut(m, n, k);
@@ -115,15 +119,17 @@ void blas_gemm(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T bet
       const int rows = static_cast<int>(std::min(grid.rows, m - row));
       const int cols = static_cast<int>(std::min(grid.cols, n - col));
       T* out = reinterpret_cast<T*>(c.data) + row * c.row + col;
-      call_blas(lib, left.flag(), right.flag(), rows, cols, static_cast<int>(k), alpha, left.at(row, 0), left.lead(),
-                right.at(0, col), right.lead(), beta, out, lead);
+      call_blas(lib, left.flag(), right.flag(), rows, cols, static_cast<int>(k), alpha,
+                left.at(row, 0), left.lead(), right.at(0, col), right.lead(), beta, out, lead);
     }
   });
 }
 
 template void blas_gemm(const Matrix&, const Matrix&, const Matrix&, float, float);
 template void blas_gemm(const Matrix&, const Matrix&, const Matrix&, double, double);
-template void blas_gemm(const Matrix&, const Matrix&, const Matrix&, Complex<float>, Complex<float>);
-template void blas_gemm(const Matrix&, const Matrix&, const Matrix&, Complex<double>, Complex<double>);
+template void blas_gemm(const Matrix&, const Matrix&, const Matrix&, Complex<float>,
+                        Complex<float>);
+template void blas_gemm(const Matrix&, const Matrix&, const Matrix&, Complex<double>,
+                        Complex<double>);
 
 }  // namespace wisp::cpu

@@ -17,7 +17,9 @@ const LayerNormKernel& kernel_for(DType dtype) {
   return kernel;
 }
 
-int64_t grain_for(int64_t columns) { return std::max<int64_t>(1, grain_elements / std::max<int64_t>(1, columns)); }
+int64_t grain_for(int64_t columns) {
+  return std::max<int64_t>(1, grain_elements / std::max<int64_t>(1, columns));
+}
 
 // Adds the partial sums of all blocks of rows, column by column, in order.
 void join_blocks(DType dtype, const char* parts, int64_t blocks, int64_t columns, char* out) {
@@ -27,7 +29,8 @@ void join_blocks(DType dtype, const char* parts, int64_t blocks, int64_t columns
     parallel_for(columns, grain_elements, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         double sum = 0;
-        for (int64_t block = 0; block < blocks; ++block) sum += static_cast<double>(part[block * columns + i]);
+        for (int64_t block = 0; block < blocks; ++block)
+          sum += static_cast<double>(part[block * columns + i]);
         reinterpret_cast<T*>(out)[i] = static_cast<T>(sum);
       }
     });
@@ -37,14 +40,17 @@ void join_blocks(DType dtype, const char* parts, int64_t blocks, int64_t columns
 void parameter_grads(const LayerNormGradCall& call, const LayerNormKernel& kernel) {
   const int64_t blocks = (call.rows + rows_at_once - 1) / rows_at_once;
   const int64_t bytes = call.columns * static_cast<int64_t>(item_size(call.dtype));
-  const Scratch<char> weights(call.weight_grad ? blocks * bytes : 0), biases(call.bias_grad ? blocks * bytes : 0);
-  parallel_for(blocks, std::max<int64_t>(1, grain_for(call.columns) / rows_at_once), [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      kernel.parameter_grads(call, block * rows_at_once, std::min(call.rows, (block + 1) * rows_at_once),
-                             call.weight_grad ? weights.data() + block * bytes : nullptr,
-                             call.bias_grad ? biases.data() + block * bytes : nullptr);
-    }
-  });
+  const Scratch<char> weights(call.weight_grad ? blocks * bytes : 0),
+      biases(call.bias_grad ? blocks * bytes : 0);
+  parallel_for(blocks, std::max<int64_t>(1, grain_for(call.columns) / rows_at_once),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t block = begin; block < end; ++block) {
+                   kernel.parameter_grads(
+                       call, block * rows_at_once, std::min(call.rows, (block + 1) * rows_at_once),
+                       call.weight_grad ? weights.data() + block * bytes : nullptr,
+                       call.bias_grad ? biases.data() + block * bytes : nullptr);
+                 }
+               });
   join_blocks(call.dtype, weights.data(), blocks, call.columns, call.weight_grad);
   join_blocks(call.dtype, biases.data(), blocks, call.columns, call.bias_grad);
 }

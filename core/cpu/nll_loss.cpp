@@ -31,14 +31,15 @@ void check_targets(const NllShape& shape) {
   parallel_for(count(shape), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t target = shape.target[i];
-      WISP_CHECK_INDEX(target == shape.ignore_index || (target >= 0 && target < shape.classes), "Target ", target,
-                       " is out of bounds.");
+      WISP_CHECK_INDEX(target == shape.ignore_index || (target >= 0 && target < shape.classes),
+                       "Target ", target, " is out of bounds.");
     }
   });
 }
 
 NllSums nll_loss(const NllShape& shape, const char* data, char* each) {
-  std::vector<NllSums> parts(static_cast<size_t>((count(shape) + grain - 1) / grain), NllSums{0, 0});
+  std::vector<NllSums> parts(static_cast<size_t>((count(shape) + grain - 1) / grain),
+                             NllSums{0, 0});
   visit<dtypes::real_math>(shape.dtype, "nll_loss", [&]<class T>() {
     const T* x = reinterpret_cast<const T*>(data);
     T* terms = reinterpret_cast<T*>(each);

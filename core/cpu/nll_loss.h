@@ -5,8 +5,8 @@
 
 namespace wisp::cpu {
 
-// x has shape (outer, classes, inner) and targets (outer, inner), both consecutive. x and weight (one per
-// class, or null) are of `dtype`, float32 or float64.
+// x has shape (outer, classes, inner) and targets (outer, inner), both consecutive. x and weight
+// (one per class, or null) are of `dtype`, float32 or float64.
 struct NllShape {
   DType dtype;
   int64_t outer, classes, inner, ignore_index;
@@ -23,7 +23,8 @@ struct NllSums {
 // The sums of -weight * x and of the weights; with `each`, the terms are left there instead.
 NllSums nll_loss(const NllShape& shape, const char* x, char* each);
 
-// x_grad, which is zero before, gets -weight * scale * grad. `grad` is one per target, or null for 1.
+// x_grad, which is zero before, gets -weight * scale * grad. `grad` is one per target, or null
+// for 1.
 void nll_loss_grad(const NllShape& shape, const char* grad, double scale, char* x_grad);
 
 }  // namespace wisp::cpu

@@ -26,7 +26,8 @@ template <class T, class F>
 void binary_tile(void* out, const void* const* in, int64_t n, const Params&) {
   const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
   T* y = static_cast<T*>(out);
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(F{}(static_cast<double>(a[i]), static_cast<double>(b[i])));
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<T>(F{}(static_cast<double>(a[i]), static_cast<double>(b[i])));
 }
 
 template <class F>
@@ -69,14 +70,16 @@ double bessel_asymptotic(double x, int order) {
 double scaled_bessel(double x, int order) {
   const double size = std::abs(x);
   if (!(size <= std::numeric_limits<double>::max())) return x != x ? x : 0;
-  const double y = size <= 20 ? (size == 0 && order ? 0 : bessel_series(size, order)) : bessel_asymptotic(size, order);
+  const double y = size <= 20 ? (size == 0 && order ? 0 : bessel_series(size, order))
+                              : bessel_asymptotic(size, order);
   return order && x < 0 ? -y : y;
 }
 
 double bessel(double x, int order) {
   const double size = std::abs(x);
   if (size == inf) return order && x < 0 ? -inf : inf;
-  const double half = std::exp(size / 2);  // in two steps, as the whole may overflow before the product does
+  const double half =
+      std::exp(size / 2);  // in two steps, as the whole may overflow before the product does
   return scaled_bessel(x, order) * half * half;
 }
 
@@ -97,8 +100,8 @@ double log_ndtr(double x) {
   return std::log1p(-std::erfc(z) / 2);
 }
 
-// Where the lower tail has probability p <= 1/2: Newton's method on the logarithm, which is concave and
-// almost a parabola.
+// Where the lower tail has probability p <= 1/2: Newton's method on the logarithm, which is concave
+// and almost a parabola.
 double lower_quantile(double p) {
   const double wanted = std::log(p);
   double x = p > 0.1 ? std::numbers::sqrt2 * vmath::erfinv(2 * p - 1) : -std::sqrt(-2 * wanted);
@@ -127,10 +130,11 @@ double entr(double x) {
 // --- Hurwitz's zeta function: sum (q + k)^-s over k >= 0, by Euler and Maclaurin
 
 // B_2k / (2k)!
-constexpr double bernoulli[] = {8.3333333333333333e-2,   -1.3888888888888889e-3,  3.3068783068783069e-5,
-                                -8.2671957671957672e-7,  2.0876756987868099e-8,   -5.2841901386874932e-10,
-                                1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
-                                -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
+constexpr double bernoulli[] = {
+    8.3333333333333333e-2,   -1.3888888888888889e-3,  3.3068783068783069e-5,
+    -8.2671957671957672e-7,  2.0876756987868099e-8,   -5.2841901386874932e-10,
+    1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
+    -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
 
 double zeta(double s, double q) {
   if (s != s || q != q) return nan;
@@ -190,7 +194,9 @@ void complex_sinc_tile(void* out, const void* const* in, int64_t n, const Params
 // --- The next number of 16 bits
 
 // Bit patterns as integers that are ordered as the numbers are.
-int32_t ordinal(uint16_t bits) { return bits & 0x8000 ? -static_cast<int32_t>(bits & 0x7fff) : bits; }
+int32_t ordinal(uint16_t bits) {
+  return bits & 0x8000 ? -static_cast<int32_t>(bits & 0x7fff) : bits;
+}
 
 template <class T>
 T next_after(T from, T to) {

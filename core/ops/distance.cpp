@@ -20,11 +20,13 @@ bool uses_product(const Args& args, int64_t rows, int64_t others) {
   if (args.real(2) != 2) return false;
   const std::string_view mode = args.string(3);
   if (mode == "use_mm_for_euclid_dist") return true;
-  return mode == "use_mm_for_euclid_dist_if_necessary" && (rows > few_points || others > few_points);
+  return mode == "use_mm_for_euclid_dist_if_necessary" &&
+         (rows > few_points || others > few_points);
 }
 
 void check_mode(std::string_view mode) {
-  const bool known = mode == "use_mm_for_euclid_dist" || mode == "use_mm_for_euclid_dist_if_necessary" ||
+  const bool known = mode == "use_mm_for_euclid_dist" ||
+                     mode == "use_mm_for_euclid_dist_if_necessary" ||
                      mode == "donot_use_mm_for_euclid_dist";
   WISP_CHECK_VALUE(known, mode, " is not a valid value for compute_mode");
 }
@@ -42,15 +44,17 @@ void infer_cdist(Infer& infer) {
   const Tensor &x1 = infer.tensor(0), &x2 = infer.tensor(1);
   for (int i = 0; i < 2; ++i) {
     const Tensor& x = infer.tensor(i);
-    WISP_CHECK(is_floating(x.dtype()), "cdist(): only supports floating-point dtypes, X", i + 1, " got: ",
-               legacy_name(x.dtype()));
-    WISP_CHECK(x.ndim() >= 2, "cdist(): only supports at least 2D tensors, X", i + 1, " got: ", x.ndim(), "D");
+    WISP_CHECK(is_floating(x.dtype()), "cdist(): only supports floating-point dtypes, X", i + 1,
+               " got: ", legacy_name(x.dtype()));
+    WISP_CHECK(x.ndim() >= 2, "cdist(): only supports at least 2D tensors, X", i + 1,
+               " got: ", x.ndim(), "D");
     if (!contains(dtypes::real_math, x.dtype())) fail_not_implemented("cdist", x.dtype());
   }
-  WISP_CHECK(x1.size(-1) == x2.size(-1), "cdist(): X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
+  WISP_CHECK(x1.size(-1) == x2.size(-1),
+             "cdist(): X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
              " X2: ", x2.size(-1));
-  WISP_CHECK(x1.dtype() == x2.dtype(), "cdist(): expected scalar type ", legacy_name(x1.dtype()), " but found ",
-             legacy_name(x2.dtype()));
+  WISP_CHECK(x1.dtype() == x2.dtype(), "cdist(): expected scalar type ", legacy_name(x1.dtype()),
+             " but found ", legacy_name(x2.dtype()));
   WISP_CHECK(infer.real(2) >= 0, "cdist(): only supports non-negative p values");
   check_mode(infer.string(3));
   const Dims batch = broadcast(batch_of(x1.sizes()), batch_of(x2.sizes()));
@@ -64,8 +68,9 @@ void cdist_kernel(const Call& call) {
   const IntSpan batch = batch_of(out.sizes());
   const Tensor x1 = consecutive(call.tensor(0), with_batch(batch, rows, cols), out.dtype());
   const Tensor x2 = consecutive(call.tensor(1), with_batch(batch, others, cols), out.dtype());
-  const cpu::Distances job{out.dtype(), out.numel() / (rows * others), rows, others, cols,
-                           x1->bytes(), x2->bytes(), out->bytes()};
+  const cpu::Distances job{
+      out.dtype(), out.numel() / (rows * others), rows, others, cols, x1->bytes(), x2->bytes(),
+      out->bytes()};
   if (uses_product(call, rows, others)) return cpu::euclidean_distances(job);
   cpu::distances(job, call.real(2));
 }
@@ -109,12 +114,14 @@ Tensor cdist_grad(const Backward& b, bool first) {
 
 void infer_cross(Infer& infer) {
   const Tensor &a = infer.tensor(0), &b = infer.tensor(1);
-  WISP_CHECK(a.ndim() == b.ndim(), "linalg.cross(): inputs must have the same number of dimensions.");
+  WISP_CHECK(a.ndim() == b.ndim(),
+             "linalg.cross(): inputs must have the same number of dimensions.");
   const int64_t dim = wrap_dim(infer.integer(2), a.ndim(), "cross");
-  WISP_CHECK(a.ndim() > 0 && a->size(dim) == 3 && b->size(dim) == 3, "linalg.cross(): inputs dimension ", dim,
-             " must have length 3. Got ", a.ndim() ? a->size(dim) : 0, " and ", a.ndim() ? b->size(dim) : 0);
-  WISP_CHECK(a.dtype() == b.dtype(), "linalg.cross(): expected scalar type ", legacy_name(a.dtype()), " but found ",
-             legacy_name(b.dtype()));
+  WISP_CHECK(a.ndim() > 0 && a->size(dim) == 3 && b->size(dim) == 3,
+             "linalg.cross(): inputs dimension ", dim, " must have length 3. Got ",
+             a.ndim() ? a->size(dim) : 0, " and ", a.ndim() ? b->size(dim) : 0);
+  WISP_CHECK(a.dtype() == b.dtype(), "linalg.cross(): expected scalar type ",
+             legacy_name(a.dtype()), " but found ", legacy_name(b.dtype()));
   if (a.dtype() == DType::bool_) fail_not_implemented("cross", a.dtype());
   infer.push(broadcast(a.sizes(), b.sizes()), a.dtype(), a.device());
 }
@@ -123,8 +130,9 @@ void cross_kernel(const Call& call) {
   const Tensor &a = call.tensor(0), &b = call.tensor(1), &out = call.out();
   if (out.numel() == 0) return;
   const size_t dim = static_cast<size_t>(wrap_dim(call.integer(2), out.ndim()));
-  Dims sizes(out.sizes()), strides[3] = {Dims(out.strides()), expanded_strides(a.sizes(), a.strides(), out.sizes()),
-                                         expanded_strides(b.sizes(), b.strides(), out.sizes())};
+  Dims sizes(out.sizes()),
+      strides[3] = {Dims(out.strides()), expanded_strides(a.sizes(), a.strides(), out.sizes()),
+                    expanded_strides(b.sizes(), b.strides(), out.sizes())};
   std::array<int64_t, 3> steps;
   for (size_t k = 0; k < 3; ++k) {
     steps[k] = strides[k][dim];
@@ -135,7 +143,9 @@ void cross_kernel(const Call& call) {
              {b->bytes(), strides[2], out.dtype()}, steps);
 }
 
-Tensor cross_along(const Tensor& a, const Tensor& b, int64_t dim) { return invoke<"cross.linalg">(a, b, dim); }
+Tensor cross_along(const Tensor& a, const Tensor& b, int64_t dim) {
+  return invoke<"cross.linalg">(a, b, dim);
+}
 
 // Without a dimension: the first of length 3.
 void cross_body(const Args& args, TensorList& outs) {
@@ -150,39 +160,50 @@ void cross_body(const Args& args, TensorList& outs) {
 }  // namespace
 
 void register_distance(Registry& r) {
-  r.add({.schema = "cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
-         .doc = "The p-norm distances between the rows of both, each with each.\n\n>>> wisp.cdist(wisp.tensor([[0., 0.]]), wisp.tensor([[3., 4.], [0., 1.]]))\ntensor([[5., 1.]])",
-         .infer = infer_cdist,
-         .kernel = cdist_kernel,
-         .vjp = {{"x1", "x1 x2 p compute_mode result", [](const Backward& b) { return cdist_grad(b, true); }},
-                 {"x2", "x1 x2 p compute_mode result", [](const Backward& b) { return cdist_grad(b, false); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "- norms of differences",
-         .homes = home::function});
-  r.add({.schema = "cross.linalg(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
-         .doc = "The vector product along a dimension of length 3.\n\n>>> wisp.linalg.cross(wisp.tensor([1., 0., 0.]), wisp.tensor([0., 1., 0.]))\ntensor([0., 0., 1.])",
-         .infer = infer_cross,
-         .kernel = cross_kernel,
-         .vjp = {{"self", "self.shape other dim",
-                  [](const Backward& b) {
-                    return sum_to_size(cross_along(conj(b.tensor(1)), b.grad(), b.integer(2)), b.shape(0));
-                  }},
-                 {"other", "self other.shape dim",
-                  [](const Backward& b) {
-                    return sum_to_size(cross_along(b.grad(), conj(b.tensor(0)), b.integer(2)), b.shape(1));
-                  }}},
-         .jvp = Jvp::bilinear,
-         .batch = Batch::loop,
-         .onnx = "- differences of products",
-         .traits = trait::out,
-         .homes = home::linalg,
-         .node = "LinalgCrossBackward0"});
-  r.add({.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
-         .doc = "The vector product along a dimension of length 3: the first one if none is given.\n\n>>> wisp.cross(wisp.tensor([1, 0, 0]), wisp.tensor([0, 1, 0]))\ntensor([0, 0, 1])",
-         .body = cross_body,
-         .onnx = "- differences of products",
-         .traits = trait::out});
+  r.add(
+      {.schema =
+           "cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+       .doc =
+           "The p-norm distances between the rows of both, each with each.\n\n>>> wisp.cdist(wisp.tensor([[0., 0.]]), wisp.tensor([[3., 4.], [0., 1.]]))\ntensor([[5., 1.]])",
+       .infer = infer_cdist,
+       .kernel = cdist_kernel,
+       .vjp = {{"x1", "x1 x2 p compute_mode result",
+                [](const Backward& b) { return cdist_grad(b, true); }},
+               {"x2", "x1 x2 p compute_mode result",
+                [](const Backward& b) { return cdist_grad(b, false); }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "- norms of differences",
+       .homes = home::function});
+  r.add(
+      {.schema = "cross.linalg(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+       .doc =
+           "The vector product along a dimension of length 3.\n\n>>> wisp.linalg.cross(wisp.tensor([1., 0., 0.]), wisp.tensor([0., 1., 0.]))\ntensor([0., 0., 1.])",
+       .infer = infer_cross,
+       .kernel = cross_kernel,
+       .vjp = {{"self", "self.shape other dim",
+                [](const Backward& b) {
+                  return sum_to_size(cross_along(conj(b.tensor(1)), b.grad(), b.integer(2)),
+                                     b.shape(0));
+                }},
+               {"other", "self other.shape dim",
+                [](const Backward& b) {
+                  return sum_to_size(cross_along(b.grad(), conj(b.tensor(0)), b.integer(2)),
+                                     b.shape(1));
+                }}},
+       .jvp = Jvp::bilinear,
+       .batch = Batch::loop,
+       .onnx = "- differences of products",
+       .traits = trait::out,
+       .homes = home::linalg,
+       .node = "LinalgCrossBackward0"});
+  r.add(
+      {.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+       .doc =
+           "The vector product along a dimension of length 3: the first one if none is given.\n\n>>> wisp.cross(wisp.tensor([1, 0, 0]), wisp.tensor([0, 1, 0]))\ntensor([0, 0, 1])",
+       .body = cross_body,
+       .onnx = "- differences of products",
+       .traits = trait::out});
 }
 
 }  // namespace wisp::ops

@@ -37,11 +37,15 @@ void register_einsum(Registry& r);
 void register_distance(Registry& r);
 void register_binary_math(Registry& r);
 void register_special(Registry& r);
+void register_activation_kernels(Registry& r);
 void register_activation(Registry& r);
 void register_loss(Registry& r);
 void register_nll_loss(Registry& r);
 void register_layer_norm(Registry& r);
 void register_embedding(Registry& r);
 void register_dropout(Registry& r);
+void register_batch_norm(Registry& r);
+void register_similarity(Registry& r);
+void register_margin_loss(Registry& r);
 
 }  // namespace wisp::ops

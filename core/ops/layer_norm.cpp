@@ -238,9 +238,11 @@ void group_norm_body(const Args& args, TensorList& outs) {
   result = view(result, self.sizes());
   Dims per_channel(static_cast<size_t>(self.ndim() - 1), 1);
   per_channel[0] = channels;
-  if (args.has(2)) result = mul(result, view(args.tensor(2), per_channel));
-  if (args.has(3)) result = add(result, view(args.tensor(3), per_channel));
-  outs.push(result);
+  const Tensor weight = args.has(2) ? view(args.tensor(2), per_channel) : Tensor();
+  const Tensor bias = args.has(3) ? view(args.tensor(3), per_channel) : Tensor();
+  if (weight.defined() && bias.defined()) return outs.push(invoke<"addcmul">(bias, result, weight));
+  if (weight.defined()) result = mul(result, weight);
+  outs.push(bias.defined() ? add(result, bias) : result);
 }
 
 }  // namespace
@@ -253,7 +255,7 @@ void register_layer_norm(Registry& r) {
          .onnx = "LayerNormalization",
          .homes = home::function | home::functional});
   r.add({.schema = "rms_norm(Tensor self, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
-         .doc = "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1.0000, 1.0000])",
+         .doc = "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1., 1.])",
          .body = rms_norm_body,
          .onnx = "RMSNormalization",
          .homes = home::function | home::functional});

@@ -24,7 +24,8 @@ void infer_mm(Infer& infer) {
 }
 
 void mm_kernel(const Call& call) {
-  cpu::gemm(call.out().dtype(), matrix_of(call.tensor(0)), matrix_of(call.tensor(1)), matrix_of(call.out()));
+  cpu::gemm(call.out().dtype(), matrix_of(call.tensor(0)), matrix_of(call.tensor(1)),
+            matrix_of(call.out()));
 }
 
 // So few elements that checks and bookkeeping would cost more than the product.
@@ -33,9 +34,11 @@ constexpr int64_t direct_limit = 4096;
 TensorImpl* mm_direct(const OpDef&, const Arg* args) {
   const Tensor &a = args[0].tensor(), &b = args[1].tensor();
   const DType dtype = a.dtype();
-  if (a.ndim() != 2 || b.ndim() != 2 || dtype != b.dtype() || !contains(dtypes::real_math, dtype)) return nullptr;
+  if (a.ndim() != 2 || b.ndim() != 2 || dtype != b.dtype() || !contains(dtypes::real_math, dtype))
+    return nullptr;
   const cpu::Matrix left = matrix_of(a), right = matrix_of(b);
-  if (left.cols != right.rows || a.numel() > direct_limit || b.numel() > direct_limit) return nullptr;
+  if (left.cols != right.rows || a.numel() > direct_limit || b.numel() > direct_limit)
+    return nullptr;
   const int64_t sizes[] = {left.rows, right.cols};
   TensorImpl* out = TensorImpl::make_empty(sizes, dtype, a.device());
   cpu::gemm(dtype, left, right, {out->bytes(), left.rows, right.cols, right.cols, 1});
@@ -49,16 +52,18 @@ void infer_bmm(Infer& infer) {
   WISP_CHECK(a.ndim() == 3, "bmm(): batch1 must be a 3D tensor, got a tensor of shape ", a.sizes());
   WISP_CHECK(b.ndim() == 3, "bmm(): batch2 must be a 3D tensor, got a tensor of shape ", b.sizes());
   WISP_CHECK(a->size(0) == b->size(0) && a->size(2) == b->size(1),
-             "bmm(): Expected size for first two dimensions of batch2 tensor to be: [", a->size(0), ", ", a->size(2),
-             "] but got: [", b->size(0), ", ", b->size(1), "].");
-  WISP_CHECK(a.dtype() == b.dtype(), "bmm(): expected scalar type ", legacy_name(a.dtype()), " but found ",
-             legacy_name(b.dtype()));
+             "bmm(): Expected size for first two dimensions of batch2 tensor to be: [", a->size(0),
+             ", ", a->size(2), "] but got: [", b->size(0), ", ", b->size(1), "].");
+  WISP_CHECK(a.dtype() == b.dtype(), "bmm(): expected scalar type ", legacy_name(a.dtype()),
+             " but found ", legacy_name(b.dtype()));
   check_number_dtype(infer, a.dtype());
   infer.push({a->size(0), a->size(1), b->size(2)}, a.dtype(), a.device());
 }
 
 IntSpan batch_sizes(const Tensor& t) { return t.sizes().first(static_cast<size_t>(t.ndim() - 2)); }
-IntSpan batch_strides(const Tensor& t) { return t.strides().first(static_cast<size_t>(t.ndim() - 2)); }
+IntSpan batch_strides(const Tensor& t) {
+  return t.strides().first(static_cast<size_t>(t.ndim() - 2));
+}
 
 // a and b are repeated along the batch dimensions of `out` where they have fewer.
 cpu::Stack stack_of(const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -77,9 +82,11 @@ void infer_stacked(Infer& infer) {
   const Tensor &a = infer.tensor(0), &b = infer.tensor(1);
   const Dims left(batch_sizes(a)), right(batch_sizes(b));
   Dims sizes = broadcast(left, right);
-  WISP_CHECK(a.dtype() == b.dtype(), "matmul(): expected m1 and m2 to have the same dtype, but got: ", name(a.dtype()),
+  WISP_CHECK(a.dtype() == b.dtype(),
+             "matmul(): expected m1 and m2 to have the same dtype, but got: ", name(a.dtype()),
              " != ", name(b.dtype()));
-  WISP_CHECK(a.size(-1) == b.size(-2), "matmul(): mat1 and mat2 shapes cannot be multiplied: the last two dimensions of ",
+  WISP_CHECK(a.size(-1) == b.size(-2),
+             "matmul(): mat1 and mat2 shapes cannot be multiplied: the last two dimensions of ",
              a.sizes(), " and ", b.sizes(), " do not match");
   if (a.dtype() == DType::bool_) fail_not_implemented("matmul", a.dtype());
   sizes.push_back(a.size(-2));
@@ -108,10 +115,10 @@ Tensor stacked_other_grad(const Backward& b) {
 
 void infer_mv(Infer& infer) {
   const Tensor &mat = infer.tensor(0), &vec = infer.tensor(1);
-  WISP_CHECK(mat.ndim() == 2 && vec.ndim() == 1, "mv(): expected a matrix and a vector, got ", mat.ndim(), "D and ",
-             vec.ndim(), "D tensors");
-  WISP_CHECK(mat->size(1) == vec->size(0), "mv(): size mismatch, got mat (", mat->size(0), "x", mat->size(1), "), vec (",
-             vec->size(0), ")");
+  WISP_CHECK(mat.ndim() == 2 && vec.ndim() == 1, "mv(): expected a matrix and a vector, got ",
+             mat.ndim(), "D and ", vec.ndim(), "D tensors");
+  WISP_CHECK(mat->size(1) == vec->size(0), "mv(): size mismatch, got mat (", mat->size(0), "x",
+             mat->size(1), "), vec (", vec->size(0), ")");
   WISP_CHECK(mat.dtype() == vec.dtype(), "mv(): input tensors must have the same dtype, but got ",
              legacy_name(mat.dtype()), " and ", legacy_name(vec.dtype()));
   check_number_dtype(infer, mat.dtype());
@@ -119,18 +126,21 @@ void infer_mv(Infer& infer) {
 }
 
 void mv_kernel(const Call& call) {
-  cpu::gemm(call.out().dtype(), matrix_of(call.tensor(0)), column_of(call.tensor(1)), column_of(call.out()));
+  cpu::gemm(call.out().dtype(), matrix_of(call.tensor(0)), column_of(call.tensor(1)),
+            column_of(call.out()));
 }
 
 void infer_dot(Infer& infer) {
   const Tensor &a = infer.tensor(0), &b = infer.tensor(1);
-  WISP_CHECK(a.ndim() == 1 && b.ndim() == 1, infer.name(), "(): 1D tensors expected, but got ", a.ndim(), "D and ",
-             b.ndim(), "D tensors");
-  WISP_CHECK(a.dtype() == b.dtype(), infer.name(), "(): expected both vectors to have same dtype, but found ",
-             legacy_name(a.dtype()), " and ", legacy_name(b.dtype()));
-  WISP_CHECK(a.numel() == b.numel(), infer.name(), "(): inconsistent tensor size, expected tensor [", a.numel(),
-             "] and src [", b.numel(), "] to have the same number of elements, but got ", a.numel(), " and ",
-             b.numel(), " elements respectively");
+  WISP_CHECK(a.ndim() == 1 && b.ndim() == 1, infer.name(), "(): 1D tensors expected, but got ",
+             a.ndim(), "D and ", b.ndim(), "D tensors");
+  WISP_CHECK(a.dtype() == b.dtype(), infer.name(),
+             "(): expected both vectors to have same dtype, but found ", legacy_name(a.dtype()),
+             " and ", legacy_name(b.dtype()));
+  WISP_CHECK(a.numel() == b.numel(), infer.name(),
+             "(): inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
+             "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+             " elements respectively");
   check_number_dtype(infer, a.dtype());
   infer.push(IntSpan(), a.dtype(), a.device());
 }
@@ -151,7 +161,8 @@ Tensor squeeze_at(const Tensor& t, int64_t dim) {
 
 Tensor product(const Tensor& a, const Tensor& b) {
   const int64_t left = a.ndim(), right = b.ndim();
-  WISP_CHECK(left > 0 && right > 0, "matmul(): both arguments to matmul need to be at least 1D, but they are ", left,
+  WISP_CHECK(left > 0 && right > 0,
+             "matmul(): both arguments to matmul need to be at least 1D, but they are ", left,
              "D and ", right, "D");
   if (left == 2 && right == 2) return mm(a, b);
   if (left == 2 && right == 1) return mv(a, b);
@@ -166,7 +177,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
 void inner_body(const Args& args, TensorList& outs) {
   const Tensor &a = args.tensor(0), &b = args.tensor(1);
   if (a.ndim() == 0 || b.ndim() == 0) return outs.push(mul(a, b));
-  WISP_CHECK(a.size(-1) == b.size(-1), "inner(): the last dimension must match on both input tensors but got shapes ",
+  WISP_CHECK(a.size(-1) == b.size(-1),
+             "inner(): the last dimension must match on both input tensors but got shapes ",
              a.sizes(), " and ", b.sizes());
   if (a.ndim() == 1 && b.ndim() == 1) return outs.push(dot(a, b));
   Dims sizes(a.sizes().first(static_cast<size_t>(a.ndim() - 1)));
@@ -187,8 +199,8 @@ void outer_body(const Args& args, TensorList& outs) {
 void vecdot_body(const Args& args, TensorList& outs) {
   const Tensor &x = args.tensor(0), &y = args.tensor(1);
   WISP_CHECK(x.dtype() == y.dtype() && is_differentiable(x.dtype()),
-             "linalg.vecdot(): expected floating point or complex vectors of one dtype, got ", name(x.dtype()), " and ",
-             name(y.dtype()));
+             "linalg.vecdot(): expected floating point or complex vectors of one dtype, got ",
+             name(x.dtype()), " and ", name(y.dtype()));
   const int64_t dim = args.integer(2);
   outs.push(sum(mul(conj(x), y), IntSpan(&dim, 1)));
 }
@@ -200,8 +212,8 @@ void vecdot_body(const Args& args, TensorList& outs) {
 void infer_linear(Infer& infer) {
   const Tensor &input = infer.tensor(0), &weight = infer.tensor(1);
   WISP_CHECK(input.ndim() > 0 && (weight.ndim() == 1 || weight.ndim() == 2),
-             "linear(): expected an input of at least 1D and a weight of 1D or 2D, got ", input.ndim(), "D and ",
-             weight.ndim(), "D");
+             "linear(): expected an input of at least 1D and a weight of 1D or 2D, got ",
+             input.ndim(), "D and ", weight.ndim(), "D");
   check_same_dtype(infer, input, weight);
   const int64_t in = input.size(-1);
   WISP_CHECK(in == weight.size(-1), "linear(): mat1 and mat2 shapes cannot be multiplied (",
@@ -213,23 +225,13 @@ void infer_linear(Infer& infer) {
   if (weight.ndim() == 2) sizes.push_back(weight->size(0));
   if (infer.has(2)) {
     const Tensor& bias = infer.tensor(2);
-    WISP_CHECK(bias.dtype() == input.dtype(), "linear(): self and mat2 must have the same dtype, but got ",
+    WISP_CHECK(bias.dtype() == input.dtype(),
+               "linear(): self and mat2 must have the same dtype, but got ",
                legacy_name(bias.dtype()), " and ", legacy_name(input.dtype()));
-    WISP_CHECK(same(broadcast(sizes, bias.sizes()), sizes), "linear(): a bias of shape ", bias.sizes(),
-               " does not broadcast to the shape of the result, ", sizes);
+    WISP_CHECK(same(broadcast(sizes, bias.sizes()), sizes), "linear(): a bias of shape ",
+               bias.sizes(), " does not broadcast to the shape of the result, ", sizes);
   }
   infer.push(sizes, input.dtype(), input.device());
-}
-
-// Every row of the result starts as the bias.
-void start_with(const Tensor& out, const Tensor& bias) {
-  const int64_t cols = out.ndim() > 0 ? out.size(-1) : 1;
-  if (bias.ndim() != 1 || bias.numel() != cols || !bias.is_contiguous() || !out.is_contiguous() || cols > 64) {
-    return copy_raw(out, bias);
-  }
-  const size_t bytes = static_cast<size_t>(cols) * out->item_size();
-  char *at = out->bytes(), *end = at + static_cast<size_t>(out.numel()) * out->item_size();
-  for (; at < end; at += bytes) std::memcpy(at, bias->bytes(), bytes);
 }
 
 void linear_kernel(const Call& call) {
@@ -245,7 +247,8 @@ void linear_kernel(const Call& call) {
                          one_row ? 0 : input->stride(dims - 2), input->stride(dims - 1)};
   const cpu::Matrix result{out->bytes(), left.rows, right.cols, right.cols, 1};
   cpu::Stack stack{Dims(input.sizes().first(static_cast<size_t>(kept))),
-                   Dims(input.strides().first(static_cast<size_t>(kept))), Dims(static_cast<size_t>(kept), 0),
+                   Dims(input.strides().first(static_cast<size_t>(kept))),
+                   Dims(static_cast<size_t>(kept), 0),
                    Dims(out.strides().first(static_cast<size_t>(kept)))};
   cpu::gemm(out.dtype(), stack, left, right, result, 1, call.has(2) ? 1 : 0);
 }
@@ -253,13 +256,18 @@ void linear_kernel(const Call& call) {
 TensorImpl* linear_direct(const OpDef&, const Arg* args) {
   const Tensor &input = args[0].tensor(), &weight = args[1].tensor();
   const DType dtype = input.dtype();
-  if (input.ndim() != 2 || weight.ndim() != 2 || weight.dtype() != dtype || !contains(dtypes::real_math, dtype)) return nullptr;
+  if (input.ndim() != 2 || weight.ndim() != 2 || weight.dtype() != dtype ||
+      !contains(dtypes::real_math, dtype))
+    return nullptr;
   const cpu::Matrix left = matrix_of(input), right = transposed(matrix_of(weight));
-  if (left.cols != right.rows || input.numel() > direct_limit || weight.numel() > direct_limit) return nullptr;
+  if (left.cols != right.rows || input.numel() > direct_limit || weight.numel() > direct_limit)
+    return nullptr;
   const bool biased = args[2].is_tensor();
   if (biased) {
     const TensorImpl& bias = *args[2].as.tensor;
-    if (bias.ndim() != 1 || bias.numel() != right.cols || bias.dtype() != dtype || !bias.is_contiguous()) return nullptr;
+    if (bias.ndim() != 1 || bias.numel() != right.cols || bias.dtype() != dtype ||
+        !bias.is_contiguous())
+      return nullptr;
   }
   const int64_t sizes[] = {left.rows, right.cols};
   Tensor out = Tensor::adopt(TensorImpl::make_empty(sizes, dtype, input.device()));
@@ -289,114 +297,146 @@ Tensor linear_weight_grad(const Backward& b) {
   return b.shape(1).size() == 1 ? reshape(grad, b.shape(1)) : grad;
 }
 
-}  // namespace
-
 void register_products(Registry& r) {
-  r.add({.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
-         .doc = "The product of two matrices.\n\n>>> wisp.mm(wisp.ones(2, 3), wisp.ones(3, 1))\ntensor([[3.],\n        [3.]])",
-         .infer = infer_mm,
-         .kernel = mm_kernel,
-         .direct = mm_direct,
-         .vjp = {{"self", "mat2", [](const Backward& b) { return mm(b.grad(), conj_t(b.tensor(1))); }},
-                 {"mat2", "self", [](const Backward& b) { return mm(conj_t(b.tensor(0)), b.grad()); }}},
-         .jvp = Jvp::bilinear,
-         .batch = Batch::loop,
-         .onnx = "MatMul",
-         .traits = trait::out});
-  r.add({.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
-         .doc = "The products of the matrices of two stacks, pair by pair.\n\n>>> wisp.bmm(wisp.ones(1, 2, 3), wisp.ones(1, 3, 1))\ntensor([[[3.],\n         [3.]]])",
-         .infer = infer_bmm,
-         .kernel = bmm_kernel,
-         .vjp = {{"self", "mat2", [](const Backward& b) { return bmm(b.grad(), adjoint(b.tensor(1))); }},
-                 {"mat2", "self", [](const Backward& b) { return bmm(adjoint(b.tensor(0)), b.grad()); }}},
-         .jvp = Jvp::bilinear,
-         .batch = Batch::loop,
-         .onnx = "MatMul",
-         .traits = trait::out});
+  r.add(
+      {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
+       .doc =
+           "The product of two matrices.\n\n>>> wisp.mm(wisp.ones(2, 3), wisp.ones(3, 1))\ntensor([[3.],\n        [3.]])",
+       .infer = infer_mm,
+       .kernel = mm_kernel,
+       .direct = mm_direct,
+       .vjp = {{"self", "mat2",
+                [](const Backward& b) { return mm(b.grad(), conj_t(b.tensor(1))); }},
+               {"mat2", "self",
+                [](const Backward& b) { return mm(conj_t(b.tensor(0)), b.grad()); }}},
+       .jvp = Jvp::bilinear,
+       .batch = Batch::loop,
+       .onnx = "MatMul",
+       .traits = trait::out});
+  r.add(
+      {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
+       .doc =
+           "The products of the matrices of two stacks, pair by pair.\n\n>>> wisp.bmm(wisp.ones(1, 2, 3), wisp.ones(1, 3, 1))\ntensor([[[3.],\n         [3.]]])",
+       .infer = infer_bmm,
+       .kernel = bmm_kernel,
+       .vjp = {{"self", "mat2",
+                [](const Backward& b) { return bmm(b.grad(), adjoint(b.tensor(1))); }},
+               {"mat2", "self",
+                [](const Backward& b) { return bmm(adjoint(b.tensor(0)), b.grad()); }}},
+       .jvp = Jvp::bilinear,
+       .batch = Batch::loop,
+       .onnx = "MatMul",
+       .traits = trait::out});
   r.add({.schema = "_stacked_mm(Tensor self, Tensor mat2) -> Tensor",
          .doc = "matmul() of at least two dimensions each, in one node.",
          .infer = infer_stacked,
          .kernel = bmm_kernel,
-         .vjp = {{"self", "self.shape mat2", stacked_self_grad}, {"mat2", "self mat2.shape", stacked_other_grad}},
+         .vjp = {{"self", "self.shape mat2", stacked_self_grad},
+                 {"mat2", "self mat2.shape", stacked_other_grad}},
          .jvp = Jvp::bilinear,
          .batch = Batch::loop,
          .onnx = "MatMul",
          .homes = home::internal,
          .node = "UnsafeViewBackward0"});
-  r.add({.schema = "mv(Tensor self, Tensor vec) -> Tensor",
-         .doc = "The product of a matrix with a vector.\n\n>>> wisp.mv(wisp.ones(2, 3), wisp.ones(3))\ntensor([3., 3.])",
-         .infer = infer_mv,
-         .kernel = mv_kernel,
-         .vjp = {{"self", "vec", [](const Backward& b) { return outer(b.grad(), conj(b.tensor(1))); }},
-                 {"vec", "self", [](const Backward& b) { return mv(conj_t(b.tensor(0)), b.grad()); }}},
-         .jvp = Jvp::bilinear,
-         .batch = Batch::loop,
-         .onnx = "MatMul",
-         .traits = trait::out});
+  r.add(
+      {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
+       .doc =
+           "The product of a matrix with a vector.\n\n>>> wisp.mv(wisp.ones(2, 3), wisp.ones(3))\ntensor([3., 3.])",
+       .infer = infer_mv,
+       .kernel = mv_kernel,
+       .vjp = {{"self", "vec",
+                [](const Backward& b) { return outer(b.grad(), conj(b.tensor(1))); }},
+               {"vec", "self",
+                [](const Backward& b) { return mv(conj_t(b.tensor(0)), b.grad()); }}},
+       .jvp = Jvp::bilinear,
+       .batch = Batch::loop,
+       .onnx = "MatMul",
+       .traits = trait::out});
 }
 
 void register_vector_products(Registry& r) {
-  r.add({.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
-         .doc = "The sum of the products of two vectors' elements.\n\n>>> wisp.dot(wisp.tensor([2, 3]), wisp.tensor([2, 1]))\ntensor(7)",
-         .infer = infer_dot,
-         .kernel = [](const Call& call) { run_dot(call, false); },
-         .vjp = {{"self", "tensor", [](const Backward& b) { return mul(b.grad(), conj(b.tensor(1))); }},
-                 {"tensor", "self", [](const Backward& b) { return mul(b.grad(), conj(b.tensor(0))); }}},
-         .jvp = Jvp::bilinear,
-         .batch = Batch::loop,
-         .onnx = "MatMul",
-         .traits = trait::out});
-  r.add({.schema = "vdot(Tensor self, Tensor other) -> Tensor",
-         .doc = "dot() with the elements of the first vector conjugated.\n\n>>> wisp.vdot(wisp.tensor([1j, 2]), wisp.tensor([1j, 1]))\ntensor(3.+0.j)",
-         .infer = infer_dot,
-         .kernel = [](const Call& call) { run_dot(call, true); },
-         .vjp = {{"self", "other", [](const Backward& b) { return mul(conj(b.grad()), b.tensor(1)); }},
-                 {"other", "self", [](const Backward& b) { return mul(b.grad(), b.tensor(0)); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "MatMul",
-         .traits = trait::out});
-  r.add({.schema = "inner(Tensor self, Tensor other) -> Tensor",
-         .doc = "Sums of products over the last dimension of both.\n\n>>> wisp.inner(wisp.tensor([1, 2]), wisp.tensor([[0, 2], [1, 1]]))\ntensor([4, 3])",
-         .body = inner_body,
-         .onnx = "- MatMul with a transposed operand",
-         .traits = trait::out});
-  r.add({.schema = "outer(Tensor self, Tensor vec2) -> Tensor",
-         .doc = "The products of every element of one vector with every element of another.\n\n>>> wisp.outer(wisp.tensor([1, 2]), wisp.tensor([1, 10]))\ntensor([[ 1, 10],\n        [ 2, 20]])",
-         .body = outer_body,
-         .onnx = "- Mul of a column and a row",
-         .traits = trait::out});
+  r.add(
+      {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
+       .doc =
+           "The sum of the products of two vectors' elements.\n\n>>> wisp.dot(wisp.tensor([2, 3]), wisp.tensor([2, 1]))\ntensor(7)",
+       .infer = infer_dot,
+       .kernel = [](const Call& call) { run_dot(call, false); },
+       .vjp = {{"self", "tensor",
+                [](const Backward& b) { return mul(b.grad(), conj(b.tensor(1))); }},
+               {"tensor", "self",
+                [](const Backward& b) { return mul(b.grad(), conj(b.tensor(0))); }}},
+       .jvp = Jvp::bilinear,
+       .batch = Batch::loop,
+       .onnx = "MatMul",
+       .traits = trait::out});
+  r.add(
+      {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "dot() with the elements of the first vector conjugated.\n\n>>> wisp.vdot(wisp.tensor([1j, 2]), wisp.tensor([1j, 1]))\ntensor(3.+0.j)",
+       .infer = infer_dot,
+       .kernel = [](const Call& call) { run_dot(call, true); },
+       .vjp = {{"self", "other",
+                [](const Backward& b) { return mul(conj(b.grad()), b.tensor(1)); }},
+               {"other", "self", [](const Backward& b) { return mul(b.grad(), b.tensor(0)); }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "MatMul",
+       .traits = trait::out});
+  r.add(
+      {.schema = "inner(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "Sums of products over the last dimension of both.\n\n>>> wisp.inner(wisp.tensor([1, 2]), wisp.tensor([[0, 2], [1, 1]]))\ntensor([4, 3])",
+       .body = inner_body,
+       .onnx = "- MatMul with a transposed operand",
+       .traits = trait::out});
+  r.add(
+      {.schema = "outer(Tensor self, Tensor vec2) -> Tensor",
+       .doc =
+           "The products of every element of one vector with every element of another.\n\n>>> wisp.outer(wisp.tensor([1, 2]), wisp.tensor([1, 10]))\ntensor([[ 1, 10],\n        [ 2, 20]])",
+       .body = outer_body,
+       .onnx = "- Mul of a column and a row",
+       .traits = trait::out});
   r.alias("ger", "outer");
-  r.add({.schema = "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
-         .doc = "Sums of `conj(x) * y` along a dimension.\n\n>>> wisp.linalg.vecdot(wisp.tensor([[1., 2.], [0., 1.]]), wisp.tensor([3., 4.]))\ntensor([11.,  4.])",
-         .body = vecdot_body,
-         .onnx = "- ReduceSum of Mul",
-         .traits = trait::out,
-         .homes = home::linalg});
+  r.add(
+      {.schema = "vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+       .doc =
+           "Sums of `conj(x) * y` along a dimension.\n\n>>> wisp.linalg.vecdot(wisp.tensor([[1., 2.], [0., 1.]]), wisp.tensor([3., 4.]))\ntensor([11.,  4.])",
+       .body = vecdot_body,
+       .onnx = "- ReduceSum of Mul",
+       .traits = trait::out,
+       .homes = home::linalg});
 }
+
+}  // namespace
 
 void register_matmul(Registry& r) {
   register_products(r);
   register_vector_products(r);
-  r.add({.schema = "matmul(Tensor self, Tensor other) -> Tensor",
-         .doc = "The matrix product `self @ other`: vectors count as a row on the left and a column on the right, further dimensions are stacks of matrices and broadcast.\n\n>>> wisp.matmul(wisp.ones(2, 1, 3), wisp.tensor([1., 2., 3.]))\ntensor([[6.],\n        [6.]])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(product(args.tensor(0), args.tensor(1))); },
-         .onnx = "MatMul",
-         .traits = trait::out,
-         .homes = home::function | home::method | home::linalg});
-  r.add({.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-         .doc = "`input @ weight.T + bias`.\n\n>>> wisp.nn.functional.linear(wisp.ones(1, 2), wisp.tensor([[1., 2.], [3., 4.]]), wisp.tensor([0., 1.]))\ntensor([[3., 8.]])",
-         .infer = infer_linear,
-         .kernel = linear_kernel,
-         .direct = linear_direct,
-         .vjp = {{"input", "weight", linear_input_grad},
-                 {"weight", "input weight.shape", linear_weight_grad},
-                 {"bias", "bias.shape", [](const Backward& b) { return sum_to_size(b.grad(), b.shape(2)); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "Gemm",
-         .homes = home::functional,
-         .node = "AddmmBackward0"});
+  r.add(
+      {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "The matrix product `self @ other`: vectors count as a row on the left and a column on the right, further dimensions are stacks of matrices and broadcast.\n\n>>> wisp.matmul(wisp.ones(2, 1, 3), wisp.tensor([1., 2., 3.]))\ntensor([[6.],\n        [6.]])",
+       .body = [](const Args& args,
+                  TensorList& outs) { outs.push(product(args.tensor(0), args.tensor(1))); },
+       .onnx = "MatMul",
+       .traits = trait::out,
+       .homes = home::function | home::method | home::linalg});
+  r.add(
+      {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+       .doc =
+           "`input @ weight.T + bias`.\n\n>>> wisp.nn.functional.linear(wisp.ones(1, 2), wisp.tensor([[1., 2.], [3., 4.]]), wisp.tensor([0., 1.]))\ntensor([[3., 8.]])",
+       .infer = infer_linear,
+       .kernel = linear_kernel,
+       .direct = linear_direct,
+       .vjp = {{"input", "weight", linear_input_grad},
+               {"weight", "input weight.shape", linear_weight_grad},
+               {"bias", "bias.shape",
+                [](const Backward& b) { return sum_to_size(b.grad(), b.shape(2)); }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "Gemm",
+       .homes = home::functional,
+       .node = "AddmmBackward0"});
 }
 
 }  // namespace wisp::ops

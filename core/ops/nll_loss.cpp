@@ -1,6 +1,8 @@
 // The negative log-likelihood of classes, and cross entropy.
 #include "cpu/nll_loss.h"
 
+#include <cstring>
+
 #include "ops/families.h"
 #include "ops/loss.h"
 #include "ops/ops.h"
@@ -71,6 +73,10 @@ struct Job {
   cpu::NllShape shape;
 };
 
+void set_number(const Tensor& out, double value) {
+  visit<dtypes::floating>(out.dtype(), "nll_loss", [&]<class T>() { *out.data<T>() = convert<T>(value); });
+}
+
 void nll_loss_kernel(const Call& call) {
   const auto how = static_cast<Reduction>(call.integer(3));
   const DType compute = math_dtype(call.tensor(0).dtype());
@@ -78,14 +84,12 @@ void nll_loss_kernel(const Call& call) {
   const Job job(self.sizes(), compute, call.tensor(1), call[2], call.integer(4));
   const Tensor each = how == Reduction::none ? Tensor::empty(call.out(0).sizes(), compute) : Tensor();
   const cpu::NllSums sums = cpu::nll_loss(job.shape, self->bytes(), each.defined() ? each->bytes() : nullptr);
-  GradMode no_grad(false);
   if (each.defined()) {
     copy_raw(call.out(0), each);
-    fill_(call.out(1), Scalar(0.0));
-    return;
+  } else {
+    set_number(call.out(0), how == Reduction::mean ? sums.loss / sums.weight : sums.loss);
   }
-  fill_(call.out(0), Scalar(how == Reduction::mean ? sums.loss / sums.weight : sums.loss));
-  fill_(call.out(1), Scalar(sums.weight));
+  set_number(call.out(1), each.defined() ? 0 : sums.weight);
 }
 
 Tensor nll_loss_self_grad(const Backward& b) {
@@ -100,8 +104,7 @@ void nll_loss_grad_kernel(const Call& call) {
   const DType compute = math_dtype(out.dtype());
   const Job job(out.sizes(), compute, call.tensor(1), call[2], call.integer(6));
   const Tensor x_grad = out.dtype() == compute ? out : Tensor::empty(out.sizes(), compute);
-  GradMode no_grad(false);
-  zero_(x_grad);
+  std::memset(x_grad->bytes(), 0, static_cast<size_t>(x_grad.numel()) * item_size(compute));
   if (how == Reduction::none) {
     const Tensor grad = consecutive(call.tensor(0), compute);
     cpu::nll_loss_grad(job.shape, grad->bytes(), 1, x_grad->bytes());

@@ -35,12 +35,16 @@ void register_all(Registry& r) {
   ops::register_distance(r);
   ops::register_binary_math(r);
   ops::register_special(r);
+  ops::register_activation_kernels(r);
   ops::register_activation(r);
   ops::register_loss(r);
   ops::register_nll_loss(r);
   ops::register_layer_norm(r);
   ops::register_embedding(r);
   ops::register_dropout(r);
+  ops::register_batch_norm(r);
+  ops::register_similarity(r);
+  ops::register_margin_loss(r);
 }
 
 }  // namespace wisp

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tests.ops.sampling import FLOAT, A, E, S, T, errors, samples
 from tests.ops.samples_softmax import functional
+from tests.ops.sampling import FLOAT, A, E, S, T, errors, samples
 
 INF, NAN = np.inf, np.nan
 EDGES = A([-INF, -100.0, 0.0, 100.0, INF, NAN])

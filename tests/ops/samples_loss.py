@@ -1,7 +1,7 @@
 """Samples of losses."""
 
-from tests.ops.sampling import FLOAT, A, B, E, I, S, T, errors, samples
 from tests.ops.samples_softmax import functional
+from tests.ops.sampling import FLOAT, A, B, E, I, S, T, errors, samples
 
 
 def declare(name, **options):

@@ -1,28 +1,270 @@
 # Made by tools/gen_stubs.py from the operator table: do not edit.
+from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
 
-from wisp._C import Tensor, _dtype
-from wisp.nn._functions import alpha_dropout as alpha_dropout
-from wisp.nn._functions import bilinear as bilinear
-from wisp.nn._functions import cosine_similarity as cosine_similarity
-from wisp.nn._functions import dropout as dropout
-from wisp.nn._functions import dropout1d as dropout1d
-from wisp.nn._functions import dropout2d as dropout2d
-from wisp.nn._functions import dropout3d as dropout3d
-from wisp.nn._functions import embedding as embedding
+from wisp._C import Tensor, _dtype, _Number
 from wisp.nn._functions import feature_alpha_dropout as feature_alpha_dropout
 from wisp.nn._functions import gumbel_softmax as gumbel_softmax
-from wisp.nn._functions import normalize as normalize
-from wisp.nn._functions import one_hot as one_hot
-from wisp.nn._functions import pairwise_distance as pairwise_distance
 from wisp.nn._functions import relu as relu
 
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: _bool = False,
+    momentum: _float = 0.1,
+    eps: _float = 1e-05,
+) -> Tensor: ...
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor: ...
+def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor: ...
+def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor: ...
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: _float = 0.0,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor: ...
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    ignore_index: _int = -100,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: _float = 0.0,
+) -> Tensor: ...
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor: ...
+def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor: ...
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: _int | None = None,
+    max_norm: _float | None = None,
+    norm_type: _float = 2.0,
+    scale_grad_by_freq: _bool = False,
+    sparse: _bool = False,
+) -> Tensor: ...
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | _Number,
+    full: _bool = False,
+    eps: _float = 1e-06,
+    reduction: str = "mean",
+) -> Tensor: ...
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor: ...
+def glu(input: Tensor, dim: _int = -1) -> Tensor: ...
+def group_norm(
+    input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05
+) -> Tensor: ...
+def hardshrink(input: Tensor, lambd: _Number = 0.5) -> Tensor: ...
+def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor: ...
+def hardswish(input: Tensor, inplace: _bool = False) -> Tensor: ...
+def hardtanh(input: Tensor, min_val: _Number = -1, max_val: _Number = 1, inplace: _bool = False) -> Tensor: ...
+def hardtanh_(input: Tensor, min_val: _Number = -1, max_val: _Number = 1) -> Tensor: ...
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: _float = 1.0,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0, weight: Tensor | None = None
+) -> Tensor: ...
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: _bool = True,
+    momentum: _float = 0.1,
+    eps: _float = 1e-05,
+) -> Tensor: ...
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    log_target: _bool = False,
+) -> Tensor: ...
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor: ...
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[_int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor: ...
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor: ...
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor: ...
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...
 def log_softmax(
     input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None
 ) -> Tensor: ...
+def logsigmoid(input: Tensor) -> Tensor: ...
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: _float = 0.0,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def mish(input: Tensor, inplace: _bool = False) -> Tensor: ...
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor: ...
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: _int = 1,
+    margin: _float = 1.0,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    ignore_index: _int = -100,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def normalize(
+    input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, *, out: Tensor | None = None
+) -> Tensor: ...
+def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor: ...
 def pad(input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor: ...
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+) -> Tensor: ...
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: _bool = True,
+    full: _bool = False,
+    size_average: _bool | None = None,
+    eps: _float = 1e-08,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
+def prelu(input: Tensor, weight: Tensor) -> Tensor: ...
+def relu6(input: Tensor, inplace: _bool = False) -> Tensor: ...
+def relu_(input: Tensor) -> Tensor: ...
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None
+) -> Tensor: ...
+def rrelu(
+    input: Tensor,
+    lower: _float = 0.125,
+    upper: _float = 0.3333333333333333,
+    training: _bool = False,
+    inplace: _bool = False,
+) -> Tensor: ...
+def rrelu_(
+    input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False
+) -> Tensor: ...
+def selu(input: Tensor, inplace: _bool = False) -> Tensor: ...
+def selu_(input: Tensor) -> Tensor: ...
+def silu(input: Tensor, inplace: _bool = False) -> Tensor: ...
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    beta: _float = 1.0,
+) -> Tensor: ...
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor: ...
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor: ...
+def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor: ...
+def softshrink(input: Tensor, lambd: _float = 0.5) -> Tensor: ...
+def softsign(input: Tensor) -> Tensor: ...
+def tanhshrink(input: Tensor) -> Tensor: ...
+def threshold(input: Tensor, threshold: _Number, value: _Number, inplace: _bool = False) -> Tensor: ...
+def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor: ...
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: _float = 1.0,
+    p: _float = 2.0,
+    eps: _float = 1e-06,
+    swap: _bool = False,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor: ...

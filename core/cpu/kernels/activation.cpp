@@ -47,7 +47,8 @@ void fill_smooth(TileTable& t) {
     using T = decltype(x);
     return T(0.5) * x * (T(1) + vmath::tanh(gelu_inner(x)));
   });
-  binary<Opcode::gelu_tanh_grad, real>(t, [](auto grad, auto x) { return grad * gelu_tanh_slope(x); });
+  binary<Opcode::gelu_tanh_grad, real>(t,
+                                       [](auto grad, auto x) { return grad * gelu_tanh_slope(x); });
   unary<Opcode::silu, real>(t, [](auto x) { return x * vmath::sigmoid(x); });
   binary<Opcode::silu_grad, real>(t, [](auto grad, auto x) {
     using T = decltype(x);
@@ -61,7 +62,8 @@ void fill_smooth(TileTable& t) {
     return grad * (gate + x * vmath::sigmoid(x) * (T(1) - gate * gate));
   });
   unary<Opcode::log_sigmoid, real>(t, [](auto x) { return vmath::log_sigmoid(x); });
-  binary<Opcode::log_sigmoid_grad, real>(t, [](auto grad, auto x) { return grad * vmath::sigmoid(-x); });
+  binary<Opcode::log_sigmoid_grad, real>(
+      t, [](auto grad, auto x) { return grad * vmath::sigmoid(-x); });
 }
 
 // Params: beta, threshold; and alpha, scale, input_scale.
@@ -92,9 +94,8 @@ void fill_exponential(TileTable& t) {
 // Straight pieces. NaN stays NaN.
 void fill_pieces(TileTable& t) {
   constexpr DTypeSet real = dtypes::real_math;
-  unary<Opcode::leaky_relu, real>(t, [](auto x, const Params& p) {
-    return x > 0 ? x : x * param<decltype(x)>(p);
-  });
+  unary<Opcode::leaky_relu, real>(
+      t, [](auto x, const Params& p) { return x > 0 ? x : x * param<decltype(x)>(p); });
   binary<Opcode::leaky_relu_grad, real>(t, [](auto grad, auto x, const Params& p) {
     return x > 0 ? grad : grad * param<decltype(x)>(p);
   });

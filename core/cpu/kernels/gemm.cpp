@@ -2,6 +2,10 @@
 #include "cpu/kernels/tile.h"
 
 #if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
 #define WISP_VECTOR_BYTES 64
 #elif defined(__AVX__)
 #define WISP_VECTOR_BYTES 32
@@ -19,64 +23,141 @@ struct Vector {
   typedef T type __attribute__((vector_size(WISP_VECTOR_BYTES), aligned(alignof(T)), may_alias));
 };
 
-// rows x (columns * width) of C in registers: each step broadcasts `rows` elements of A and loads one
-// row of B.
+// Columns of vectors that fit into the registers next to 6 rows of accumulators.
+#if defined(__AVX512F__)
+constexpr int most_columns = 4;
+#else
+constexpr int most_columns = 2;
+#endif
+
+// The first n < 2 * size elements, in moves of fixed size.
+template <class T, int64_t size>
+WISP_INLINE void copy_part(T* to, const T* from, int64_t n) {
+  if (n & size) __builtin_memcpy(to, from, size * sizeof(T));
+  if constexpr (size > 1) copy_part<T, size / 2>(to + (n & size), from + (n & size), n);
+}
+
+// The first n elements of a vector, or all of it. Where there are masks the rest is neither read
+// nor written; elsewhere rows of B are padded, and rows of C end with a few moves.
+#if defined(__AVX512F__)
+constexpr bool has_masks = true;
+template <class T>
+struct Part {
+  using V = typename Vector<T>::type;
+  explicit Part(int64_t n) : mask(n >= Vector<T>::width ? ~0u : (1u << n) - 1) {}
+  WISP_INLINE V load(const T* from) const {
+    if constexpr (sizeof(T) == 4)
+      return V(_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from));
+    if constexpr (sizeof(T) == 8)
+      return V(_mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), from));
+  }
+  WISP_INLINE void put(T* target, V value, T beta) const {
+    if (beta != T(0)) value += beta * load(target);
+    if constexpr (sizeof(T) == 4)
+      _mm512_mask_storeu_ps(target, static_cast<__mmask16>(mask), __m512(value));
+    if constexpr (sizeof(T) == 8)
+      _mm512_mask_storeu_pd(target, static_cast<__mmask8>(mask), __m512d(value));
+  }
+  const unsigned mask;
+};
+#else
+constexpr bool has_masks = false;
+template <class T>
+struct Part {
+  using V = typename Vector<T>::type;
+  explicit Part(int64_t count) : n(count) {}
+  WISP_INLINE V load(const T* from) const { return *reinterpret_cast<const V*>(from); }
+  WISP_INLINE void put(T* target, V value, T beta) const {
+    constexpr int64_t width = Vector<T>::width;
+    V* whole = reinterpret_cast<V*>(target);
+    if (n >= width) {
+      *whole = beta == T(0) ? value : value + beta * *whole;
+      return;
+    }
+    T lane[width];
+    *reinterpret_cast<V*>(lane) = value;
+    for (int64_t l = 0; l < n && beta != T(0); ++l) lane[l] += beta * target[l];
+    copy_part<T, width / 2>(target, lane, n);
+  }
+  const int64_t n;
+};
+#endif
+
+// rows x (columns * width) of C in registers: each step broadcasts `rows` elements of A and loads
+// one row of B.
 template <class T, int rows, int columns>
 WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
                        int64_t c_row, int64_t n, int64_t k, T alpha, T beta) {
   using V = typename Vector<T>::type;
   constexpr int width = Vector<T>::width;
+  const Part<T> last(n - (columns - 1) * width);
   V acc[rows][columns] = {};
   for (int64_t p = 0; p < k; ++p) {
+    const T* from = b + p * b_row;
     V bv[columns];
-    for (int j = 0; j < columns; ++j) bv[j] = *reinterpret_cast<const V*>(b + p * b_row + j * width);
+    for (int j = 0; j + 1 < columns; ++j) bv[j] = *reinterpret_cast<const V*>(from + j * width);
+    bv[columns - 1] = last.load(from + (columns - 1) * width);
     for (int i = 0; i < rows; ++i) {
       const T value = a[i * a_row + p * a_col];
       for (int j = 0; j < columns; ++j) acc[i][j] += value * bv[j];
     }
   }
+  const Part<T> whole(width);
   for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      T lane[width];
-      *reinterpret_cast<V*>(lane) = alpha * acc[i][j];
-      T* target = c + i * c_row + j * width;
-      const int64_t left = n - j * width;
-      const int count = left < width ? static_cast<int>(left) : width;
-      for (int l = 0; l < count; ++l) target[l] = beta == T(0) ? lane[l] : lane[l] + beta * target[l];
-    }
+    T* to = c + i * c_row;
+    for (int j = 0; j + 1 < columns; ++j) whole.put(to + j * width, alpha * acc[i][j], beta);
+    last.put(to + (columns - 1) * width, alpha * acc[i][columns - 1], beta);
   }
 }
 
+// The last m < rows rows, by the kernel of just as many.
+template <class T, int rows, int columns>
+WISP_INLINE void micro_rest(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
+                            T* c, int64_t c_row, int64_t m, int64_t n, int64_t k, T alpha, T beta) {
+  if constexpr (rows > 1) {
+    if (m == rows - 1)
+      return micro<T, rows - 1, columns>(a, a_row, a_col, b, b_row, c, c_row, n, k, alpha, beta);
+    micro_rest<T, rows - 1, columns>(a, a_row, a_col, b, b_row, c, c_row, m, n, k, alpha, beta);
+  }
+}
+
+// A single column of vectors takes more rows: fewer sums would wait for one another.
 template <class T, int columns>
 void panel(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
            int64_t m, int64_t n, int64_t k, T alpha, T beta) {
+  constexpr int64_t rows = columns == 1 ? 10 : 6;
   int64_t i = 0;
-  for (; i + 6 <= m; i += 6) {
-    micro<T, 6, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row, n, k, alpha, beta);
+  for (; i + rows <= m; i += rows) {
+    micro<T, rows, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row, n, k,
+                            alpha, beta);
   }
-  const T* rest = a + i * a_row;
-  T* out = c + i * c_row;
-  switch (m - i) {
-    case 5: micro<T, 5, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
-    case 4: micro<T, 4, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
-    case 3: micro<T, 3, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
-    case 2: micro<T, 2, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
-    case 1: micro<T, 1, columns>(rest, a_row, a_col, b, b_row, out, c_row, n, k, alpha, beta); break;
-    default: break;
-  }
+  micro_rest<T, rows, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row, m - i,
+                               n, k, alpha, beta);
 }
 
-// C (consecutive along rows) from B with consecutive rows. `b` must be readable to the end of the last
-// vector of each row: the caller packs it where it is not.
+// C (consecutive along rows) from B with consecutive rows. Without masks `b` must be readable to
+// the end of the last vector of each row: the caller packs it where it is not.
 template <class T>
-void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
-                int64_t m, int64_t n, int64_t k, T alpha, T beta) {
+void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
+                int64_t c_row, int64_t m, int64_t n, int64_t k, T alpha, T beta) {
   constexpr int64_t width = Vector<T>::width;
-  int64_t j = 0;
-  for (; n - j > width; j += 2 * width) {
-    panel<T, 2>(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
+  for (int64_t j = 0; j < n;) {
+    const int64_t left = (n - j + width - 1) / width;
+    // Five vectors are better cut 3 + 2 than 4 + 1.
+    const int64_t columns = left <= most_columns       ? left
+                            : left == most_columns + 1 ? (left + 1) / 2
+                                                       : most_columns;
+    auto run = [&](auto panel_of) {
+      panel_of(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
+    };
+    if constexpr (most_columns == 4) {
+      if (columns == 4) run(panel<T, 4>);
+      if (columns == 3) run(panel<T, 3>);
+    }
+    if (columns == 2) run(panel<T, 2>);
+    if (columns == 1) run(panel<T, 1>);
+    j += columns * width;
   }
-  if (j < n) panel<T, 1>(a, a_row, a_col, b + j, b_row, c + j, c_row, m, n - j, k, alpha, beta);
 }
 
 // Dot products of consecutive vectors, several at a time share the loads of x.
@@ -88,7 +169,8 @@ WISP_INLINE T dot_product(const T* a, const T* x, int64_t k) {
   int64_t p = 0;
   for (; p + 4 * width <= k; p += 4 * width) {
     for (int u = 0; u < 4; ++u) {
-      acc[u] += *reinterpret_cast<const V*>(a + p + u * width) * *reinterpret_cast<const V*>(x + p + u * width);
+      acc[u] += *reinterpret_cast<const V*>(a + p + u * width) *
+                *reinterpret_cast<const V*>(x + p + u * width);
     }
   }
   for (; p + width <= k; p += width) {
@@ -104,8 +186,8 @@ WISP_INLINE T dot_product(const T* a, const T* x, int64_t k) {
 
 // y[i] = alpha * dot(a row i, x) + beta * y[i]; rows of a and x are consecutive.
 template <class T>
-void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k, T alpha,
-               T beta) {
+void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k,
+               T alpha, T beta) {
   for (int64_t i = 0; i < m; ++i) {
     const T value = alpha * dot_product(a + i * a_row, x, k);
     y[i * y_step] = beta == T(0) ? value : value + beta * y[i * y_step];
@@ -138,9 +220,62 @@ void gemv_columns(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, i
   }
 }
 
+// Consecutive rows, filled with zeros up to a whole number of vectors.
+template <class T>
+void pack(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, int64_t cols) {
+  using V = typename Vector<T>::type;
+  constexpr int64_t width = Vector<T>::width;
+  const int64_t whole = cols / width * width;
+  for (int64_t i = 0; i < rows; ++i, in += in_row, out += out_row) {
+    for (int64_t j = 0; j < whole; j += width) {
+      *reinterpret_cast<V*>(out + j) = *reinterpret_cast<const V*>(in + j);
+    }
+    if (whole == cols) continue;
+    *reinterpret_cast<V*>(out + whole) = V{};
+    copy_part<T, width / 2>(out + whole, in + whole, cols - whole);
+  }
+}
+
+// Rows of `out` from columns of `in` (both consecutive), a block of 16 bytes by 16 bytes at a time.
+template <class T>
+void transpose(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows, int64_t cols) {
+  constexpr int64_t side = 16 / sizeof(T);
+  typedef T Block __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
+  int64_t j = 0;
+  for (; j + side <= cols; j += side) {
+    int64_t i = 0;
+    for (; i + side <= rows; i += side) {
+      Block x[side];
+      for (int64_t l = 0; l < side; ++l)
+        x[l] = *reinterpret_cast<const Block*>(in + i + (j + l) * in_col);
+      T* to = out + i * out_row + j;
+      if constexpr (side == 4) {
+        const Block a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5),
+                    b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+        const Block c = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7),
+                    d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+        *reinterpret_cast<Block*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+        *reinterpret_cast<Block*>(to + out_row) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        *reinterpret_cast<Block*>(to + 2 * out_row) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+        *reinterpret_cast<Block*>(to + 3 * out_row) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+      } else {
+        *reinterpret_cast<Block*>(to) = __builtin_shufflevector(x[0], x[1], 0, 2);
+        *reinterpret_cast<Block*>(to + out_row) = __builtin_shufflevector(x[0], x[1], 1, 3);
+      }
+    }
+    for (; i < rows; ++i) {
+      for (int64_t l = 0; l < side; ++l) out[i * out_row + j + l] = in[i + (j + l) * in_col];
+    }
+  }
+  for (; j < cols; ++j) {
+    for (int64_t i = 0; i < rows; ++i) out[i * out_row + j] = in[i + j * in_col];
+  }
+}
+
 template <class T>
 GemmKernels<T> gemm_kernels() {
-  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>, Vector<T>::width};
+  return {small_gemm<T>, gemv_rows<T>,     gemv_columns<T>, pack<T>,
+          transpose<T>,  Vector<T>::width, has_masks};
 }
 
 }  // namespace

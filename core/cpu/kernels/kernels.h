@@ -24,7 +24,10 @@ struct GemmKernels {
                     T beta) = nullptr;
   void (*gemv_columns)(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m, int64_t k,
                        T alpha, T beta) = nullptr;
+  void (*pack)(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, int64_t cols) = nullptr;
+  void (*transpose)(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows, int64_t cols) = nullptr;
   int64_t width = 1;  // elements of a vector
+  bool masks = false;  // `small` reads no further than the end of B's rows
 };
 
 // Fills n elements from the counters that start at `counter`.

@@ -22,7 +22,8 @@ T* at(char* data, int64_t i) {
 template <class T>
 void row(const LayerNormCall& call, int64_t index) {
   const int64_t n = call.columns;
-  const T *x = at<T>(call.x, index * n), *weight = at<T>(call.weight, 0), *bias = at<T>(call.bias, 0);
+  const T *x = at<T>(call.x, index * n), *weight = at<T>(call.weight, 0),
+          *bias = at<T>(call.bias, 0);
   T* y = at<T>(call.y, index * n);
   const T mean = static_cast<T>(sum_of(x, n, [](T v) { return v; }) / static_cast<double>(n));
   const double squares = sum_of(x, n, [mean](T v) { return (v - mean) * (v - mean); });
@@ -44,14 +45,16 @@ void row(const LayerNormCall& call, int64_t index) {
 template <class T>
 void row_grad(const LayerNormGradCall& call, int64_t index) {
   const int64_t n = call.columns;
-  const T *x = at<T>(call.x, index * n), *grad = at<T>(call.grad, index * n), *weight = at<T>(call.weight, 0);
+  const T *x = at<T>(call.x, index * n), *grad = at<T>(call.grad, index * n),
+          *weight = at<T>(call.weight, 0);
   T* out = at<T>(call.x_grad, index * n);
   const T mean = *at<T>(call.mean, index), rstd = *at<T>(call.rstd, index);
   double sum = 0, sum_z = 0;
   T g[piece], gz[piece];
   for (int64_t begin = 0; begin < n; begin += piece) {
     const int64_t count = n - begin < piece ? n - begin : piece;
-    for (int64_t i = 0; i < count; ++i) g[i] = weight ? grad[begin + i] * weight[begin + i] : grad[begin + i];
+    for (int64_t i = 0; i < count; ++i)
+      g[i] = weight ? grad[begin + i] * weight[begin + i] : grad[begin + i];
     for (int64_t i = 0; i < count; ++i) gz[i] = g[i] * ((x[begin + i] - mean) * rstd);
     sum += sum_of(g, count, [](T v) { return v; });
     sum_z += sum_of(gz, count, [](T v) { return v; });
@@ -66,7 +69,8 @@ void row_grad(const LayerNormGradCall& call, int64_t index) {
 }
 
 template <class T>
-void parameter_grads(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weights, void* biases) {
+void parameter_grads(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weights,
+                     void* biases) {
   const int64_t n = call.columns;
   T *weight_grad = static_cast<T*>(weights), *bias_grad = static_cast<T*>(biases);
   for (int64_t i = 0; weight_grad && i < n; ++i) weight_grad[i] = 0;

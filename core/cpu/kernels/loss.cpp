@@ -1,4 +1,5 @@
-// What single elements contribute to a loss, and the derivatives by the first of them (grad, x, target).
+// What single elements contribute to a loss, and the derivatives by the first of them (grad, x,
+// target).
 #include "cpu/kernels/tile.h"
 #include "cpu/vmath.h"
 
@@ -21,9 +22,8 @@ WISP_INLINE T bounded(T log) {
 
 void fill_distances(TileTable& t) {
   binary<Opcode::squared_error, real>(t, [](auto x, auto y) { return (x - y) * (x - y); });
-  ternary<Opcode::squared_error_grad, real>(t, [](auto grad, auto x, auto y) {
-    return grad * (decltype(x)(2) * (x - y));
-  });
+  ternary<Opcode::squared_error_grad, real>(
+      t, [](auto grad, auto x, auto y) { return grad * (decltype(x)(2) * (x - y)); });
   // Param: beta, where the parabola ends.
   binary<Opcode::smooth_l1, real>(t, [](auto x, auto y, const Params& p) {
     using T = decltype(x);
@@ -58,12 +58,10 @@ void fill_entropies(TileTable& t) {
     const T spread = (T(1) - x) * x, least = T(1e-12);
     return grad * (x - y) / (spread > least ? spread : least);
   });
-  binary<Opcode::bce_logits, real>(t, [](auto x, auto y) {
-    return (decltype(x)(1) - y) * x - vmath::log_sigmoid(x);
-  });
-  ternary<Opcode::bce_logits_grad, real>(t, [](auto grad, auto x, auto y) {
-    return grad * (vmath::sigmoid(x) - y);
-  });
+  binary<Opcode::bce_logits, real>(
+      t, [](auto x, auto y) { return (decltype(x)(1) - y) * x - vmath::log_sigmoid(x); });
+  ternary<Opcode::bce_logits_grad, real>(
+      t, [](auto grad, auto x, auto y) { return grad * (vmath::sigmoid(x) - y); });
 }
 
 }  // namespace

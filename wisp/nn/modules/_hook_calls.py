@@ -65,7 +65,7 @@ def _before(module, entry, args, kwargs):
 def _call_after_failure(module, entry, args, kwargs):
     try:
         entry.hook(*((module, args, kwargs, None) if entry.with_kwargs else (module, args, None)))
-    except Exception as error:  # the first failure is what the caller is to see
+    except Exception as error:  # noqa: BLE001 (the first failure is what the caller is to see)
         warnings.warn("module forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
                       f"raised in forward: {error!r}", stacklevel=4)  # fmt: skip
 

@@ -142,7 +142,7 @@ class StateDict:
                     setattr(self, name, Parameter(value, requires_grad=t.requires_grad))
                 else:
                     setattr(self, name, value)
-        except Exception as error:  # reported with the others
+        except Exception as error:  # noqa: BLE001 (reported with the others)
             return (f'While copying the parameter named "{key}", whose dimensions in the model are {t.shape} and whose dimensions '
                     f"in the checkpoint are {value.shape}, an exception occurred : {error.args}.")  # fmt: skip
         return None

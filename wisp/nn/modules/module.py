@@ -15,8 +15,8 @@ from wisp.nn.modules._state_dict import StateDict
 from wisp.nn.parameter import Buffer, Parameter
 
 __all__ = [
-    "Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
+    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
 ]  # fmt: skip
 
 
@@ -76,16 +76,17 @@ class _Members(dict):
         return dict, (dict(self),)
 
 
-def _parse_to(*args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
-    """The dtype and memory format that arguments of Module.to() ask for; None where they do not."""
-    for arg in (*args, device, dtype, tensor):
-        if isinstance(arg, (_C.dtype, Tensor)):
-            dtype = arg.dtype if isinstance(arg, Tensor) else arg
-        elif arg is not None and not isinstance(arg, bool):
-            _C.device(arg)  # refuses what does not exist
+def _target_dtype(*targets):
+    """The dtype that arguments of Module.to() ask for, if any; they may be dtypes, devices or tensors."""
+    dtype = None
+    for target in targets:
+        if isinstance(target, (_C.dtype, Tensor)):
+            dtype = target.dtype if isinstance(target, Tensor) else target
+        elif target is not None and not isinstance(target, bool):
+            _C.device(target)  # refuses what does not exist
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-    return dtype, memory_format
+    return dtype
 
 
 _KINDS = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "child module"}
@@ -362,16 +363,16 @@ class Module(StateDict, ModuleHooks):
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args, **kwargs):
+    def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
         """Converts parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``, or keywords; returns the module.
 
         Only floating-point and complex tensors change their dtype.
         """
-        target, form = _parse_to(*args, **kwargs)
+        wanted = _target_dtype(*args, tensor, device, dtype)
 
         def convert(t):
-            wanted = target if t.is_floating_point() or t.is_complex() else None
-            return t.to(wanted, memory_format=form if form is not None and t.dim() in (4, 5) else None)
+            form = memory_format if t.dim() in (4, 5) else None
+            return t.to(wanted if t.is_floating_point() or t.is_complex() else None, memory_format=form)
 
         return self._apply(convert)
 

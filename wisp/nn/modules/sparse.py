@@ -19,7 +19,7 @@ class Embedding(Module):
         max_norm: rows with a larger norm are scaled down to it when they are used.
         norm_type: the order of that norm.
         scale_grad_by_freq: divide gradients of a row by how often it was used.
-        sparse: must be False: gradients are dense.
+        sparse: accepted; gradients are always dense.
 
     >>> wisp.nn.Embedding(10, 3)(wisp.tensor([[1, 2], [4, 5]])).shape
     wisp.Size([2, 2, 3])

@@ -56,8 +56,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         error_if_nonfinite: fail if the norm is nan or infinite.
         foreach: accepted and ignored.
     """
+    used_up = not isinstance(parameters, (Tensor, list, tuple))
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    if not parameters:
+    if used_up and not parameters:
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
     with _C.no_grad():
         total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
