@@ -109,6 +109,9 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
       WISP_CHECK_INDEX(position >= -size && position < size, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
       plan.view = ops::select(plan.view, dim, position);
     } else {
+      WISP_CHECK_INDEX(is_tensor(item) || is_index_sequence(item),
+                       "only integers, slices (`:`), ellipsis (`...`), None and tensors or lists of integers or bools are "
+                       "valid indices (got ", type_name(item), ")");
       Tensor index = index_tensor(item);
       WISP_CHECK_INDEX(is_integral(index.dtype()) || index.dtype() == DType::bool_,
                        "tensors used as indices must be long, int, byte or bool tensors, got ", name(index.dtype()));

@@ -182,8 +182,10 @@ void embed_kernel(const Call& call) {
   if (call.tensor(0).numel()) accumulate(call.out(), call.integers(2), call.integer(3), call.tensor(0));
 }
 
+// The region's offset counts from the gradient's first element, which may be inside a larger storage.
 Tensor embed_grad(const Backward& b) {
-  return as_strided(contiguous(b.grad()), b.shape(0), b.integers(2), b.integer(3));
+  const Tensor grad = contiguous(b.grad());
+  return as_strided(grad, b.shape(0), b.integers(2), grad->offset() + b.integer(3));
 }
 
 // Reads the gradient of an as_strided view back into the input's geometry, through a flat stretch of
