@@ -16,5 +16,9 @@ def clean_state():
 
 
 def pytest_report_header():
-    torch = "present: results are compared live" if importlib.util.find_spec("torch") else "absent: recorded values are used"
+    torch = (
+        "present: results are compared live"
+        if importlib.util.find_spec("torch")
+        else "absent: recorded values are used"
+    )
     return f"wisp {wisp.__version__} ({wisp._C._cpu_capability()}, {wisp.get_num_threads()} threads); torch {torch}"

@@ -1,14 +1,14 @@
 """Tables of Python expressions in which `L` is the library: wisp must answer what PyTorch answers.
 
-    CASES = '''
-    L.tensor([1, 2.5])
-    L.zeros(2, -1)        # an error of the same type
-    '''
-    ORACLES = {"creation": expressions.table(CASES)}
+CASES = '''
+L.tensor([1, 2.5])
+L.zeros(2, -1)        # an error of the same type
+'''
+ORACLES = {"creation": expressions.table(CASES)}
 
-    @pytest.mark.parametrize("expression", expressions.split(CASES))
-    def test_as_pytorch(expression):
-        expressions.check("creation", ORACLES["creation"], expression)
+@pytest.mark.parametrize("expression", expressions.split(CASES))
+def test_as_pytorch(expression):
+    expressions.check("creation", ORACLES["creation"], expression)
 """
 
 import array

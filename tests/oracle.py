@@ -13,7 +13,15 @@ import pathlib
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 FOLDER = pathlib.Path(__file__).parent / "golden"
-MODULES = ("test_conversion", "test_creation", "test_operators", "test_printing", "test_promotion", "test_random", "test_views_inplace")
+MODULES = (
+    "test_conversion",
+    "test_creation",
+    "test_operators",
+    "test_printing",
+    "test_promotion",
+    "test_random",
+    "test_views_inplace",
+)
 
 
 def recorded(name):

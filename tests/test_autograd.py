@@ -491,6 +491,8 @@ def test_gradcheck_finds_wrong_gradients():
 
     x = wisp.rand(3, dtype=wisp.float64, requires_grad=True)
     assert autograd.gradcheck(lambda x: x.sin() * x, x) and autograd.gradgradcheck(lambda x: x.sin() * x, x)
-    with pytest.raises(autograd.gradcheck.GradcheckError if hasattr(autograd.gradcheck, "GradcheckError") else RuntimeError):
+    with pytest.raises(
+        autograd.gradcheck.GradcheckError if hasattr(autograd.gradcheck, "GradcheckError") else RuntimeError
+    ):
         autograd.gradcheck(Wrong.apply, x)
     assert not autograd.gradcheck(Wrong.apply, x, raise_exception=False)

@@ -143,7 +143,19 @@ L.device(type='cpu', index=0)
 L.device('foo')
 """
 ORACLES = {"conversion": expressions.table(CASES)}
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 @pytest.mark.parametrize("expression", expressions.split(CASES))

@@ -24,7 +24,9 @@ def binary():
     if "WISP_SANITIZED" in os.environ or not (ROOT / "core").exists():
         pytest.skip("tools/sanitize.sh runs the C++ tests itself")
     bin_folder = pathlib.Path(sys.executable).parent
-    tools = {name: shutil.which(name, path=f"{bin_folder}{os.pathsep}{os.environ['PATH']}") for name in ("cmake", "ninja")}
+    tools = {
+        name: shutil.which(name, path=f"{bin_folder}{os.pathsep}{os.environ['PATH']}") for name in ("cmake", "ninja")
+    }
     options = [f"-DPython_EXECUTABLE={sys.executable}", "-DWISP_PYTHON=OFF", "-DWISP_TESTS=ON"]
     run(tools["cmake"], "-S", ROOT, "-B", BUILD, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools['ninja']}", *options)
     run(tools["ninja"], "-C", BUILD, "wisp_tests")

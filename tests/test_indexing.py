@@ -101,7 +101,9 @@ def test_assignment(index, value):
         new = np.array(-5)
     y[index] = new
     given = {"number": -5, "list": new.tolist()}.get(value)
-    x[translate(wisp, index)] = given if given is not None else wisp.tensor(new.tolist(), dtype=wisp.int64).reshape(new.shape)
+    x[translate(wisp, index)] = (
+        given if given is not None else wisp.tensor(new.tolist(), dtype=wisp.int64).reshape(new.shape)
+    )
     np.testing.assert_array_equal(values(x), y)
 
 
@@ -203,7 +205,13 @@ def test_byte_masks():
 
 def test_zero_dimensional():
     x = wisp.tensor(5)
-    assert x[()].item() == 5 and x[...].item() == 5 and x[None].shape == (1,) and x[True].shape == (1,) and x[False].shape == (0,)
+    assert (
+        x[()].item() == 5
+        and x[...].item() == 5
+        and x[None].shape == (1,)
+        and x[True].shape == (1,)
+        and x[False].shape == (0,)
+    )
     assert x[x > 3].tolist() == [5] and x[wisp.tensor(False)].shape == (0,)
     x[...] = 6
     assert x.item() == 6
@@ -245,14 +253,16 @@ def test_gradients():
 def random_index(rng, shape, with_numbers, with_arrays):
     """A tuple of indices that fits `shape`, or nearly does."""
     items, dims = [], list(shape)
-    shared = tuple(rng.choice([(), (2,), (3,), (2, 1), (1, 3)]) for _ in range(1))[0]
+    shared = rng.choice([(), (2,), (3,), (2, 1), (1, 3)])
     while dims and rng.random() < 0.8:
         n = dims[0]
         kind = rng.choice(["slice", "none", "number", "array", "mask"])
         if kind == "number" and with_numbers:
             items.append(rng.randint(-n, n - 1) if n and rng.random() < 0.95 else n)
         elif kind == "array" and with_arrays and n:
-            items.append(np.array([rng.randint(-n, n - 1) for _ in range(int(np.prod(shared)))], dtype=np.int64).reshape(shared))
+            items.append(
+                np.array([rng.randint(-n, n - 1) for _ in range(int(np.prod(shared)))], dtype=np.int64).reshape(shared)
+            )
         elif kind == "mask" and with_arrays and not any(isinstance(i, np.ndarray) for i in items):
             items.append(np.array([rng.random() < 0.5 for _ in range(n)], dtype=bool))
         elif kind == "none":

@@ -1,5 +1,6 @@
 """In-place operations under autograd: what is allowed, what is an error, and what the error says."""
 
+import pathlib
 import re
 
 import pytest
@@ -21,7 +22,7 @@ def test_the_error_names_operator_shape_and_both_lines():
         z.sum().backward()
     text = str(caught.value)
     lines = [int(n) for n in re.findall(r"test_inplace.py[\":, line]*(\d+)", text)]
-    code = open(__file__).read().splitlines()
+    code = pathlib.Path(__file__).read_text().splitlines()
     assert any("forward line" in code[n - 1] for n in lines), text
     assert any("write line" in code[n - 1] for n in lines), text
     assert "ExpBackward0" in text and "[2, 3]" in text and "mul_" in text

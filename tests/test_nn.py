@@ -103,7 +103,7 @@ def said(act):
     """The kind and text of the error, or what is returned."""
     try:
         return ours(act())
-    except Exception as error:  # noqa: BLE001 (whatever it is, PyTorch says the same)
+    except Exception as error:
         return f"{type(error).__name__}: {ours(error)}"
 
 

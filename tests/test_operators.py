@@ -10,11 +10,32 @@ import pytest
 import wisp
 from tests import expressions
 
-BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor", "lshift", "rshift")
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+)
 OPERANDS = ("L.tensor([1.5, -2.0, 3.0])", "L.tensor([1, 2, 3])", "L.tensor([True, False, True])", "2", "2.5", "True")
 TENSORS = OPERANDS[:3]
 CASES = [f"operator.{op}({a}, {b})" for op in BINARY for a in OPERANDS for b in OPERANDS if "L" in a + b]
-IN_PLACE = [f"operator.i{op.strip('_')}({a}, {b})" for op in BINARY[:7] + BINARY[13:] for a in TENSORS for b in OPERANDS]
+IN_PLACE = [
+    f"operator.i{op.strip('_')}({a}, {b})" for op in BINARY[:7] + BINARY[13:] for a in TENSORS for b in OPERANDS
+]
 OTHER = """
 -L.tensor([1, -2])
 +L.tensor([1, -2])
@@ -108,7 +129,9 @@ def test_as_pytorch(expression):
     expressions.check("operators", ORACLES["operators"], expression)
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"]
+)
 def test_in_place_returns_self(name):
     x = wisp.ones(2, dtype=wisp.float32 if name == "truediv" else wisp.int64)
     before, address = x, x.data_ptr()

@@ -130,7 +130,7 @@ def schedules(lib):
 def said(act):
     try:
         act()
-    except Exception as error:  # noqa: BLE001 (whatever it is, PyTorch says the same)
+    except Exception as error:
         return f"{type(error).__name__}: " + re.sub(r"\btorch\b", "wisp", str(error))
     return "nothing"
 

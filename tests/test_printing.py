@@ -57,7 +57,13 @@ def plain_tensors():
             for kind in KINDS if i in (0, 2, 8) else KINDS[i % 4 :: 4]:
                 yield f"{dtype} {shape} {kind}", kind, dtype, shape
     for shape in LARGE:
-        for dtype, kind in (("float32", "unit"), ("float32", "wide"), ("int64", "int"), ("complex64", "odd"), ("bool", "int")):
+        for dtype, kind in (
+            ("float32", "unit"),
+            ("float32", "wide"),
+            ("int64", "int"),
+            ("complex64", "odd"),
+            ("bool", "int"),
+        ):
             yield f"{dtype} {shape} {kind}", kind, dtype, shape
 
 
@@ -153,11 +159,21 @@ def small_things(lib):
         elif name != "bool":
             found[f"finfo {name}"] = look(lib.finfo(dtype))
     found["sizes"] = [look(lib.zeros(shape).shape) for shape in ((), (2,), (0, 3), (2, 3, 4))]
-    found["devices"] = [look(lib.device("cpu")), str(lib.device("cpu")), look(lib.device("cpu", 0)), str(lib.device("cpu", 0))]
-    found["layout"] = [look(lib.strided), look(lib.contiguous_format), look(lib.preserve_format), look(lib.channels_last)]
+    found["devices"] = [
+        look(lib.device("cpu")),
+        str(lib.device("cpu")),
+        look(lib.device("cpu", 0)),
+        str(lib.device("cpu", 0)),
+    ]
+    found["layout"] = [
+        look(lib.strided),
+        look(lib.contiguous_format),
+        look(lib.preserve_format),
+        look(lib.channels_last),
+    ]
     found["format"] = [
         f"{lib.tensor(3.14159):.2f}", f"{lib.tensor(7)}", f"{lib.tensor(7):04d}", f"{lib.tensor(True)}", f"{lib.tensor(2.5):>8}",
-        f"{lib.tensor([2.5])}", f"{lib.tensor(1 + 2j):.1f}", "%s" % lib.tensor(1.5), "{}".format(lib.tensor(0.1, dtype=lib.float64)),
+        f"{lib.tensor([2.5])}", f"{lib.tensor(1 + 2j):.1f}", str(lib.tensor(1.5)), f"{lib.tensor(0.1, dtype=lib.float64)}",
     ]  # fmt: skip
     return found
 

@@ -65,7 +65,9 @@ def test_stacks_broadcast_without_copies():
     a, b = numbers(3, 1, 5, 4), numbers(2, 4, 6, seed=1)
     np.testing.assert_allclose((tensor(a) @ tensor(b)).tolist(), a @ b, rtol=1e-5, atol=1e-6)
     expanded = tensor(b[0]).expand(7, 4, 6)
-    np.testing.assert_allclose(wisp.bmm(wisp.ones(7, 2, 4), expanded)[6].tolist(), np.ones((2, 4)) @ b[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        wisp.bmm(wisp.ones(7, 2, 4), expanded)[6].tolist(), np.ones((2, 4)) @ b[0], rtol=1e-5, atol=1e-6
+    )
 
 
 def test_long_dot_does_not_depend_on_threads():

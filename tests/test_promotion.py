@@ -9,7 +9,20 @@ import pytest
 import wisp
 from tests import oracle
 
-DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+DTYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 NUMBERS = {"True": True, "2": 2, "2.5": 2.5, "2j": 2j}
 OPERATORS = ("add", "mul", "sub", "truediv", "floordiv", "mod", "pow", "eq", "lt", "and_", "lshift")
 FUNCTIONS = ("maximum", "logical_or", "atan2", "hypot")
@@ -32,8 +45,7 @@ def operands(lib):
         yield dtype, lib.ones(2, dtype=getattr(lib, dtype))
     for dtype in DTYPES:
         yield dtype + "()", lib.ones((), dtype=getattr(lib, dtype))
-    for label, value in NUMBERS.items():
-        yield label, value
+    yield from NUMBERS.items()
 
 
 def pairs(lib):
@@ -76,8 +88,25 @@ def make_in_place(lib):
     result["add_"] = {a: " ".join(v) for a, v in result["add_"].items()}
     for d in DTYPES:
         x = lib.ones(2, dtype=getattr(lib, d))
-        unary = ("neg", "abs", "exp", "sqrt", "floor", "sum", "prod", "mean", "cumsum", "sign", "isnan", "logical_not", "bitwise_not", "square")
-        result["unary"][d] = " ".join(f"{f}:{attempt(lambda: getattr(x, f)(0) if f == 'cumsum' else getattr(x, f)())}" for f in unary)
+        unary = (
+            "neg",
+            "abs",
+            "exp",
+            "sqrt",
+            "floor",
+            "sum",
+            "prod",
+            "mean",
+            "cumsum",
+            "sign",
+            "isnan",
+            "logical_not",
+            "bitwise_not",
+            "square",
+        )
+        result["unary"][d] = " ".join(
+            f"{f}:{attempt(lambda: getattr(x, f)(0) if f == 'cumsum' else getattr(x, f)())}" for f in unary
+        )
     return result
 
 

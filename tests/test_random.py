@@ -120,10 +120,9 @@ def test_default_stream():
     wisp.set_rng_state(state)
     assert (wisp.rand(4) == first).all() and (wisp.rand(4) == second).all()
     assert wisp.initial_seed() == 5 and wisp.seed() != 5
-    with pytest.raises(ValueError):
-        with wisp.random.fork_rng():
-            before = wisp.get_rng_state()
-            raise ValueError
+    with pytest.raises(ValueError), wisp.random.fork_rng():
+        before = wisp.get_rng_state()
+        raise ValueError
     assert (wisp.get_rng_state() == before).all()
 
 

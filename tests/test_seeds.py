@@ -129,7 +129,7 @@ def test_own_function_gives_the_same_losses():
     for relu in (MyReLU.apply, lambda x: x.clamp(min=0)):
         torch.manual_seed(1)
         w1, w2 = weights(True)
-        losses.append(fit(lambda x: relu(x.mm(w1)).mm(w2), (w1, w2)))  # noqa: B023
+        losses.append(fit(lambda x: relu(x.mm(w1)).mm(w2), (w1, w2)))
     assert losses[0] == losses[1]
 
 

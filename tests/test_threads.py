@@ -29,7 +29,9 @@ LARGE = {
     "topk": lambda x, y: x.topk(5)[0],
     "matmul": lambda x, y: x @ y,
     "index_add": lambda x, y: wisp.zeros(7, 512).index_add(0, wisp.arange(512) % 7, x),
-    "scatter_add": lambda x, y: wisp.zeros(7, 512).scatter_add(0, wisp.arange(512).mul(5).remainder(7)[:, None].expand(512, 512), x),
+    "scatter_add": lambda x, y: wisp.zeros(7, 512).scatter_add(
+        0, wisp.arange(512).mul(5).remainder(7)[:, None].expand(512, 512), x
+    ),
     "index": lambda x, y: x[wisp.arange(512).flip(0), :],
     "masked_select": lambda x, y: x[x > 0],
     "nonzero": lambda x, y: (x > 0).nonzero(),

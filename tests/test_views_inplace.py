@@ -222,7 +222,12 @@ def test_resize_keeps_contents():
 def test_second_derivatives_of_nested_views():
     """The derivative of a slice's derivative is that slice, even of a gradient that lies inside a larger storage."""
     x = wisp.arange(1.0, 5.0).requires_grad_()
-    for view in (lambda t: t[1:][:2], lambda t: t[2:][0], lambda t: t[1:].unfold(0, 2, 1), lambda t: t[2:].reshape(2, 1).diagonal()):
+    for view in (
+        lambda t: t[1:][:2],
+        lambda t: t[2:][0],
+        lambda t: t[1:].unfold(0, 2, 1),
+        lambda t: t[2:].reshape(2, 1).diagonal(),
+    ):
         y = view(x)
         g = wisp.ones(y.shape, requires_grad=True)
         (grad,) = wisp.autograd.grad(y, x, g, create_graph=True)

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 def allowed_includes() -> dict[str, set[str]]:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    block = re.search(r"```layers\n(.*?)```", text, re.S).group(1)
+    block = re.search(r"```layers\n(.*?)```", text, re.DOTALL).group(1)
     rooms = {}
     for line in block.strip().splitlines():
         room, _, others = line.partition("->")

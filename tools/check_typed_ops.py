@@ -17,11 +17,13 @@ def main() -> int:
         if path.suffix not in (".h", ".cpp"):
             continue
         text = path.read_text()
-        named = re.findall(r'(?:invoke|invoke_many|invoke_in_place|op_def|binary|binary_in_place|unary|compare)<"([\w.]+)">', text)
+        named = re.findall(
+            r'(?:invoke|invoke_many|invoke_in_place|op_def|binary|binary_in_place|unary|compare)<"([\w.]+)">', text
+        )
         if path.name == "ops.h":
-            named += re.findall(r"^WISP_OP\([\w:<>]+, (\w+),", text, re.M)
-            named += re.findall(r"^WISP_OP_\((\w+),", text, re.M)
-            named += re.findall(r'^WISP_OP_AS\([\w:<>]+, \w+, "([\w.]+)"', text, re.M)
+            named += re.findall(r"^WISP_OP\([\w:<>]+, (\w+),", text, re.MULTILINE)
+            named += re.findall(r"^WISP_OP_\((\w+),", text, re.MULTILINE)
+            named += re.findall(r'^WISP_OP_AS\([\w:<>]+, \w+, "([\w.]+)"', text, re.MULTILINE)
         wrong += [f"{path.relative_to(ROOT)}: no operator named '{name}'" for name in sorted(set(named) - known)]
     print("\n".join(wrong) or "typed operators: all in the table")
     return bool(wrong)

@@ -7,15 +7,15 @@ used. Operators (``wisp.add`` ...) come from the core's table; their names hide 
 from math import e, inf, nan, pi
 
 from wisp import _C
-from wisp._C import *  # noqa: F403
+from wisp._C import *
 
 _C._set_library_folder(__path__[0] + "/")
 globals().update(_C._functions)
 del FunctionCtx, HookHandle, Node  # noqa: F821  (they live in wisp.autograd)
 del einsum, tensordot  # noqa: F821  (wisp.functional has them, with more forms of arguments)
 
-from wisp import _tensor  # noqa: E402, F401  (gives Tensor the methods written in Python)
-from wisp.version import __version__  # noqa: E402
+from wisp import _tensor
+from wisp.version import __version__
 
 newaxis = None
 

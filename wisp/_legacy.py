@@ -19,7 +19,9 @@ def construct(dtype, *args, size=None, device=None):
         return _empty(args[0], dtype=dtype)
     for i, arg in enumerate(args):
         if not _is_size(arg) or isinstance(arg, Size):
-            raise TypeError(f"new(): expected sizes (ints), a sequence, a Tensor or a storage, but argument {i + 1} is {_name(arg)}")
+            raise TypeError(
+                f"new(): expected sizes (ints), a sequence, a Tensor or a storage, but argument {i + 1} is {_name(arg)}"
+            )
     return _empty(args or 0, dtype=dtype)
 
 
@@ -30,7 +32,9 @@ def _is_size(arg):
 def _from_data(dtype, data):
     if isinstance(data, Tensor):
         if data.dtype is not dtype:
-            raise TypeError(f"new(): expected a tensor of {dtype}, got one of {data.dtype}; use .to({dtype}) to convert")
+            raise TypeError(
+                f"new(): expected a tensor of {dtype}, got one of {data.dtype}; use .to({dtype}) to convert"
+            )
         return data.detach()
     if isinstance(data, (UntypedStorage, TypedStorage)):
         return _empty(0, dtype=dtype).set_(data)

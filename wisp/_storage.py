@@ -21,7 +21,7 @@ class UntypedStorage:
     [1, 0, 2, 0]
     """
 
-    __slots__ = ("_bytes", "__weakref__")
+    __slots__ = ("__weakref__", "_bytes")
     is_cuda = is_sparse = False
 
     def __new__(cls, source=0, *, device=None):

@@ -145,7 +145,9 @@ class _Methods:
 
     def _by_element(self, name, callable, *others):
         if self.requires_grad or any(t.requires_grad for t in others):
-            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
         for t in others:
             if t.dtype is not self.dtype:
                 raise TypeError(f"{name}: expected {self.type()} for 'other' (got {t.type()})")
@@ -156,7 +158,7 @@ class _Methods:
     # --- the rest
 
     @staticmethod
-    def _make_subclass(cls, data, require_grad=False):
+    def _make_subclass(cls, data, require_grad=False):  # noqa: PLW0211
         """The memory of a tensor as an object of a subclass, without history."""
         return _C._make_subclass(cls, data, require_grad)
 

@@ -18,7 +18,7 @@ _PROFILES = {
 class PrintOptions:
     """What set_printoptions() changes."""
 
-    __slots__ = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+    __slots__ = ("edgeitems", "linewidth", "precision", "sci_mode", "threshold")
 
     def __init__(self):
         self.sci_mode = None

@@ -37,7 +37,7 @@ class finfo(_Info):
     1.1920928955078125e-07
     """
 
-    __slots__ = ("eps", "max", "min", "smallest_normal", "resolution")
+    __slots__ = ("eps", "max", "min", "resolution", "smallest_normal")
 
     def __init__(self, type=None):
         dtype = _C.get_default_dtype() if type is None else type

@@ -112,7 +112,9 @@ class Task {
 namespace {
 
 struct RunningTask {  // makes a task the thread's current one for a scope
-  explicit RunningTask(Task* task) : previous(running_task), node(running_node) { running_task = task; }
+  explicit RunningTask(Task* task) : previous(running_task), node(running_node) {
+    running_task = task;
+  }
   ~RunningTask() {
     running_task = previous;
     running_node = node;
@@ -234,7 +236,8 @@ void Task::run_tensor_hooks(Node& node, TensorList& grads) {
   for (auto& [output, meta] : node.extras_if_any()->retained) {
     if (!grads[output].defined()) continue;
     // A copy of the handle would let a later in-place addition show through.
-    meta->grad = meta->grad.defined() ? ops::add(meta->grad, grads[output]) : ops::clone(grads[output]);
+    meta->grad =
+        meta->grad.defined() ? ops::add(meta->grad, grads[output]) : ops::clone(grads[output]);
   }
 }
 
@@ -247,9 +250,11 @@ void check_nan(Node& node, TensorList& results) {
     if (!ops::any(ops::isnan(results[i])).item().truth()) continue;
     std::string message =
         str("Function '", node.name(), "' returned nan values in its ", i, "th output.");
-    if (node.place().code) message += " The forward call was at " + host.describe(node.place()) + ".";
+    if (node.place().code)
+      message += " The forward call was at " + host.describe(node.place()) + ".";
     const NodeExtras* extras = node.extras_if_any();
-    if (extras && !extras->trace.empty()) message += "\nTraceback of the forward call:\n" + extras->trace;
+    if (extras && !extras->trace.empty())
+      message += "\nTraceback of the forward call:\n" + extras->trace;
     throw Error(ErrorKind::runtime, message);
   }
 }
@@ -273,12 +278,13 @@ void run_post_hooks(Node& node, TensorList& results, const std::vector<Tensor>& 
 // In anomaly mode an error is preceded by a warning that shows the forward call.
 void apply(Node& node, TensorList& grads, TensorList& results) {
   const NodeExtras* extras = node.extras_if_any();
-  if (WISP_LIKELY(!anomaly.enabled) || !extras || extras->trace.empty()) return node.apply(grads, results);
+  if (WISP_LIKELY(!anomaly.enabled) || !extras || extras->trace.empty())
+    return node.apply(grads, results);
   try {
     node.apply(grads, results);
   } catch (...) {
-    warn(str("Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n",
-             extras->trace));
+    warn(str("Error detected in ", node.name(),
+             ". Traceback of forward call that caused the error:\n", extras->trace));
     throw;
   }
 }
@@ -320,23 +326,26 @@ namespace {
 // The gradient that starts backward at an output: what the user gave, or 1 for a scalar.
 Tensor seed_for(const Tensor& output, const Tensor& given) {
   if (!given.defined()) {
-    WISP_CHECK(output.numel() == 1, "grad can be implicitly created only for scalar outputs; this one has shape ",
+    WISP_CHECK(output.numel() == 1,
+               "grad can be implicitly created only for scalar outputs; this one has shape ",
                output.sizes());
     WISP_CHECK(is_floating(output.dtype()),
-               "grad can be implicitly created only for real scalar outputs but got ", name(output.dtype()));
+               "grad can be implicitly created only for real scalar outputs but got ",
+               name(output.dtype()));
     return ops::full(output.sizes(), 1, output.dtype());
   }
   if (!same(given.sizes(), output.sizes())) {
-    WISP_CHECK(given.numel() == output.numel(),
-               "Mismatch in shape: grad_output has a shape of ", given.sizes(),
-               " and output has a shape of ", output.sizes(), ".");
-    warn(str("grad_output of shape ", given.sizes(), " is reshaped to the output's shape ", output.sizes()));
+    WISP_CHECK(given.numel() == output.numel(), "Mismatch in shape: grad_output has a shape of ",
+               given.sizes(), " and output has a shape of ", output.sizes(), ".");
+    warn(str("grad_output of shape ", given.sizes(), " is reshaped to the output's shape ",
+             output.sizes()));
     return ops::reshape(given, output.sizes());
   }
-  WISP_CHECK(is_complex(given.dtype()) == is_complex(output.dtype()),
-             "For complex Tensors, both grad_output and output are required to have the same dtype. ",
-             "Mismatch in dtype: grad_output has dtype ", name(given.dtype()), " and output has dtype ",
-             name(output.dtype()), ".");
+  WISP_CHECK(
+      is_complex(given.dtype()) == is_complex(output.dtype()),
+      "For complex Tensors, both grad_output and output are required to have the same dtype. ",
+      "Mismatch in dtype: grad_output has dtype ", name(given.dtype()), " and output has dtype ",
+      name(output.dtype()), ".");
   return given.dtype() == output.dtype() ? given : ops::to(given, output.dtype());
 }
 
@@ -344,9 +353,11 @@ void add_roots(Task& task, std::span<const Point> outputs, std::span<const Tenso
   for (size_t i = 0; i < outputs.size(); ++i) {
     Edge edge = outputs[i].edge();
     const Tensor& output = outputs[i].tensor;
-    WISP_CHECK(edge.node, "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    WISP_CHECK(edge.node, "element ", i,
+               " of tensors does not require grad and does not have a grad_fn");
     const Tensor given = i < grads.size() ? grads[i] : Tensor();
-    WISP_CHECK(given.defined() || output.defined(), "backward from a GradientEdge needs a gradient to start with");
+    WISP_CHECK(given.defined() || output.defined(),
+               "backward from a GradientEdge needs a gradient to start with");
     task.add_root(std::move(edge), output.defined() ? seed_for(output, given) : given);
   }
 }
@@ -359,8 +370,8 @@ Edge input_edge(const Point& input) {
 
 }  // namespace
 
-void backward(std::span<const Point> outputs, std::span<const Tensor> grads, BackwardOptions options,
-              std::span<const Point> inputs) {
+void backward(std::span<const Point> outputs, std::span<const Tensor> grads,
+              BackwardOptions options, std::span<const Point> inputs) {
   Task task(options, true);
   add_roots(task, outputs, grads);
   for (const Point& input : inputs) {

@@ -19,10 +19,10 @@ struct Point {
   Edge place;
 };
 
-// Adds the gradients of `outputs` (weighted by `grads`) to the .grad of the leaves they depend on; only
-// to those of `inputs` if any are given.
-void backward(std::span<const Point> outputs, std::span<const Tensor> grads, BackwardOptions options,
-              std::span<const Point> inputs = {});
+// Adds the gradients of `outputs` (weighted by `grads`) to the .grad of the leaves they depend on;
+// only to those of `inputs` if any are given.
+void backward(std::span<const Point> outputs, std::span<const Tensor> grads,
+              BackwardOptions options, std::span<const Point> inputs = {});
 
 // Returns the gradients with respect to `inputs`, undefined where an output does not depend on one.
 std::vector<Tensor> gradients(std::span<const Point> outputs, std::span<const Tensor> grads,

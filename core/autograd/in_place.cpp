@@ -96,11 +96,13 @@ void check_write(const char* op, const Tensor& self) {
   WISP_CHECK(!(self.requires_grad() && self->is_leaf()), op,
              "_(): a leaf Variable that requires grad is being used in an in-place operation. ",
              "Use no_grad() around updates of parameters.");
-  WISP_CHECK(!(base && self->tracks_base() && base->requires_grad() && base->is_leaf()), op,
-             "_(): a view of a leaf Variable that requires grad is being used in an in-place operation.");
-  WISP_CHECK(!(base && !self->tracks_base() && base->requires_grad()), op,
-             "_(): a view made under no_grad() is being modified in place with grad mode on, and its base ",
-             "requires grad. Make the view outside no_grad(), or modify it inside.");
+  WISP_CHECK(
+      !(base && self->tracks_base() && base->requires_grad() && base->is_leaf()), op,
+      "_(): a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  WISP_CHECK(
+      !(base && !self->tracks_base() && base->requires_grad()), op,
+      "_(): a view made under no_grad() is being modified in place with grad mode on, and its base ",
+      "requires grad. Make the view outside no_grad(), or modify it inside.");
 }
 
 void note_write(const OpDef& op, const Tensor& self) {
@@ -130,13 +132,8 @@ void refresh_view(const Tensor& view) {
   const Tensor base = Tensor::share(view->base());
   const OpDef& op = op_def<"_as_strided">();
   const Dims sizes(view.sizes()), strides(view.strides());
-  const Arg args[] = {base,
-                      IntSpan(sizes),
-                      IntSpan(strides),
-                      view->offset(),
-                      base.sizes(),
-                      base.strides(),
-                      base->offset()};
+  const Arg args[] = {base,         IntSpan(sizes), IntSpan(strides), view->offset(),
+                      base.sizes(), base.strides(), base->offset()};
   auto node = Ref<Node>::adopt(OpNode::make(op, args, &view, 1, {}));
   set_history(view, node.get(), 0);
 }

@@ -66,11 +66,13 @@ Tensor grad(const Tensor& tensor) {
 void set_grad(const Tensor& tensor, Tensor value) {
   if (value.defined()) {
     WISP_CHECK(!value.is_same(tensor), "can't assign Variable as its own grad");
-    WISP_CHECK(same(value.sizes(), tensor.sizes()), "assigned grad has data of a different size: got ",
-               value.sizes(), ", expected ", tensor.sizes());
+    WISP_CHECK(same(value.sizes(), tensor.sizes()),
+               "assigned grad has data of a different size: got ", value.sizes(), ", expected ",
+               tensor.sizes());
     WISP_CHECK(value.dtype() == tensor.dtype(), "assigned grad has data of a different type: got ",
                name(value.dtype()), ", expected ", name(tensor.dtype()));
-    WISP_CHECK(value.device() == tensor.device(), "assigned grad has data located on a different device");
+    WISP_CHECK(value.device() == tensor.device(),
+               "assigned grad has data located on a different device");
   } else if (!meta_if_any(*tensor.impl())) {
     return;
   }
@@ -81,11 +83,13 @@ void set_requires_grad(const Tensor& tensor, bool value) {
   WISP_CHECK(!value || is_differentiable(tensor.dtype()),
              "only Tensors of floating point and complex dtype can require gradients, got ",
              name(tensor.dtype()));
-  WISP_CHECK(!value || !tensor->is_inference() || mode.inference,
-             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  WISP_CHECK(tensor->is_leaf() || value,
-             "you can only change requires_grad flags of leaf variables. If you want to use a computed ",
-             "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  WISP_CHECK(
+      !value || !tensor->is_inference() || mode.inference,
+      "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  WISP_CHECK(
+      tensor->is_leaf() || value,
+      "you can only change requires_grad flags of leaf variables. If you want to use a computed ",
+      "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   if (tensor->is_leaf()) tensor->set_requires_grad(value);
 }
 
@@ -104,7 +108,8 @@ namespace {
 
 // Nobody else can see this memory.
 bool is_private(const Tensor& tensor) {
-  return tensor->use_count() == 1 && tensor->storage().use_count() == 1 && tensor->storage().resizable();
+  return tensor->use_count() == 1 && tensor->storage().use_count() == 1 &&
+         tensor->storage().resizable();
 }
 
 bool same_layout(const Tensor& grad, const Tensor& leaf) {

@@ -5,8 +5,8 @@
 
 namespace wisp::autograd {
 
-// The end of the graph at a leaf: adds what arrives to the leaf's .grad. Part of the leaf's meta, so
-// that it is there as long as the tensor and no longer.
+// The end of the graph at a leaf: adds what arrives to the leaf's .grad. Part of the leaf's meta,
+// so that it is there as long as the tensor and no longer.
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(TensorImpl* leaf) : Node(1) { leaf_ = leaf; }

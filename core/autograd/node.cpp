@@ -11,8 +11,8 @@ namespace {
 
 WISP_THREAD_LOCAL uint64_t sequence_counter = 0;
 
-// Nodes whose count reached zero, linked through `next_dead_`. Destroying one may drop the next: a list
-// instead of recursion lets a chain of a million nodes go without a deep stack.
+// Nodes whose count reached zero, linked through `next_dead_`. Destroying one may drop the next: a
+// list instead of recursion lets a chain of a million nodes go without a deep stack.
 constinit WISP_THREAD_LOCAL Node* dead_nodes = nullptr;
 constinit WISP_THREAD_LOCAL bool burying = false;
 

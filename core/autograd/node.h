@@ -15,7 +15,8 @@ namespace wisp::autograd {
 class Node;
 class Task;
 
-// Owns a node. The node of a leaf (AccumulateGrad) lives inside its tensor: owning it owns the tensor.
+// Owns a node. The node of a leaf (AccumulateGrad) lives inside its tensor: owning it owns the
+// tensor.
 class NodeRef {
  public:
   NodeRef() = default;
@@ -49,7 +50,7 @@ struct Exec {
   uint32_t pending = 0;  // consumers that have not delivered yet
   bool seen = false;
   bool needed = true;
-  Tensor first;          // gradient of output 0
+  Tensor first;                                 // gradient of output 0
   std::unique_ptr<std::vector<Tensor>> others;  // of outputs 1, 2, ...
   void reset() {
     pending = 0;
@@ -62,7 +63,8 @@ struct Exec {
 
 using TensorHook = std::function<Tensor(const Tensor&)>;
 using NodePreHook = std::function<void(std::vector<Tensor>& grads)>;
-using NodePostHook = std::function<void(std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)>;
+using NodePostHook =
+    std::function<void(std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)>;
 
 struct AutogradMeta;
 
@@ -110,8 +112,8 @@ class Node : public Object {
  protected:
   void destroy() override;
   virtual void free_memory() { delete this; }
-  // To be called once the edges are set: notes the line of the call and numbers the node, higher than
-  // all the nodes it leads to, across threads too.
+  // To be called once the edges are set: notes the line of the call and numbers the node, higher
+  // than all the nodes it leads to, across threads too.
   void finish();
 
   uint32_t outputs_;

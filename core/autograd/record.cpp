@@ -64,10 +64,14 @@ struct OpNode::Layout {
     if (!((inputs >> i) & 1)) return 0;
     switch (arg.kind) {
       case ArgKind::integers:
-      case ArgKind::reals: return arg.size * 8;
-      case ArgKind::string: return align8(arg.size);
-      case ArgKind::tensors: return arg.size * 8 + align8(arg.size * 4);  // pointers, versions
-      default: return 0;
+      case ArgKind::reals:
+        return arg.size * 8;
+      case ArgKind::string:
+        return align8(arg.size);
+      case ArgKind::tensors:
+        return arg.size * 8 + align8(arg.size * 4);  // pointers, versions
+      default:
+        return 0;
     }
   }
   static size_t shape_bytes(const Arg& arg) {
@@ -99,7 +103,8 @@ OpNode::OpNode(const OpDef& op, uint32_t outputs, const Layout& layout)
 OpNode* OpNode::make(const OpDef& op, const Arg* args, const Tensor* outs, size_t count,
                      const Tensor& original) {
   const Layout layout(op, args, outs);
-  auto* node = new (memory::allocate(layout.bytes)) OpNode(op, static_cast<uint32_t>(count), layout);
+  auto* node =
+      new (memory::allocate(layout.bytes)) OpNode(op, static_cast<uint32_t>(count), layout);
   node->connect(args, outs);
   if (layout.inputs | layout.shapes | layout.outputs) node->save(args, outs, original, layout);
   node->finish();
@@ -168,7 +173,8 @@ void keep_shape(const Arg& from, Arg& to, char*& extra) {
 void watch(const TensorImpl& tensor) { tensor.storage().watch(); }
 
 void keep_tensor(TensorImpl* source, Arg& to) {
-  WISP_CHECK(!source->is_inference(), "Inference tensors cannot be saved for backward. To work around ",
+  WISP_CHECK(!source->is_inference(),
+             "Inference tensors cannot be saved for backward. To work around ",
              "you can make a clone to get a normal tensor and use it in autograd.");
   source->retain();
   watch(*source);
@@ -201,7 +207,8 @@ void keep_bytes(const Arg& from, const T*& field, size_t bytes, char*& extra) {
 
 }  // namespace
 
-void OpNode::save(const Arg* from, const Tensor* outs, const Tensor& original, const Layout& layout) {
+void OpNode::save(const Arg* from, const Tensor* outs, const Tensor& original,
+                  const Layout& layout) {
   char* extra = reinterpret_cast<char*>(this) + layout.extra_at;
   for (size_t i = 0; i < op_->sig.params.size() && has_args_; ++i) {
     Arg& to = args()[i];
@@ -264,15 +271,17 @@ void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver
   if (const auto* note = static_cast<const WriteNote*>(tensor.storage().last_write().get())) {
     message += str(", and overwritten by ", note->op->sig.base, "_", at_place(note->place));
   }
-  throw Error(ErrorKind::runtime, message + ". Use the out-of-place form there, or clone() the tensor first.");
+  throw Error(ErrorKind::runtime,
+              message + ". Use the out-of-place form there, or clone() the tensor first.");
 }
 
 void OpNode::fail_released() const {
-  fail(ErrorKind::runtime,
-       "Trying to backward through the graph a second time: what ", name(), " saved", at_place(place()),
-       " has been freed by the first backward. Likely causes: backward() is called twice on the same ",
-       "loss (pass retain_graph=True to the first call), or a tensor kept from an earlier iteration, ",
-       "such as a hidden state, is used again (detach() it between iterations).");
+  fail(
+      ErrorKind::runtime, "Trying to backward through the graph a second time: what ", name(),
+      " saved", at_place(place()),
+      " has been freed by the first backward. Likely causes: backward() is called twice on the same ",
+      "loss (pass retain_graph=True to the first call), or a tensor kept from an earlier iteration, ",
+      "such as a hidden state, is used again (detach() it between iterations).");
 }
 
 const Arg* OpNode::unpack(TensorList& outs) {
@@ -307,7 +316,8 @@ Tensor OpNode::fit(Tensor grad, const Edge& edge, const Arg& arg) const {
   if (!grad.defined()) return grad;
   if (is_complex(grad.dtype()) && !is_complex(edge.dtype)) grad = ops::real(grad);
   if (edge.broadcast) {
-    grad = ops::sum_to_size(grad, arg.kind == ArgKind::shape ? arg.integers() : arg.tensor().sizes());
+    grad =
+        ops::sum_to_size(grad, arg.kind == ArgKind::shape ? arg.integers() : arg.tensor().sizes());
   }
   return grad.dtype() == edge.dtype ? grad : ops::to(grad, edge.dtype);
 }
@@ -329,7 +339,8 @@ void OpNode::apply(TensorList& grads, TensorList& results) {
   }
 }
 
-size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results) {
+size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at,
+                          TensorList& results) {
   const size_t count = edge_count_ - at - (op_->vjp.size() - 1 - (&rule - op_->vjp.data()));
   bool wanted[64];
   std::vector<char> many;
@@ -343,7 +354,8 @@ size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at, T
   if ((active_ >> (&rule - op_->vjp.data())) & 1) {
     rule.list_rule(context, {flags, count}, grads);
   }
-  for (size_t i = 0; i < count; ++i) results[at + i] = fit(std::move(grads[i]), edges_[at + i], Arg());
+  for (size_t i = 0; i < count; ++i)
+    results[at + i] = fit(std::move(grads[i]), edges_[at + i], Arg());
   return at + count;
 }
 

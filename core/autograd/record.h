@@ -36,8 +36,8 @@ class OpNode final : public Node {
   void connect(const Arg* args, const Tensor* outs);
   void connect_list(const Arg& arg, Edge*& edge);
   void save(const Arg* args, const Tensor* outs, const Tensor& original, const Layout& layout);
-  // What rules see: the saved arguments, and the saved results, with this node as their history if the
-  // derivative is itself to be differentiated. Fails if any was overwritten.
+  // What rules see: the saved arguments, and the saved results, with this node as their history if
+  // the derivative is itself to be differentiated. Fails if any was overwritten.
   const Arg* unpack(TensorList& outs);
   size_t apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results);
   Tensor fit(Tensor grad, const Edge& edge, const Arg& arg) const;
@@ -55,8 +55,8 @@ class OpNode final : public Node {
 };
 
 // Makes `write` the last thing that happened to a tensor written in place. For a view that is a
-// matter of its base: the base's history is joined with the write. `self_edge` is the edge of `write`
-// that leads to what the tensor held before, -1 if the write does not look at it.
+// matter of its base: the base's history is joined with the write. `self_edge` is the edge of
+// `write` that leads to what the tensor held before, -1 if the write does not look at it.
 void rebase(const Tensor& self, Node* write, int self_edge);
 // Gives a view whose base was written in place a grad_fn that leads through the base.
 void refresh_view(const Tensor& view);

@@ -10,6 +10,6 @@
 // copy for all of them, perhaps the one an old processor cannot run.
 #define WISP_INLINE inline __attribute__((always_inline))
 
-// The extension is always loaded at start-up or by import, never unloaded: the cheapest thread-local
-// model is safe, and it saves a call per access.
+// The extension is always loaded at start-up or by import, never unloaded: the cheapest
+// thread-local model is safe, and it saves a call per access.
 #define WISP_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local

@@ -23,7 +23,8 @@ Device parse_device(std::string_view text) {
                "Invalid device string: '", text, "'");
   }
   if (type == "cpu") {
-    WISP_CHECK(index <= 0, "device 'cpu:", index, "' does not exist: there is one CPU device, 'cpu'");
+    WISP_CHECK(index <= 0, "device 'cpu:", index,
+               "' does not exist: there is one CPU device, 'cpu'");
     return {DeviceType::cpu, static_cast<int8_t>(index)};
   }
   for (const char* known : {"cuda", "mps", "xpu", "hip", "meta", "opencl", "vulkan", "xla"}) {
@@ -35,10 +36,14 @@ Device parse_device(std::string_view text) {
 
 const char* name(MemoryFormat format) {
   switch (format) {
-    case MemoryFormat::contiguous: return "contiguous_format";
-    case MemoryFormat::preserve: return "preserve_format";
-    case MemoryFormat::channels_last: return "channels_last";
-    case MemoryFormat::channels_last_3d: return "channels_last_3d";
+    case MemoryFormat::contiguous:
+      return "contiguous_format";
+    case MemoryFormat::preserve:
+      return "preserve_format";
+    case MemoryFormat::channels_last:
+      return "channels_last";
+    case MemoryFormat::channels_last_3d:
+      return "channels_last_3d";
   }
   return "";
 }

@@ -1,4 +1,5 @@
-// Where a tensor lives. Only the CPU is built in; other types name devices that a later room may add.
+// Where a tensor lives. Only the CPU is built in; other types name devices that a later room may
+// add.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@ std::atomic<DType> current_default{DType::float32};
 DType default_dtype() { return current_default.load(std::memory_order_relaxed); }
 
 void set_default_dtype(DType dtype) {
-  WISP_CHECK_TYPE(is_floating(dtype), "only floating-point types are supported as the default type, got ",
-                  name(dtype));
+  WISP_CHECK_TYPE(is_floating(dtype),
+                  "only floating-point types are supported as the default type, got ", name(dtype));
   current_default.store(dtype, std::memory_order_relaxed);
 }
 

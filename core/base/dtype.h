@@ -12,17 +12,17 @@
 namespace wisp {
 
 // X(enumerator, C++ type, Python name, legacy name as in "FloatTensor")
-#define WISP_FOR_EACH_DTYPE(X)                     \
-  X(bool_, bool, "bool", "Bool")                   \
-  X(uint8, uint8_t, "uint8", "Byte")               \
-  X(int8, int8_t, "int8", "Char")                  \
-  X(int16, int16_t, "int16", "Short")              \
-  X(int32, int32_t, "int32", "Int")                \
-  X(int64, int64_t, "int64", "Long")               \
-  X(float16, Half, "float16", "Half")              \
-  X(bfloat16, BFloat16, "bfloat16", "BFloat16")    \
-  X(float32, float, "float32", "Float")            \
-  X(float64, double, "float64", "Double")          \
+#define WISP_FOR_EACH_DTYPE(X)                              \
+  X(bool_, bool, "bool", "Bool")                            \
+  X(uint8, uint8_t, "uint8", "Byte")                        \
+  X(int8, int8_t, "int8", "Char")                           \
+  X(int16, int16_t, "int16", "Short")                       \
+  X(int32, int32_t, "int32", "Int")                         \
+  X(int64, int64_t, "int64", "Long")                        \
+  X(float16, Half, "float16", "Half")                       \
+  X(bfloat16, BFloat16, "bfloat16", "BFloat16")             \
+  X(float32, float, "float32", "Float")                     \
+  X(float64, double, "float64", "Double")                   \
   X(complex64, Complex<float>, "complex64", "ComplexFloat") \
   X(complex128, Complex<double>, "complex128", "ComplexDouble")
 
@@ -75,7 +75,9 @@ constexpr const char* legacy_name(DType dtype) {
 
 // A set of dtypes as a bit mask. Named once here, used by every table entry and kernel.
 using DTypeSet = uint16_t;
-constexpr DTypeSet set_of(DType dtype) { return static_cast<DTypeSet>(1u << static_cast<int>(dtype)); }
+constexpr DTypeSet set_of(DType dtype) {
+  return static_cast<DTypeSet>(1u << static_cast<int>(dtype));
+}
 template <class... D>
 constexpr DTypeSet set_of(DType first, D... rest) {
   return static_cast<DTypeSet>(set_of(first) | (set_of(rest) | ...));
@@ -84,9 +86,11 @@ constexpr bool contains(DTypeSet set, DType dtype) { return (set >> static_cast<
 
 namespace dtypes {
 constexpr DTypeSet boolean = set_of(DType::bool_);
-constexpr DTypeSet integral = set_of(DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64);
+constexpr DTypeSet integral =
+    set_of(DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64);
 constexpr DTypeSet half = set_of(DType::float16, DType::bfloat16);
-constexpr DTypeSet real_math = set_of(DType::float32, DType::float64);  // what float kernels compute in
+constexpr DTypeSet real_math =
+    set_of(DType::float32, DType::float64);  // what float kernels compute in
 constexpr DTypeSet floating = half | real_math;
 constexpr DTypeSet complex = set_of(DType::complex64, DType::complex128);
 constexpr DTypeSet math = real_math | complex;
@@ -126,7 +130,8 @@ constexpr DType promote(DType a, DType b) {
     return a == DType::complex64 && b == DType::float64 ? DType::complex128 : a;
   }
   switch (category(a)) {
-    case Category::boolean: return a;
+    case Category::boolean:
+      return a;
     case Category::integral:
       if (a == DType::uint8 || b == DType::uint8) {
         const DType other = a == DType::uint8 ? b : a;
@@ -136,15 +141,14 @@ constexpr DType promote(DType a, DType b) {
     case Category::floating:
       if (contains(dtypes::half, a) && contains(dtypes::half, b)) return DType::float32;
       return a < b ? b : a;
-    case Category::complex: return DType::complex128;
+    case Category::complex:
+      return DType::complex128;
   }
   return a;
 }
 
 // Whether a result of dtype `from` may be written into a tensor of dtype `to`.
-constexpr bool can_cast(DType from, DType to) {
-  return category(from) <= category(to);
-}
+constexpr bool can_cast(DType from, DType to) { return category(from) <= category(to); }
 
 // The default dtype of floating-point results; one per process, as in PyTorch.
 DType default_dtype();
@@ -158,11 +162,11 @@ inline DType to_floating(DType d) { return is_differentiable(d) ? d : default_dt
 template <DTypeSet Set, class F>
 decltype(auto) visit(DType dtype, const char* what, F&& f) {
   switch (dtype) {
-#define WISP_CASE(id, type, name, legacy)           \
-  case DType::id:                                   \
-    if constexpr (contains(Set, DType::id)) {       \
-      return f.template operator()<type>();         \
-    }                                               \
+#define WISP_CASE(id, type, name, legacy)     \
+  case DType::id:                             \
+    if constexpr (contains(Set, DType::id)) { \
+      return f.template operator()<type>();   \
+    }                                         \
     break;
     WISP_FOR_EACH_DTYPE(WISP_CASE)
 #undef WISP_CASE
@@ -171,8 +175,8 @@ decltype(auto) visit(DType dtype, const char* what, F&& f) {
 }
 
 // Converts between element types the way a C cast does, with bool as "not zero" and the imaginary
-// part dropped on the way to a real number. Out-of-range floats convert to integers without undefined
-// behaviour: through int32, or int64 for int64, then wrapping.
+// part dropped on the way to a real number. Out-of-range floats convert to integers without
+// undefined behaviour: through int32, or int64 for int64, then wrapping.
 template <class To, class From>
 WISP_INLINE To convert(From value);
 
@@ -195,7 +199,8 @@ inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_typ
 template <class Int, class F>
 WISP_INLINE Int float_to_int(F value) {
   constexpr F limit = static_cast<F>(sizeof(Int) == 8 ? 9223372036854775808.0 : 2147483648.0);
-  return value >= -limit && value < limit ? static_cast<Int>(value) : std::numeric_limits<Int>::min();
+  return value >= -limit && value < limit ? static_cast<Int>(value)
+                                          : std::numeric_limits<Int>::min();
 }
 
 }  // namespace detail
@@ -224,7 +229,8 @@ WISP_INLINE To convert(From value) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != 0;
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    return static_cast<To>(float_to_int<std::conditional_t<sizeof(To) == 8, int64_t, int32_t>>(value));
+    return static_cast<To>(
+        float_to_int<std::conditional_t<sizeof(To) == 8, int64_t, int32_t>>(value));
   } else {
     return static_cast<To>(value);
   }

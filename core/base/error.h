@@ -66,9 +66,10 @@ template <class... Parts>
   throw Error(kind, str(parts...));
 }
 
-// check(condition, "message ", value): throws RuntimeError's counterpart unless the condition holds.
-#define WISP_CHECK_KIND(kind, condition, ...) \
-  do {                                        \
+// check(condition, "message ", value): throws RuntimeError's counterpart unless the condition
+// holds.
+#define WISP_CHECK_KIND(kind, condition, ...)                                            \
+  do {                                                                                   \
     if (WISP_UNLIKELY(!(condition))) ::wisp::fail(::wisp::ErrorKind::kind, __VA_ARGS__); \
   } while (0)
 #define WISP_CHECK(condition, ...) WISP_CHECK_KIND(runtime, condition, __VA_ARGS__)

@@ -1,5 +1,5 @@
-// A source of random numbers. It is counter based (Philox): number i of a stream depends on the seed and
-// i alone, so a tensor can be filled by any number of threads with the same result.
+// A source of random numbers. It is counter based (Philox): number i of a stream depends on the
+// seed and i alone, so a tensor can be filled by any number of threads with the same result.
 #pragma once
 
 #include <cstdint>

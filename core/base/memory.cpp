@@ -1,9 +1,5 @@
 #include "base/memory.h"
 
-#include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,6 +7,9 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -74,8 +73,7 @@ struct Central {
   void count(int64_t bytes) {
     const int64_t now = current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     int64_t seen = peak.load(std::memory_order_relaxed);
-    while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
-    }
+    while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {}
   }
 };
 
@@ -120,8 +118,8 @@ struct ThreadEnd {
 };
 
 [[noreturn]] WISP_COLD void out_of_memory(size_t bytes) {
-  fail(ErrorKind::memory, "not enough memory: tried to allocate ", bytes, " bytes (",
-       bytes >> 20, " MiB)");
+  fail(ErrorKind::memory, "not enough memory: tried to allocate ", bytes, " bytes (", bytes >> 20,
+       " MiB)");
 }
 
 void* map_pages(size_t bytes) {
@@ -155,12 +153,13 @@ void system_free(void* block, size_t bytes) {
   central().reserved.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
-// Frees cached blocks, oldest first, until at most `target` bytes are kept. Called with the lock held.
+// Frees cached blocks, oldest first, until at most `target` bytes are kept. Called with the lock
+// held.
 void trim(Central& c, int64_t target) {
   while (c.cached > target && !c.large.empty()) {
-    auto oldest = std::min_element(c.large.begin(), c.large.end(), [](const auto& a, const auto& b) {
-      return a.second.front().age < b.second.front().age;
-    });
+    auto oldest = std::min_element(
+        c.large.begin(), c.large.end(),
+        [](const auto& a, const auto& b) { return a.second.front().age < b.second.front().age; });
     system_free(oldest->second.front().block, oldest->first);
     c.cached -= static_cast<int64_t>(oldest->first);
     oldest->second.erase(oldest->second.begin());
@@ -223,7 +222,8 @@ void* carve(Central& c, int index) {
   return block;
 }
 
-// Fills a thread's list for this class and returns one block; without a thread cache just that block.
+// Fills a thread's list for this class and returns one block; without a thread cache just that
+// block.
 WISP_COLD void* refill(ThreadCache* cache, int index) {
   Central& c = central();
   void* block = nullptr;

@@ -1,9 +1,9 @@
 // The caching allocator behind tensors and graph nodes.
 //
-// Small blocks (up to 32 KiB) come from thread-local free lists, one per size class: a few nanoseconds.
-// Larger ones are kept after use and handed out again, which spares the page faults that make fresh
-// large temporaries slow; from 4 MiB on they are mapped with transparent huge pages. What is kept is
-// bounded, oldest blocks go back to the system first.
+// Small blocks (up to 32 KiB) come from thread-local free lists, one per size class: a few
+// nanoseconds. Larger ones are kept after use and handed out again, which spares the page faults
+// that make fresh large temporaries slow; from 4 MiB on they are mapped with transparent huge
+// pages. What is kept is bounded, oldest blocks go back to the system first.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ void* allocate(size_t bytes);
 void deallocate(void* block, size_t bytes) noexcept;
 
 struct Stats {
-  int64_t current;      // bytes in use, rounded up to size classes
-  int64_t peak;         // highest `current` since the last reset (small blocks within 64 KiB a thread)
-  int64_t cached;       // bytes of large blocks kept for reuse
+  int64_t current;  // bytes in use, rounded up to size classes
+  int64_t peak;     // highest `current` since the last reset (small blocks within 64 KiB a thread)
+  int64_t cached;   // bytes of large blocks kept for reuse
   int64_t cache_limit;  // upper bound of `cached`
   int64_t reserved;     // bytes taken from the system
 };
@@ -58,7 +58,8 @@ inline constexpr std::array<uint32_t, small_classes> class_sizes = [] {
   std::array<uint32_t, small_classes> sizes{};
   for (uint32_t i = 0; i < small_classes; ++i) {
     const uint32_t doubling = 10 + (i - 16) / 4;
-    sizes[i] = i < 16 ? (i + 1) * 64 : (1u << doubling) + ((i - 16) % 4 + 1) * (1u << (doubling - 2));
+    sizes[i] =
+        i < 16 ? (i + 1) * 64 : (1u << doubling) + ((i - 16) % 4 + 1) * (1u << (doubling - 2));
   }
   return sizes;
 }();

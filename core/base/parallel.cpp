@@ -1,14 +1,13 @@
 #include "base/parallel.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <mutex>
+#include <pthread.h>
+#include <sched.h>
 #include <string>
 
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
-// One pool of threads for every kernel. Work is cut by size alone, never by the number of threads, so
-// that results do not depend on it.
+// One pool of threads for every kernel. Work is cut by size alone, never by the number of threads,
+// so that results do not depend on it.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ bool in_parallel_region();
 
 namespace detail {
 using Chunk = void (*)(void* context, int64_t index);
-// Runs chunk(context, i) for i in [0, count), on several threads where that helps. The first exception
-// is rethrown on the calling thread when all have stopped.
+// Runs chunk(context, i) for i in [0, count), on several threads where that helps. The first
+// exception is rethrown on the calling thread when all have stopped.
 void run_chunks(int64_t count, Chunk chunk, void* context);
 }  // namespace detail
 
@@ -34,14 +34,13 @@ void parallel_for(int64_t n, int64_t grain, F&& f) {
     std::remove_reference_t<F>* f;
     int64_t n, grain;
   } context{&f, n, grain};
-  detail::run_chunks(
-      (n + grain - 1) / grain,
-      [](void* pointer, int64_t index) {
-        auto& c = *static_cast<Context*>(pointer);
-        const int64_t begin = index * c.grain;
-        (*c.f)(begin, std::min(begin + c.grain, c.n));
-      },
-      &context);
+  detail::run_chunks((n + grain - 1) / grain,
+                     [](void* pointer, int64_t index) {
+                       auto& c = *static_cast<Context*>(pointer);
+                       const int64_t begin = index * c.grain;
+                       (*c.f)(begin, std::min(begin + c.grain, c.n));
+                     },
+                     &context);
 }
 
 }  // namespace wisp

@@ -12,8 +12,8 @@ class RefCount {
  public:
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
 
-  // True if that was the last one. A sole owner needs no atomic read-modify-write: nobody else holds
-  // a reference from which a new one could be made.
+  // True if that was the last one. A sole owner needs no atomic read-modify-write: nobody else
+  // holds a reference from which a new one could be made.
   bool drop() const noexcept {
     if (count_.load(std::memory_order_acquire) == 1) return true;
     return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;

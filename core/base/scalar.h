@@ -47,10 +47,14 @@ class Scalar {
   // The dtype a tensor made of this number alone has.
   DType dtype() const {
     switch (category_) {
-      case Category::boolean: return DType::bool_;
-      case Category::integral: return DType::int64;
-      case Category::floating: return default_dtype();
-      case Category::complex: return default_complex_dtype();
+      case Category::boolean:
+        return DType::bool_;
+      case Category::integral:
+        return DType::int64;
+      case Category::floating:
+        return default_dtype();
+      case Category::complex:
+        return default_complex_dtype();
     }
     return DType::int64;
   }

@@ -10,11 +10,14 @@ namespace wisp::python {
 
 namespace {
 
-bool is_numpy_array(PyObject* value) { return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0; }
+bool is_numpy_array(PyObject* value) {
+  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0;
+}
 
 // NumPy's scalars are numbers although most are not subclasses of Python's.
 bool is_numpy_scalar(PyObject* value) {
-  return std::strncmp(Py_TYPE(value)->tp_name, "numpy.", 6) == 0 && !is_numpy_array(value) && PyNumber_Check(value);
+  return std::strncmp(Py_TYPE(value)->tp_name, "numpy.", 6) == 0 && !is_numpy_array(value) &&
+         PyNumber_Check(value);
 }
 
 bool is_scalar_tensor(PyObject* value) { return is_tensor(value) && impl_of(value)->numel() == 1; }
@@ -115,7 +118,8 @@ bool convert_ints(PyObject* value, const Param& param, Parsed& parsed, Arg& arg)
   const size_t n = static_cast<size_t>(PySequence_Fast_GET_SIZE(value));
   int64_t* items = parsed.ints(n);
   for (size_t i = 0; i < n; ++i) {
-    if (!to_int(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(i)), items[i])) return false;
+    if (!to_int(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(i)), items[i]))
+      return false;
   }
   arg = Arg(IntSpan(items, n));
   return true;
@@ -127,7 +131,8 @@ bool convert_reals(PyObject* value, Parsed& parsed, Arg& arg) {
   double* items = parsed.reals(n);
   for (size_t i = 0; i < n; ++i) {
     Scalar scalar;
-    if (!to_scalar(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(i)), scalar)) return false;
+    if (!to_scalar(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(i)), scalar))
+      return false;
     items[i] = scalar.real();
   }
   arg = Arg(std::span<const double>(items, n));
@@ -209,16 +214,22 @@ bool convert(PyObject* value, const Param& param, Parsed& parsed, Arg& arg) {
         return true;
       }
       return convert_scalar(value, arg);
-    case ParamType::scalar: return convert_scalar(value, arg);
+    case ParamType::scalar:
+      return convert_scalar(value, arg);
     case ParamType::integer:
       if (!to_int(value, integer)) return false;
       arg = Arg(integer);
       return true;
-    case ParamType::real: return convert_real(value, arg);
-    case ParamType::boolean: return convert_bool(value, arg);
-    case ParamType::only_true: return convert_bool(value, arg) && arg.as.integer;
-    case ParamType::only_false: return convert_bool(value, arg) && !arg.as.integer;
-    case ParamType::string: return convert_string(value, arg);
+    case ParamType::real:
+      return convert_real(value, arg);
+    case ParamType::boolean:
+      return convert_bool(value, arg);
+    case ParamType::only_true:
+      return convert_bool(value, arg) && arg.as.integer;
+    case ParamType::only_false:
+      return convert_bool(value, arg) && !arg.as.integer;
+    case ParamType::string:
+      return convert_string(value, arg);
     case ParamType::dtype:
       if (!to_dtype(value, dtype)) return false;
       arg = Arg(dtype);
@@ -227,7 +238,8 @@ bool convert(PyObject* value, const Param& param, Parsed& parsed, Arg& arg) {
       if (!is_device(value) && !PyUnicode_Check(value) && !PyLong_Check(value)) return false;
       arg = Arg(to_device(value));
       return true;
-    case ParamType::layout: return is_layout(value);
+    case ParamType::layout:
+      return is_layout(value);
     case ParamType::memory_format:
       if (!to_memory_format(value, format)) return false;
       arg = Arg(format);
@@ -236,10 +248,14 @@ bool convert(PyObject* value, const Param& param, Parsed& parsed, Arg& arg) {
       if (!is_generator(value)) return false;
       arg = Arg(generator_of(value));
       return true;
-    case ParamType::integers: return convert_ints(value, param, parsed, arg);
-    case ParamType::reals: return convert_reals(value, parsed, arg);
-    case ParamType::tensors: return convert_tensors(value, false, parsed, arg);
-    case ParamType::maybe_tensors: return convert_tensors(value, true, parsed, arg);
+    case ParamType::integers:
+      return convert_ints(value, param, parsed, arg);
+    case ParamType::reals:
+      return convert_reals(value, parsed, arg);
+    case ParamType::tensors:
+      return convert_tensors(value, false, parsed, arg);
+    case ParamType::maybe_tensors:
+      return convert_tensors(value, true, parsed, arg);
   }
   return false;
 }
@@ -248,24 +264,39 @@ namespace {
 
 const char* python_type(ParamType type) {
   switch (type) {
-    case ParamType::tensor: return "Tensor";
-    case ParamType::operand: return "Tensor or Number";
-    case ParamType::scalar: return "Number";
-    case ParamType::integer: return "int";
-    case ParamType::real: return "float";
+    case ParamType::tensor:
+      return "Tensor";
+    case ParamType::operand:
+      return "Tensor or Number";
+    case ParamType::scalar:
+      return "Number";
+    case ParamType::integer:
+      return "int";
+    case ParamType::real:
+      return "float";
     case ParamType::boolean:
     case ParamType::only_true:
-    case ParamType::only_false: return "bool";
-    case ParamType::string: return "str";
-    case ParamType::dtype: return "wisp.dtype";
-    case ParamType::device: return "wisp.device";
-    case ParamType::layout: return "wisp.layout";
-    case ParamType::memory_format: return "wisp.memory_format";
-    case ParamType::generator: return "wisp.Generator";
-    case ParamType::integers: return "tuple of ints";
-    case ParamType::reals: return "tuple of floats";
+    case ParamType::only_false:
+      return "bool";
+    case ParamType::string:
+      return "str";
+    case ParamType::dtype:
+      return "wisp.dtype";
+    case ParamType::device:
+      return "wisp.device";
+    case ParamType::layout:
+      return "wisp.layout";
+    case ParamType::memory_format:
+      return "wisp.memory_format";
+    case ParamType::generator:
+      return "wisp.Generator";
+    case ParamType::integers:
+      return "tuple of ints";
+    case ParamType::reals:
+      return "tuple of floats";
     case ParamType::tensors:
-    case ParamType::maybe_tensors: return "tuple of Tensors";
+    case ParamType::maybe_tensors:
+      return "tuple of Tensors";
   }
   return "";
 }
@@ -298,7 +329,8 @@ Signature::Signature(const OpDef& op, Spelling spelling) : op_(&op), spelling_(s
   if (spelling != Spelling::function && self_ < 0) self_ = 0;
   if (spelling != Spelling::function) positional_.push_back(self_);
   for (int i = 0; i < static_cast<int>(params.size()); ++i) {
-    if (!params[i].keyword_only && !(spelling != Spelling::function && i == self_)) positional_.push_back(i);
+    if (!params[i].keyword_only && !(spelling != Spelling::function && i == self_))
+      positional_.push_back(i);
     names_.push_back(must(PyUnicode_InternFromString(params[i].name.c_str())));
   }
   // Sizes may be given one by one if they are the first argument (after self).
@@ -339,8 +371,8 @@ static bool starts_rest(PyObject* value, const Param& param) {
   return param.variadic ? is_tensor(value) : !is_sequence(value) && is_integer(value);
 }
 
-bool Signature::convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t begin, Parsed& parsed, uint32_t& filled,
-                             std::string* why) const {
+bool Signature::convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t begin,
+                             Parsed& parsed, uint32_t& filled, std::string* why) const {
   const size_t n = static_cast<size_t>(nargs - begin);
   const int index = positional_[begin];
   const bool tensors = op_->sig.params[index].variadic;
@@ -351,20 +383,22 @@ bool Signature::convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t
     const bool fits = tensors ? is_tensor(item) : to_int(item, ints[k]);
     if (!fits) {
       if (why) {
-        *why = str("argument '", python_name(index), "' (position ", begin + 1, ") must be ", python_type(op_->sig.params[index].type),
-                   ", but found element of type ", type_name(item), " at pos ", k);
+        *why = str("argument '", python_name(index), "' (position ", begin + 1, ") must be ",
+                   python_type(op_->sig.params[index].type), ", but found element of type ",
+                   type_name(item), " at pos ", k);
       }
       return false;
     }
     if (tensors) impls[k] = impl_of(item);
   }
-  parsed[index] = tensors ? Arg(std::span<const Tensor>(reinterpret_cast<const Tensor*>(impls), n)) : Arg(IntSpan(ints, n));
+  parsed[index] = tensors ? Arg(std::span<const Tensor>(reinterpret_cast<const Tensor*>(impls), n))
+                          : Arg(IntSpan(ints, n));
   filled |= 1u << index;
   return true;
 }
 
-bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Parsed& parsed, uint32_t& filled,
-                                   std::string* why) const {
+bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Parsed& parsed,
+                                   uint32_t& filled, std::string* why) const {
   const auto& params = op_->sig.params;
   const Py_ssize_t places = static_cast<Py_ssize_t>(positional_.size());
   for (Py_ssize_t i = 0; i < nargs; ++i) {
@@ -373,7 +407,9 @@ bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Pars
     }
     if (i >= places) {
       const int first = spelling_ == Spelling::function ? 0 : 1;
-      if (why) *why = str("takes ", places - first, " positional arguments but ", nargs - first, " were given");
+      if (why)
+        *why = str("takes ", places - first, " positional arguments but ", nargs - first,
+                   " were given");
       return false;
     }
     const int index = positional_[i];
@@ -391,7 +427,8 @@ bool Signature::convert_positional(PyObject* const* args, Py_ssize_t nargs, Pars
 }
 
 // Arguments every operator of a kind takes, which are not in its schema.
-bool Signature::convert_special(PyObject* name, PyObject* value, Parsed& parsed, std::string* why) const {
+bool Signature::convert_special(PyObject* name, PyObject* value, Parsed& parsed,
+                                std::string* why) const {
   auto is = [&](const char* text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; };
   if (is("out") && op_->has(trait::out) && spelling_ == Spelling::function) {
     if (value == Py_None) return true;
@@ -406,7 +443,10 @@ bool Signature::convert_special(PyObject* name, PyObject* value, Parsed& parsed,
       }
     }
     if (parsed.out().size() == op_->sig.returns.size()) return true;
-    if (why) *why = str("argument 'out' must be ", op_->sig.returns.size() == 1 ? "Tensor" : "tuple of Tensors", ", not ", type_name(value));
+    if (why)
+      *why = str("argument 'out' must be ",
+                 op_->sig.returns.size() == 1 ? "Tensor" : "tuple of Tensors", ", not ",
+                 type_name(value));
     return false;
   }
   if (op_->has(trait::factory)) {
@@ -421,8 +461,8 @@ bool Signature::convert_special(PyObject* name, PyObject* value, Parsed& parsed,
   return false;
 }
 
-bool Signature::convert_keywords(PyObject* const* values, PyObject* kwnames, Parsed& parsed, uint32_t& filled,
-                                 std::string* why) const {
+bool Signature::convert_keywords(PyObject* const* values, PyObject* kwnames, Parsed& parsed,
+                                 uint32_t& filled, std::string* why) const {
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); ++k) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, k);
     const int index = find_keyword(name);
@@ -436,8 +476,8 @@ bool Signature::convert_keywords(PyObject* const* values, PyObject* kwnames, Par
     }
     if (!convert(values[k], op_->sig.params[index], parsed, parsed[index])) {
       if (why) {
-        *why = str("argument '", text_of(name), "' must be ", python_type(op_->sig.params[index].type), ", not ",
-                   type_name(values[k]));
+        *why = str("argument '", text_of(name), "' must be ",
+                   python_type(op_->sig.params[index].type), ", not ", type_name(values[k]));
       }
       return false;
     }
@@ -453,7 +493,8 @@ bool Signature::fill_defaults(Parsed& parsed, uint32_t filled, std::string* why)
     if ((filled >> i) & 1) continue;
     if (!params[i].has_default) {
       // With nothing at all, sizes given one by one mean a 0-d tensor: zeros(*x.size()).
-      if (varargs_ >= 0 && positional_[varargs_] == static_cast<int>(i) && op_->has(trait::factory)) {
+      if (varargs_ >= 0 && positional_[varargs_] == static_cast<int>(i) &&
+          op_->has(trait::factory)) {
         parsed[i] = Arg(IntSpan());
         continue;
       }
@@ -512,9 +553,11 @@ std::vector<Signature::PythonParam> Signature::python_params() const {
   }
   for (size_t i = 0; i < op_->sig.params.size(); ++i) {
     const Param& param = op_->sig.params[i];
-    if (param.keyword_only) result.push_back({param.name, true, param.has_default ? param.default_text : ""});
+    if (param.keyword_only)
+      result.push_back({param.name, true, param.has_default ? param.default_text : ""});
   }
-  if (op_->has(trait::out) && spelling_ == Spelling::function) result.push_back({"out", true, "None"});
+  if (op_->has(trait::out) && spelling_ == Spelling::function)
+    result.push_back({"out", true, "None"});
   if (op_->has(trait::factory)) result.push_back({"requires_grad", true, "False"});
   return result;
 }

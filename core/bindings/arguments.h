@@ -52,7 +52,7 @@ class Parsed {
     return *more_;
   }
   template <class T, size_t N>
-  T* take(T (&pool)[N], uint32_t& used, size_t n, std::vector<std::vector<T>> More::*overflow) {
+  T* take(T (&pool)[N], uint32_t& used, size_t n, std::vector<std::vector<T>> More::* overflow) {
     if (used + n <= N) {
       T* result = pool + used;
       used += static_cast<uint32_t>(n);
@@ -90,19 +90,19 @@ class Signature {
   int find_keyword(PyObject* name) const;
   bool convert_positional(PyObject* const* args, Py_ssize_t nargs, Parsed& parsed, uint32_t& filled,
                           std::string* why) const;
-  bool convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t begin, Parsed& parsed, uint32_t& filled,
-                    std::string* why) const;
-  bool convert_keywords(PyObject* const* values, PyObject* kwnames, Parsed& parsed, uint32_t& filled,
-                        std::string* why) const;
+  bool convert_rest(PyObject* const* args, Py_ssize_t nargs, Py_ssize_t begin, Parsed& parsed,
+                    uint32_t& filled, std::string* why) const;
+  bool convert_keywords(PyObject* const* values, PyObject* kwnames, Parsed& parsed,
+                        uint32_t& filled, std::string* why) const;
   bool convert_special(PyObject* name, PyObject* value, Parsed& parsed, std::string* why) const;
   bool fill_defaults(Parsed& parsed, uint32_t filled, std::string* why) const;
 
   const OpDef* op_;
   Spelling spelling_;
-  int self_ = -1;                // the parameter a method is called on
-  std::vector<int> positional_;  // parameter of each position
-  int varargs_ = -1;             // position at which ints (or tensors) may be given one by one
-  std::vector<PyObject*> names_; // interned keyword of each parameter
+  int self_ = -1;                 // the parameter a method is called on
+  std::vector<int> positional_;   // parameter of each position
+  int varargs_ = -1;              // position at which ints (or tensors) may be given one by one
+  std::vector<PyObject*> names_;  // interned keyword of each parameter
 };
 
 // Converts one value; false if it is of the wrong kind (no Python error is set).

@@ -1,4 +1,5 @@
-// backward(), gradients, hooks and flags: what tensors and wisp.autograd offer on top of the engine.
+// backward(), gradients, hooks and flags: what tensors and wisp.autograd offer on top of the
+// engine.
 #include <algorithm>
 
 #include "autograd/engine.h"
@@ -17,7 +18,8 @@ namespace {
 std::vector<Tensor> tensor_list(PyObject* value, const char* what) {
   std::vector<Tensor> list;
   auto add = [&](PyObject* item) {
-    WISP_CHECK_TYPE(item == Py_None || is_tensor(item), what, " must be Tensors or None, got ", Py_TYPE(item)->tp_name);
+    WISP_CHECK_TYPE(item == Py_None || is_tensor(item), what, " must be Tensors or None, got ",
+                    Py_TYPE(item)->tp_name);
     list.push_back(item == Py_None ? Tensor() : tensor_of(item));
   };
   if (!value || value == Py_None) return list;
@@ -26,7 +28,8 @@ std::vector<Tensor> tensor_list(PyObject* value, const char* what) {
     return list;
   }
   const Ref items = owned(PySequence_Fast(value, "expected a Tensor or a sequence of Tensors"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) add(PySequence_Fast_GET_ITEM(items.get(), i));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    add(PySequence_Fast_GET_ITEM(items.get(), i));
   return list;
 }
 
@@ -36,9 +39,10 @@ autograd::Point point_from(PyObject* item, const char* what) {
   const bool pair = PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 2;
   autograd::Node* node = pair ? node_from(PyTuple_GET_ITEM(item, 0)) : nullptr;
   int64_t output = 0;
-  WISP_CHECK_TYPE(node && to_int(PyTuple_GET_ITEM(item, 1), output), what, " must be Tensors or GradientEdges, got ",
-                  type_name(item));
-  WISP_CHECK(output >= 0 && output < node->outputs(), what, ": ", node->name(), " has no output ", output);
+  WISP_CHECK_TYPE(node && to_int(PyTuple_GET_ITEM(item, 1), output), what,
+                  " must be Tensors or GradientEdges, got ", type_name(item));
+  WISP_CHECK(output >= 0 && output < node->outputs(), what, ": ", node->name(), " has no output ",
+             output);
   autograd::Edge edge;
   edge.node = autograd::NodeRef(node);
   edge.output = static_cast<uint32_t>(output);
@@ -47,7 +51,8 @@ autograd::Point point_from(PyObject* item, const char* what) {
 
 std::vector<autograd::Point> point_list(PyObject* tuple, const char* what) {
   std::vector<autograd::Point> list;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) list.push_back(point_from(PyTuple_GET_ITEM(tuple, i), what));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    list.push_back(point_from(PyTuple_GET_ITEM(tuple, i), what));
   return list;
 }
 
@@ -56,14 +61,16 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject *gradient = Py_None, *retain = Py_None, *inputs = Py_None;
   int create = 0;
   if ((PyTuple_GET_SIZE(args) || kwargs) &&
-      !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names), &gradient, &retain, &create, &inputs)) {
+      !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names),
+                                   &gradient, &retain, &create, &inputs)) {
     return nullptr;
   }
   return guarded([&] {
     const std::vector<Tensor> grads = tensor_list(gradient, "backward(): gradient");
     std::vector<autograd::Point> into;
     for (const Tensor& input : tensor_list(inputs, "backward(): inputs")) into.emplace_back(input);
-    WISP_CHECK(inputs == Py_None || !into.empty(), "'inputs' argument to backward() cannot be empty.");
+    WISP_CHECK(inputs == Py_None || !into.empty(),
+               "'inputs' argument to backward() cannot be empty.");
     autograd::BackwardOptions options;
     options.create_graph = create;
     options.keep_graph = retain == Py_None ? create : truth_of(retain);
@@ -76,7 +83,8 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"requires_grad", nullptr};
   int value = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &value)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &value))
+    return nullptr;
   return guarded([&] {
     autograd::set_requires_grad(tensor_of(self), value);
     Py_INCREF(self);
@@ -108,13 +116,13 @@ Tensor call_tensor_hook(const HookState& state, const Tensor& grad) {
   const Ref argument(wrap(grad));
   const Ref returned = owned(PyObject_CallOneArg(hook.get(), argument.get()));
   if (returned.get() == Py_None) return Tensor();
-  WISP_CHECK_TYPE(is_tensor(returned.get()), "hook has returned a value of type ", Py_TYPE(returned.get())->tp_name,
-                  "; expected a Tensor or None");
+  WISP_CHECK_TYPE(is_tensor(returned.get()), "hook has returned a value of type ",
+                  Py_TYPE(returned.get())->tp_name, "; expected a Tensor or None");
   const Tensor& replaced = tensor_of(returned.get());
-  WISP_CHECK(same(replaced.sizes(), grad.sizes()), "hook has changed the size of value: from ", grad.sizes(), " to ",
-             replaced.sizes());
-  WISP_CHECK(replaced.dtype() == grad.dtype(), "hook has changed the type of value (was ", name(grad.dtype()), " got ",
-             name(replaced.dtype()), ")");
+  WISP_CHECK(same(replaced.sizes(), grad.sizes()), "hook has changed the size of value: from ",
+             grad.sizes(), " to ", replaced.sizes());
+  WISP_CHECK(replaced.dtype() == grad.dtype(), "hook has changed the type of value (was ",
+             name(grad.dtype()), " got ", name(replaced.dtype()), ")");
   return replaced;
 }
 
@@ -137,9 +145,10 @@ void sweep_removed(const Tensor& leaf, PyObject* handles) {
   }
 }
 
-// A leaf's hooks live in its attributes, where the garbage collector sees the cycles that closures over
-// the tensor make. Other tensors may die before backward runs: there the graph owns the hook.
-PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uint64_t id, PyObject* callable) {
+// A leaf's hooks live in its attributes, where the garbage collector sees the cycles that closures
+// over the tensor make. Other tensors may die before backward runs: there the graph owns the hook.
+PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uint64_t id,
+                           PyObject* callable) {
   Ref handle(make_handle(std::move(state), id, callable));
   Ref list(PyObject_GetAttrString(self, "_backward_hooks"));
   if (!list || list.get() == Py_None) {
@@ -154,7 +163,8 @@ PyObject* keep_with_tensor(PyObject* self, std::shared_ptr<HookState> state, uin
 }
 
 std::shared_ptr<HookState> state_for(PyObject* callable, bool owns) {
-  WISP_CHECK_TYPE(PyCallable_Check(callable), "a hook must be callable, got ", Py_TYPE(callable)->tp_name);
+  WISP_CHECK_TYPE(PyCallable_Check(callable), "a hook must be callable, got ",
+                  Py_TYPE(callable)->tp_name);
   auto state = std::make_shared<HookState>();
   state->callable = callable;
   state->owns = owns;
@@ -165,14 +175,16 @@ std::shared_ptr<HookState> state_for(PyObject* callable, bool owns) {
 PyObject* register_hook(PyObject* self, PyObject* callable) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    WISP_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    WISP_CHECK(t.requires_grad(),
+               "cannot register a hook on a tensor that doesn't require gradient");
     autograd::Node* node = autograd::grad_fn(t);
     const bool leaf = !node;
     if (leaf) node = &autograd::meta(t).accumulate;
     auto state = state_for(callable, !leaf);
     const uint64_t id = autograd::next_hook_id();
-    node->extras().tensor_hooks.push_back(
-        {id, t->autograd().output, [state](const Tensor& grad) { return call_tensor_hook(*state, grad); }});
+    node->extras().tensor_hooks.push_back({id, t->autograd().output, [state](const Tensor& grad) {
+                                             return call_tensor_hook(*state, grad);
+                                           }});
     return leaf ? keep_with_tensor(self, state, id, callable) : make_handle(state, id);
   });
 }
@@ -180,7 +192,8 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
 PyObject* register_post_accumulate(PyObject* self, PyObject* callable) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    WISP_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+    WISP_CHECK(t.requires_grad(),
+               "cannot register a hook on a tensor that doesn't require gradient");
     WISP_CHECK(t->is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
     auto state = state_for(callable, false);
     const uint64_t id = autograd::next_hook_id();
@@ -200,8 +213,8 @@ PyObject* register_post_accumulate(PyObject* self, PyObject* callable) {
 PyObject* run_backward(PyObject*, PyObject* args) {
   PyObject *outputs, *grads, *inputs;
   int keep, create, accumulate;
-  if (!PyArg_ParseTuple(args, "O!OppO!p", &PyTuple_Type, &outputs, &grads, &keep, &create, &PyTuple_Type, &inputs,
-                        &accumulate)) {
+  if (!PyArg_ParseTuple(args, "O!OppO!p", &PyTuple_Type, &outputs, &grads, &keep, &create,
+                        &PyTuple_Type, &inputs, &accumulate)) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
@@ -241,7 +254,8 @@ PyObject* set_anomaly(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 PyObject* get_anomaly(PyObject*, PyObject*) {
-  return Py_BuildValue("(NN)", boolean(autograd::anomaly.enabled), boolean(autograd::anomaly.check_nan));
+  return Py_BuildValue("(NN)", boolean(autograd::anomaly.enabled),
+                       boolean(autograd::anomaly.check_nan));
 }
 
 // make_subclass(cls, tensor, requires_grad): the same memory as an object of a subclass.
@@ -250,26 +264,27 @@ PyObject* make_subclass(PyObject*, PyObject* args) {
   int requires_grad = 0;
   if (!PyArg_ParseTuple(args, "OO|p", &cls, &data, &requires_grad)) return nullptr;
   return guarded([&] {
-    WISP_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
-                    "cls must be a subclass of Tensor");
+    WISP_CHECK_TYPE(
+        PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
+        "cls must be a subclass of Tensor");
     Tensor tensor = autograd::detach(expect_tensor(data, "_make_subclass()"));
     if (requires_grad) autograd::set_requires_grad(tensor, true);
     return wrap_as(reinterpret_cast<PyTypeObject*>(cls), std::move(tensor));
   });
 }
 
-PyMethodDef functions[] = {
-    {"_run_backward", run_backward, METH_VARARGS, nullptr},
-    {"_queue_callback", queue_callback, METH_O, nullptr},
-    {"_increment_version", increment_version, METH_O, nullptr},
-    {"_set_anomaly", set_anomaly, METH_VARARGS, nullptr},
-    {"_get_anomaly", get_anomaly, METH_NOARGS, nullptr},
-    {"_make_subclass", make_subclass, METH_VARARGS, nullptr},
-    {}};
+PyMethodDef functions[] = {{"_run_backward", run_backward, METH_VARARGS, nullptr},
+                           {"_queue_callback", queue_callback, METH_O, nullptr},
+                           {"_increment_version", increment_version, METH_O, nullptr},
+                           {"_set_anomaly", set_anomaly, METH_VARARGS, nullptr},
+                           {"_get_anomaly", get_anomaly, METH_NOARGS, nullptr},
+                           {"_make_subclass", make_subclass, METH_VARARGS, nullptr},
+                           {}};
 
 }  // namespace
 
-#define WISP_KEYWORDS(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
+#define WISP_KEYWORDS(function) \
+  reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
 
 PyMethodDef tensor_autograd_methods[] = {
     {"backward", WISP_KEYWORDS(backward), METH_VARARGS | METH_KEYWORDS,

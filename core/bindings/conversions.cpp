@@ -10,10 +10,14 @@ namespace wisp::python {
 
 PyObject* python_number(Scalar value) {
   switch (value.category()) {
-    case Category::boolean: return boolean(value.truth());
-    case Category::integral: return PyLong_FromLongLong(value.integer());
-    case Category::floating: return PyFloat_FromDouble(value.real());
-    default: return PyComplex_FromDoubles(value.real(), value.imag());
+    case Category::boolean:
+      return boolean(value.truth());
+    case Category::integral:
+      return PyLong_FromLongLong(value.integer());
+    case Category::floating:
+      return PyFloat_FromDouble(value.real());
+    default:
+      return PyComplex_FromDoubles(value.real(), value.imag());
   }
 }
 
@@ -45,14 +49,16 @@ PyObject* nested_list(const TensorImpl& t, int64_t dim, const char* at) {
   if (dim == t.ndim()) return must(element<T>(at));
   Ref list = owned(PyList_New(t.size(dim)));
   const int64_t step = t.stride(dim) * static_cast<int64_t>(sizeof(T));
-  for (int64_t i = 0; i < t.size(dim); ++i) PyList_SET_ITEM(list.get(), i, nested_list<T>(t, dim + 1, at + i * step));
+  for (int64_t i = 0; i < t.size(dim); ++i)
+    PyList_SET_ITEM(list.get(), i, nested_list<T>(t, dim + 1, at + i * step));
   return list.release();
 }
 
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     const TensorImpl& t = *impl_of(self);
-    return visit<dtypes::all>(t.dtype(), "tolist", [&]<class T>() { return nested_list<T>(t, 0, t.bytes()); });
+    return visit<dtypes::all>(t.dtype(), "tolist",
+                              [&]<class T>() { return nested_list<T>(t, 0, t.bytes()); });
   });
 }
 
@@ -84,7 +90,8 @@ bool take_target(PyObject* value, Target& target) {
 }
 
 PyObject* run_to(PyObject* self, const Target& target) {
-  Tensor result = invoke<"to">(tensor_of(self), target.dtype, target.device, false, target.copy, target.format);
+  Tensor result =
+      invoke<"to">(tensor_of(self), target.dtype, target.device, false, target.copy, target.format);
   return wrap(std::move(result));
 }
 
@@ -95,20 +102,24 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* 
     while (i < nargs && !PyBool_Check(args[i]) && take_target(args[i], target)) ++i;
     if (i < nargs && PyBool_Check(args[i])) ++i;  // non_blocking: everything is
     if (i < nargs && PyBool_Check(args[i])) target.copy = args[i++] == Py_True;
-    WISP_CHECK_TYPE(i == nargs, "to(): argument ", i + 1, " must be a dtype, a device or a Tensor, not ", type_name(args[i]));
+    WISP_CHECK_TYPE(i == nargs, "to(): argument ", i + 1,
+                    " must be a dtype, a device or a Tensor, not ", type_name(args[i]));
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
       const std::string name = text_of(PyTuple_GET_ITEM(kwnames, k));
       PyObject* value = args[nargs + k];
       MemoryFormat format;
       if (name == "dtype" || name == "device" || name == "other") {
-        WISP_CHECK_TYPE(take_target(value, target), "to(): argument '", name, "' must not be ", type_name(value));
+        WISP_CHECK_TYPE(take_target(value, target), "to(): argument '", name, "' must not be ",
+                        type_name(value));
       } else if (name == "copy") {
         target.copy = truth_of(value);
       } else if (name == "memory_format") {
-        WISP_CHECK_TYPE(to_memory_format(value, format) || value == Py_None, "to(): argument 'memory_format' must be wisp.memory_format");
+        WISP_CHECK_TYPE(to_memory_format(value, format) || value == Py_None,
+                        "to(): argument 'memory_format' must be wisp.memory_format");
         if (value != Py_None) target.format = Arg(format);
       } else {
-        WISP_CHECK_TYPE(name == "non_blocking", "to(): got an unexpected keyword argument '", name, "'");
+        WISP_CHECK_TYPE(name == "non_blocking", "to(): got an unexpected keyword argument '", name,
+                        "'");
       }
     }
     return run_to(self, target);
@@ -134,7 +145,10 @@ PyObject* cpu(PyObject* self, PyObject*, PyObject*) {
   return self;
 }
 PyObject* no_such_device(PyObject*, PyObject*, PyObject*) {
-  return guarded([]() -> PyObject* { (void)parse_device("cuda"); return nullptr; });
+  return guarded([]() -> PyObject* {
+    (void)parse_device("cuda");
+    return nullptr;
+  });
 }
 
 // --- type(): the legacy names
@@ -153,7 +167,8 @@ DType parse_legacy_type(std::string text) {
 PyObject* type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     const Py_ssize_t given = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-    if (given == 0 || args[0] == Py_None) return must(PyUnicode_FromString(legacy_type(impl_of(self)->dtype()).c_str()));
+    if (given == 0 || args[0] == Py_None)
+      return must(PyUnicode_FromString(legacy_type(impl_of(self)->dtype()).c_str()));
     Target target;
     DType dtype;
     if (to_dtype(args[0], dtype)) {
@@ -161,9 +176,11 @@ PyObject* type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject
     } else if (PyUnicode_Check(args[0])) {
       target.dtype = Arg(parse_legacy_type(text_of(args[0])));
     } else {
-      WISP_CHECK_TYPE(PyObject_HasAttrString(args[0], "dtype"), "dtype must be a type, str, or dtype object");
+      WISP_CHECK_TYPE(PyObject_HasAttrString(args[0], "dtype"),
+                      "dtype must be a type, str, or dtype object");
       const Ref own = owned(PyObject_GetAttrString(args[0], "dtype"));  // wisp.FloatTensor
-      WISP_CHECK_TYPE(to_dtype(own.get(), dtype), "type(): argument must be a dtype or the name of a tensor type");
+      WISP_CHECK_TYPE(to_dtype(own.get(), dtype),
+                      "type(): argument must be a dtype or the name of a tensor type");
       target.dtype = Arg(dtype);
     }
     return run_to(self, target);
@@ -187,21 +204,32 @@ PyMethodDef tensor_conversion_methods[] = {
     {"to", WISP_FAST(to), METH_FASTCALL | METH_KEYWORDS,
      "to(dtype or device or other, ..., copy=False, memory_format=None): this tensor converted; itself if it is that "
      "already."},
-    {"type", WISP_FAST(type), METH_FASTCALL | METH_KEYWORDS, "type(dtype=None): the type's name, or this tensor converted."},
-    {"float", WISP_FAST(to_fixed<DType::float32>), METH_FASTCALL | METH_KEYWORDS, "Converts to float32."},
-    {"double", WISP_FAST(to_fixed<DType::float64>), METH_FASTCALL | METH_KEYWORDS, "Converts to float64."},
-    {"half", WISP_FAST(to_fixed<DType::float16>), METH_FASTCALL | METH_KEYWORDS, "Converts to float16."},
-    {"bfloat16", WISP_FAST(to_fixed<DType::bfloat16>), METH_FASTCALL | METH_KEYWORDS, "Converts to bfloat16."},
-    {"long", WISP_FAST(to_fixed<DType::int64>), METH_FASTCALL | METH_KEYWORDS, "Converts to int64."},
+    {"type", WISP_FAST(type), METH_FASTCALL | METH_KEYWORDS,
+     "type(dtype=None): the type's name, or this tensor converted."},
+    {"float", WISP_FAST(to_fixed<DType::float32>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to float32."},
+    {"double", WISP_FAST(to_fixed<DType::float64>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to float64."},
+    {"half", WISP_FAST(to_fixed<DType::float16>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to float16."},
+    {"bfloat16", WISP_FAST(to_fixed<DType::bfloat16>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to bfloat16."},
+    {"long", WISP_FAST(to_fixed<DType::int64>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to int64."},
     {"int", WISP_FAST(to_fixed<DType::int32>), METH_FASTCALL | METH_KEYWORDS, "Converts to int32."},
-    {"short", WISP_FAST(to_fixed<DType::int16>), METH_FASTCALL | METH_KEYWORDS, "Converts to int16."},
+    {"short", WISP_FAST(to_fixed<DType::int16>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to int16."},
     {"char", WISP_FAST(to_fixed<DType::int8>), METH_FASTCALL | METH_KEYWORDS, "Converts to int8."},
-    {"byte", WISP_FAST(to_fixed<DType::uint8>), METH_FASTCALL | METH_KEYWORDS, "Converts to uint8."},
+    {"byte", WISP_FAST(to_fixed<DType::uint8>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to uint8."},
     {"bool", WISP_FAST(to_fixed<DType::bool_>), METH_FASTCALL | METH_KEYWORDS, "Converts to bool."},
-    {"cfloat", WISP_FAST(to_fixed<DType::complex64>), METH_FASTCALL | METH_KEYWORDS, "Converts to complex64."},
-    {"cdouble", WISP_FAST(to_fixed<DType::complex128>), METH_FASTCALL | METH_KEYWORDS, "Converts to complex128."},
+    {"cfloat", WISP_FAST(to_fixed<DType::complex64>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to complex64."},
+    {"cdouble", WISP_FAST(to_fixed<DType::complex128>), METH_FASTCALL | METH_KEYWORDS,
+     "Converts to complex128."},
     {"cpu", WISP_FAST(cpu), METH_VARARGS | METH_KEYWORDS, "The tensor itself."},
-    {"cuda", WISP_FAST(no_such_device), METH_VARARGS | METH_KEYWORDS, "Fails: there is no such device."},
+    {"cuda", WISP_FAST(no_such_device), METH_VARARGS | METH_KEYWORDS,
+     "Fails: there is no such device."},
     {"__complex__", to_python_complex, METH_NOARGS, nullptr},
     {"numpy", WISP_FAST(tensor_numpy), METH_VARARGS | METH_KEYWORDS,
      "numpy(force=False): a NumPy array that shares this tensor's memory."},

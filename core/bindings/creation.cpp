@@ -1,7 +1,8 @@
 // tensor() and as_tensor(): tensors from Python data.
+#include "bindings/creation.h"
+
 #include "autograd/meta.h"
 #include "bindings/arguments.h"
-#include "bindings/creation.h"
 #include "bindings/interop.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
@@ -12,14 +13,16 @@
 
 namespace wisp::python {
 
-bool is_array(PyObject* value) { return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0; }
+bool is_array(PyObject* value) {
+  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0;
+}
 
 namespace {
 
 bool is_sequence(PyObject* value) {
   if (PyList_Check(value) || PyTuple_Check(value)) return true;
-  return PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value) && !PyDict_Check(value) &&
-         !is_tensor(value) && !is_array(value) && !is_dtype(value);
+  return PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value) &&
+         !PyDict_Check(value) && !is_tensor(value) && !is_array(value) && !is_dtype(value);
 }
 
 // The dtype of a NumPy scalar, by the name of its type.
@@ -36,7 +39,8 @@ std::optional<DType> numpy_scalar_dtype(PyObject* value) {
 
 [[noreturn]] void fail_element(PyObject* value, const char* function) {
   const bool text = PyUnicode_Check(value) || PyBytes_Check(value);
-  fail(text ? ErrorKind::type : ErrorKind::runtime, function, ": Could not infer dtype of ", Py_TYPE(value)->tp_name,
+  fail(text ? ErrorKind::type : ErrorKind::runtime, function, ": Could not infer dtype of ",
+       Py_TYPE(value)->tp_name,
        " (numbers, nested sequences of numbers, arrays and tensors can become a tensor)");
 }
 
@@ -46,7 +50,8 @@ std::optional<DType> element_dtype(PyObject* value) {
   if (PyLong_Check(value)) return DType::int64;
   if (PyComplex_CheckExact(value)) return default_complex_dtype();
   if (is_tensor(value)) return impl_of(value)->dtype();
-  // numpy.float64 and numpy.complex128 are subclasses of Python's numbers, but keep their precision.
+  // numpy.float64 and numpy.complex128 are subclasses of Python's numbers, but keep their
+  // precision.
   if (const std::optional<DType> found = numpy_scalar_dtype(value)) return found;
   if (PyFloat_Check(value)) return default_dtype();
   return PyComplex_Check(value) ? std::optional(default_complex_dtype()) : std::nullopt;
@@ -77,7 +82,8 @@ class Nested {
       for (size_t i = 0; i < sizes_.size(); ++i) {
         WISP_CHECK_VALUE(seen[i] != level.get(), function_, ": the data contains itself");
       }
-      WISP_CHECK_VALUE(sizes_.size() < max_ndim, function_, ": too many dimensions '", sizes_.size() + 1, "'");
+      WISP_CHECK_VALUE(sizes_.size() < max_ndim, function_, ": too many dimensions '",
+                       sizes_.size() + 1, "'");
       const Py_ssize_t n = PySequence_Length(level.get());
       if (n < 0) throw PythonError();
       seen[sizes_.size()] = level.get();
@@ -119,19 +125,24 @@ class Nested {
 
   template <class T>
   void put(PyObject* value, size_t depth, T*& at) {
-    if (depth + static_cast<size_t>(std::max<int64_t>(leaf_dims_, 0)) < sizes_.size() && is_sequence(value)) {
+    if (depth + static_cast<size_t>(std::max<int64_t>(leaf_dims_, 0)) < sizes_.size() &&
+        is_sequence(value)) {
       const Ref items = owned(PySequence_Fast(value, "expected a sequence"));
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
-      WISP_CHECK_VALUE(n == sizes_[depth], "expected sequence of length ", sizes_[depth], " at dim ", depth, " (got ", n, ")");
-      for (Py_ssize_t i = 0; i < n; ++i) put(PySequence_Fast_GET_ITEM(items.get(), i), depth + 1, at);
+      WISP_CHECK_VALUE(n == sizes_[depth], "expected sequence of length ", sizes_[depth],
+                       " at dim ", depth, " (got ", n, ")");
+      for (Py_ssize_t i = 0; i < n; ++i)
+        put(PySequence_Fast_GET_ITEM(items.get(), i), depth + 1, at);
       return;
     }
-    if (leaf_dims_ >= 0 && (is_tensor(value) || is_array(value)) && !(is_tensor(value) && impl_of(value)->numel() == 1 && depth == sizes_.size())) {
+    if (leaf_dims_ >= 0 && (is_tensor(value) || is_array(value)) &&
+        !(is_tensor(value) && impl_of(value)->numel() == 1 && depth == sizes_.size())) {
       put_block(value, depth, at);
       return;
     }
-    WISP_CHECK_VALUE(depth == sizes_.size(), "expected sequence of length ", depth < sizes_.size() ? sizes_[depth] : 0, " at dim ",
-                     depth, " (got ", is_sequence(value) ? "a deeper sequence" : "a number", ")");
+    WISP_CHECK_VALUE(depth == sizes_.size(), "expected sequence of length ",
+                     depth < sizes_.size() ? sizes_[depth] : 0, " at dim ", depth, " (got ",
+                     is_sequence(value) ? "a deeper sequence" : "a number", ")");
     *at++ = to_element(value).to<T>();
   }
 
@@ -155,20 +166,25 @@ class Nested {
     WISP_CHECK_TYPE(!scalar.is_complex() || is_complex(filled_) || filled_ == DType::bool_,
                     "must be real number, not complex");
     if (is_integral(filled_) && WISP_UNLIKELY(!ops::fits(scalar, filled_))) {
-      WISP_CHECK_VALUE(!PyLong_Check(value) || scalar.is_integer(), "Overflow when unpacking long long");
-      fail(ErrorKind::runtime, "value cannot be converted to type ", wisp::name(filled_), " without overflow");
+      WISP_CHECK_VALUE(!PyLong_Check(value) || scalar.is_integer(),
+                       "Overflow when unpacking long long");
+      fail(ErrorKind::runtime, "value cannot be converted to type ", wisp::name(filled_),
+           " without overflow");
     }
     return scalar;
   }
 
   template <class T>
   void put_block(PyObject* value, size_t depth, T*& at) {
-    const Tensor source = is_tensor(value) ? tensor_of(value) : from_buffer_object(value, function_);
+    const Tensor source =
+        is_tensor(value) ? tensor_of(value) : from_buffer_object(value, function_);
     const IntSpan wanted(sizes_.data() + depth, sizes_.size() - depth);
-    WISP_CHECK_VALUE(same(source.sizes(), wanted), "expected an array of shape ", wanted, " at dim ", depth, " (got ", source.sizes(), ")");
+    WISP_CHECK_VALUE(same(source.sizes(), wanted), "expected an array of shape ", wanted,
+                     " at dim ", depth, " (got ", source.sizes(), ")");
     GradMode no_grad(false);
     const Tensor converted = ops::contiguous(ops::to(source, dtype_of<T>));
-    std::memcpy(static_cast<void*>(at), converted->bytes(), static_cast<size_t>(converted.numel()) * sizeof(T));
+    std::memcpy(static_cast<void*>(at), converted->bytes(),
+                static_cast<size_t>(converted.numel()) * sizeof(T));
     at += converted.numel();
   }
 
@@ -189,21 +205,24 @@ bool parse_request(PyObject* args, PyObject* kwargs, const char* format, Request
   static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
   PyObject *dtype = Py_None, *device = Py_None, *pin = Py_None;
   int requires_grad = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, const_cast<char**>(names), &request.data, &dtype, &device,
-                                   &requires_grad, &pin)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, const_cast<char**>(names), &request.data,
+                                   &dtype, &device, &requires_grad, &pin)) {
     return false;
   }
   request.requires_grad = requires_grad;
   DType wanted;
   if (dtype != Py_None) {
-    WISP_CHECK_TYPE(to_dtype(dtype, wanted), "argument 'dtype' must be wisp.dtype, not ", Py_TYPE(dtype)->tp_name);
+    WISP_CHECK_TYPE(to_dtype(dtype, wanted), "argument 'dtype' must be wisp.dtype, not ",
+                    Py_TYPE(dtype)->tp_name);
     request.dtype = wanted;
   }
   if (device != Py_None) to_device(device);  // refuses devices that do not exist
   return true;
 }
 
-bool has_attribute(PyObject* object, const char* name) { return PyObject_HasAttrString(object, name) == 1; }
+bool has_attribute(PyObject* object, const char* name) {
+  return PyObject_HasAttrString(object, name) == 1;
+}
 
 // Data as a tensor; shares memory with arrays if it may.
 Tensor from_data(const Request& request, bool may_share, const char* function) {
@@ -214,12 +233,14 @@ Tensor from_data(const Request& request, bool may_share, const char* function) {
     source = tensor_of(data);
   } else if (is_array(data)) {
     source = from_buffer_object(data, function);
-  } else if (!PyFloat_Check(data) && !PyLong_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&
-             std::strncmp(Py_TYPE(data)->tp_name, "numpy.", 6) != 0 && has_attribute(data, "__dlpack__")) {
+  } else if (!PyFloat_Check(data) && !PyLong_Check(data) && !PyList_Check(data) &&
+             !PyTuple_Check(data) && std::strncmp(Py_TYPE(data)->tp_name, "numpy.", 6) != 0 &&
+             has_attribute(data, "__dlpack__")) {
     static PyObject* import_dlpack = import_attribute("wisp._C", "from_dlpack");
     const Ref imported = owned(PyObject_CallOneArg(import_dlpack, data));
     source = tensor_of(imported.get());
-  } else if (!is_sequence(data) && has_attribute(data, "__array__") && std::strncmp(Py_TYPE(data)->tp_name, "numpy.", 6) != 0) {
+  } else if (!is_sequence(data) && has_attribute(data, "__array__") &&
+             std::strncmp(Py_TYPE(data)->tp_name, "numpy.", 6) != 0) {
     const Ref array = owned(PyObject_CallMethod(data, "__array__", nullptr));
     source = from_buffer_object(array.get(), function);
   }
@@ -237,9 +258,11 @@ PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
     Request request;
     if (!parse_request(args, kwargs, "O|$OOpO:tensor", request)) throw PythonError();
     if (is_tensor(request.data)) {
-      must_succeed(PyErr_WarnEx(PyExc_UserWarning,
-                                "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                                "sourceTensor.detach().clone().requires_grad_(True), rather than wisp.tensor(sourceTensor).", 1));
+      must_succeed(PyErr_WarnEx(
+          PyExc_UserWarning,
+          "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+          "sourceTensor.detach().clone().requires_grad_(True), rather than wisp.tensor(sourceTensor).",
+          1));
     }
     Tensor result = from_data(request, false, "tensor()");
     if (mode.inference) result->set_inference(true);
@@ -254,13 +277,16 @@ PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
     if (!parse_request(args, kwargs, "O|OOpO:as_tensor", request)) throw PythonError();
     if (is_tensor(request.data)) {  // keeps its history
       const Tensor& source = tensor_of(request.data);
-      return wrap(request.dtype && *request.dtype != source.dtype() ? ops::to(source, *request.dtype) : source);
+      return wrap(request.dtype && *request.dtype != source.dtype()
+                      ? ops::to(source, *request.dtype)
+                      : source);
     }
     return wrap(from_data(request, true, "as_tensor()"));
   });
 }
 
-#define WISP_KEYWORDS(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
+#define WISP_KEYWORDS(function) \
+  reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
 
 PyMethodDef functions[] = {
     {"tensor", WISP_KEYWORDS(tensor), METH_VARARGS | METH_KEYWORDS,
@@ -277,6 +303,8 @@ Tensor tensor_from_python(PyObject* data, const char* function) {
   return from_data(request, true, function);
 }
 
-void add_creation_functions(PyObject* module) { must_succeed(PyModule_AddFunctions(module, functions)); }
+void add_creation_functions(PyObject* module) {
+  must_succeed(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace wisp::python

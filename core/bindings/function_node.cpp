@@ -17,17 +17,17 @@ using autograd::Edge;
 using autograd::Node;
 
 struct SavedTensor {
-  Tensor tensor;       // undefined for None
+  Tensor tensor;  // undefined for None
   uint32_t version = 0;
-  int output = -1;     // of the function itself: kept without history, which would be a cycle
+  int output = -1;  // of the function itself: kept without history, which would be a cycle
 };
 
 // The ctx of forward() and backward(); also the Python object of the node.
 struct ContextObject {
   PyObject_HEAD;
   PyObject* dict;
-  FunctionNode* node;   // not owned: the node owns the context
-  PyObject* to_save;    // tuple given to save_for_backward
+  FunctionNode* node;  // not owned: the node owns the context
+  PyObject* to_save;   // tuple given to save_for_backward
   PyObject* dirty;
   PyObject* non_differentiable;
   PyObject* needs_input_grad;
@@ -83,9 +83,13 @@ PyObject* set_tuple(PyObject*& field, PyObject* args) {
   Py_XSETREF(field, args);
   Py_RETURN_NONE;
 }
-PyObject* save_for_backward(PyObject* self, PyObject* args) { return set_tuple(ctx_of(self)->to_save, args); }
+PyObject* save_for_backward(PyObject* self, PyObject* args) {
+  return set_tuple(ctx_of(self)->to_save, args);
+}
 PyObject* save_for_forward(PyObject*, PyObject*) { Py_RETURN_NONE; }
-PyObject* mark_dirty(PyObject* self, PyObject* args) { return set_tuple(ctx_of(self)->dirty, args); }
+PyObject* mark_dirty(PyObject* self, PyObject* args) {
+  return set_tuple(ctx_of(self)->dirty, args);
+}
 PyObject* mark_non_differentiable(PyObject* self, PyObject* args) {
   return set_tuple(ctx_of(self)->non_differentiable, args);
 }
@@ -109,9 +113,10 @@ PyObject* saved_tensors(PyObject* self, void*) {
       Py_INCREF(ctx->to_save);
       return ctx->to_save;
     }
-    WISP_CHECK(!ctx->freed, "Trying to backward through the graph a second time: what ", ctx->node->name(),
-               " saved has been freed by the first backward. Pass retain_graph=True to the first call, or detach() ",
-               "tensors kept from an earlier iteration.");
+    WISP_CHECK(
+        !ctx->freed, "Trying to backward through the graph a second time: what ", ctx->node->name(),
+        " saved has been freed by the first backward. Pass retain_graph=True to the first call, or detach() ",
+        "tensors kept from an earlier iteration.");
     Ref tuple = owned(PyTuple_New(static_cast<Py_ssize_t>(ctx->saved->size())));
     for (size_t i = 0; i < ctx->saved->size(); ++i) {
       const SavedTensor& saved = (*ctx->saved)[i];
@@ -147,7 +152,8 @@ PyObject* ctx_register_prehook(PyObject* self, PyObject* callable) {
   return guarded([&] { return register_node_prehook(node_of(ctx_of(self)), callable); });
 }
 PyObject* ctx_sequence(PyObject* self, PyObject*) {
-  return guarded([&] { return must(PyLong_FromUnsignedLongLong(node_of(ctx_of(self)).sequence())); });
+  return guarded(
+      [&] { return must(PyLong_FromUnsignedLongLong(node_of(ctx_of(self)).sequence())); });
 }
 PyObject* ctx_metadata(PyObject* self, void*) {
   return guarded([&] {
@@ -164,11 +170,14 @@ PyObject* ctx_metadata(PyObject* self, void*) {
 }
 
 PyMethodDef methods[] = {
-    {"save_for_backward", save_for_backward, METH_VARARGS, "Keeps tensors for backward(), where saved_tensors gives them."},
+    {"save_for_backward", save_for_backward, METH_VARARGS,
+     "Keeps tensors for backward(), where saved_tensors gives them."},
     {"save_for_forward", save_for_forward, METH_VARARGS, "Keeps tensors for jvp()."},
     {"mark_dirty", mark_dirty, METH_VARARGS, "Says which inputs forward() changed in place."},
-    {"mark_non_differentiable", mark_non_differentiable, METH_VARARGS, "Says which outputs have no gradient."},
-    {"set_materialize_grads", set_materialize_grads, METH_O, "Whether backward() gets zeros (True) or None for absent gradients."},
+    {"mark_non_differentiable", mark_non_differentiable, METH_VARARGS,
+     "Says which outputs have no gradient."},
+    {"set_materialize_grads", set_materialize_grads, METH_O,
+     "Whether backward() gets zeros (True) or None for absent gradients."},
     {"name", ctx_name, METH_NOARGS, nullptr},
     {"register_hook", ctx_register_hook, METH_O, nullptr},
     {"register_prehook", ctx_register_prehook, METH_O, nullptr},
@@ -177,14 +186,16 @@ PyMethodDef methods[] = {
 PyGetSetDef getset[] = {
     {"saved_tensors", saved_tensors, nullptr, "What save_for_backward() was given.", nullptr},
     {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
-    {"needs_input_grad", needs_input_grad, nullptr, "Per argument of forward(), whether it needs a gradient.", nullptr},
+    {"needs_input_grad", needs_input_grad, nullptr,
+     "Per argument of forward(), whether it needs a gradient.", nullptr},
     {"materialize_grads", get_materialize, nullptr, nullptr, nullptr},
     {"next_functions", ctx_next, nullptr, nullptr, nullptr},
     {"metadata", ctx_metadata, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
-PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, dict), READONLY, nullptr},
-                         {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(ctx_new)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(ctx_dealloc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(ctx_traverse)},
@@ -217,8 +228,9 @@ PyTypeObject* context_class(PyObject* cls) {
   if (cached) return reinterpret_cast<PyTypeObject*>(cached.get());  // the class keeps it
   PyErr_Clear();
   const Ref name = owned(PyObject_GetAttrString(cls, "__name__"));
-  const Ref made = owned(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){}",
-                                               (text_of(name.get()) + "Backward").c_str(), context_type));
+  const Ref made =
+      owned(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O){}",
+                                  (text_of(name.get()) + "Backward").c_str(), context_type));
   must_succeed(PyObject_SetAttrString(made.get(), "_forward_cls", cls));
   must_succeed(PyObject_SetAttrString(cls, "_backward_cls", made.get()));
   return reinterpret_cast<PyTypeObject*>(made.get());
@@ -227,7 +239,8 @@ PyTypeObject* context_class(PyObject* cls) {
 // Calls forward(ctx, ...), or forward(...) and setup_context(ctx, inputs, output).
 Ref call_forward(PyObject* cls, PyObject* ctx, PyObject* args) {
   GradMode no_grad(false);
-  static PyObject* default_setup = import_attribute("wisp.autograd.function", "_default_setup_context");
+  static PyObject* default_setup =
+      import_attribute("wisp.autograd.function", "_default_setup_context");
   const Ref forward = owned(PyObject_GetAttrString(cls, "forward"));
   const Ref setup = owned(PyObject_GetAttrString(cls, "setup_context"));
   if (setup.get() != default_setup) {
@@ -301,8 +314,8 @@ class Apply {
       inputs.push_back(std::move(input));
     }
     const char* dot = std::strrchr(type->tp_name, '.');
-    node_ = wisp::Ref<FunctionNode>::adopt(
-        new FunctionNode(ctx_.get(), dot ? dot + 1 : type->tp_name, std::move(edges), std::move(inputs)));
+    node_ = wisp::Ref<FunctionNode>::adopt(new FunctionNode(
+        ctx_.get(), dot ? dot + 1 : type->tp_name, std::move(edges), std::move(inputs)));
     ctx_of(ctx_.get())->node = node_.get();
   }
 
@@ -312,7 +325,8 @@ class Apply {
   void pass_outputs(PyObject* results) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs_.get()); ++i) {
       PyObject* item = PyTuple_GET_ITEM(outputs_.get(), i);
-      const bool alias = is_tensor(item) && is_input(item) && !contains(ctx_of(ctx_.get())->dirty, item);
+      const bool alias =
+          is_tensor(item) && is_input(item) && !contains(ctx_of(ctx_.get())->dirty, item);
       if (!alias) Py_INCREF(item);
       PyTuple_SET_ITEM(results, i, alias ? wrap(tensor_of(item).alias()) : item);
     }
@@ -332,7 +346,8 @@ class Apply {
       }
       Tensor tensor = tensor_of(item);
       const bool dirty = contains(ctx->dirty, item);
-      const bool differentiable = !contains(ctx->non_differentiable, item) && is_differentiable(tensor.dtype());
+      const bool differentiable =
+          !contains(ctx->non_differentiable, item) && is_differentiable(tensor.dtype());
       if (is_input(item) && !dirty) tensor = tensor.alias();
       if (dirty) {
         autograd::check_write(node_->name().c_str(), tensor);
@@ -342,7 +357,8 @@ class Apply {
       }
       tensors.push_back(differentiable ? tensor : Tensor());
       PyObject* result = wrap(std::move(tensor));
-      if (!PyObject_GC_IsTracked(result)) PyObject_GC_Track(result);  // its history holds Python objects
+      if (!PyObject_GC_IsTracked(result))
+        PyObject_GC_Track(result);  // its history holds Python objects
       PyTuple_SET_ITEM(results, i, result);
     }
     node_->set_outputs(tensors);
@@ -364,9 +380,10 @@ class Apply {
       PyObject* item = PyTuple_GET_ITEM(ctx->to_save, i);
       SavedTensor saved;
       if (item != Py_None) {
-        WISP_CHECK_TYPE(is_tensor(item), "save_for_backward can only save variables, but argument ", i, " is of type ",
-                        Py_TYPE(item)->tp_name);
-        saved.output = is_input(item) && !contains(ctx->dirty, item) ? -1 : index_in(outputs_.get(), item);
+        WISP_CHECK_TYPE(is_tensor(item), "save_for_backward can only save variables, but argument ",
+                        i, " is of type ", Py_TYPE(item)->tp_name);
+        saved.output =
+            is_input(item) && !contains(ctx->dirty, item) ? -1 : index_in(outputs_.get(), item);
         saved.tensor = saved.output >= 0 ? tensor_of(item).alias() : tensor_of(item);
         saved.version = saved.tensor->version();
         saved.tensor->storage().watch();
@@ -396,8 +413,13 @@ PyMethodDef module_functions[] = {{"_function_apply", function_apply, METH_VARAR
 
 }  // namespace
 
-FunctionNode::FunctionNode(PyObject* context, std::string name, std::vector<Edge> edges, std::vector<Input> inputs)
-    : Node(1), context_(context), name_(std::move(name)), own_edges_(std::move(edges)), inputs_(std::move(inputs)) {
+FunctionNode::FunctionNode(PyObject* context, std::string name, std::vector<Edge> edges,
+                           std::vector<Input> inputs)
+    : Node(1),
+      context_(context),
+      name_(std::move(name)),
+      own_edges_(std::move(edges)),
+      inputs_(std::move(inputs)) {
   Py_INCREF(context_);
   edges_ = own_edges_.data();
   edge_count_ = static_cast<uint32_t>(own_edges_.size());
@@ -427,8 +449,8 @@ void FunctionNode::release_saved() {
 // The gradient for one argument, checked and brought to its shape and dtype.
 Tensor FunctionNode::fit(PyObject* value, size_t input, size_t edge) {
   if (value == Py_None || !edges_[edge].node) return Tensor();
-  WISP_CHECK_TYPE(is_tensor(value), "function ", name_, " returned a gradient of type ", Py_TYPE(value)->tp_name,
-                  " at index ", input, "; expected a Tensor or None");
+  WISP_CHECK_TYPE(is_tensor(value), "function ", name_, " returned a gradient of type ",
+                  Py_TYPE(value)->tp_name, " at index ", input, "; expected a Tensor or None");
   Tensor grad = tensor_of(value);
   const Input& wanted = inputs_[input];
   if (!same(grad.sizes(), wanted.sizes)) {
@@ -440,8 +462,8 @@ Tensor FunctionNode::fit(PyObject* value, size_t input, size_t edge) {
         reducible = false;
       }
     }
-    WISP_CHECK(reducible, "Function ", name_, " returned an invalid gradient at index ", input, " - got ", grad.sizes(),
-               " but expected shape compatible with ", wanted.sizes);
+    WISP_CHECK(reducible, "Function ", name_, " returned an invalid gradient at index ", input,
+               " - got ", grad.sizes(), " but expected shape compatible with ", wanted.sizes);
     grad = ops::sum_to_size(grad, wanted.sizes);
   }
   if (is_complex(grad.dtype()) && !is_complex(wanted.dtype)) grad = ops::real(grad);
@@ -470,16 +492,19 @@ void FunctionNode::apply(TensorList& grads, TensorList& results) {
                                                    : owned(PyTuple_Pack(1, returned.get()));
   const size_t given = static_cast<size_t>(PyTuple_GET_SIZE(tuple.get()));
   for (size_t i = inputs_.size(); i < given; ++i) {
-    WISP_CHECK(PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i)) == Py_None, "function ", name_,
-               " returned an incorrect number of gradients (expected ", inputs_.size(), ", got ", given, ")");
+    WISP_CHECK(PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i)) == Py_None, "function ",
+               name_, " returned an incorrect number of gradients (expected ", inputs_.size(),
+               ", got ", given, ")");
   }
-  WISP_CHECK(given >= inputs_.size(), "function ", name_, " returned an incorrect number of gradients (expected ",
-             inputs_.size(), ", got ", given, ")");
+  WISP_CHECK(given >= inputs_.size(), "function ", name_,
+             " returned an incorrect number of gradients (expected ", inputs_.size(), ", got ",
+             given, ")");
   size_t edge = 0;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     PyObject* value = PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i));
     if (!inputs_[i].is_tensor) {
-      WISP_CHECK(value == Py_None, "function ", name_, " returned a gradient different from None at position ", i + 1,
+      WISP_CHECK(value == Py_None, "function ", name_,
+                 " returned a gradient different from None at position ", i + 1,
                  ", but the corresponding forward input was not a Variable");
       continue;
     }

@@ -15,7 +15,8 @@ class FunctionNode final : public autograd::Node {
     DType dtype = DType::float32;
   };
 
-  FunctionNode(PyObject* context, std::string name, std::vector<autograd::Edge> edges, std::vector<Input> inputs);
+  FunctionNode(PyObject* context, std::string name, std::vector<autograd::Edge> edges,
+               std::vector<Input> inputs);
   ~FunctionNode() override;
   std::string name() const override { return name_; }
   void apply(TensorList& grads, TensorList& results) override;
@@ -29,8 +30,8 @@ class FunctionNode final : public autograd::Node {
   PyObject* context_;  // owned
   std::string name_;
   std::vector<autograd::Edge> own_edges_;  // one per tensor argument
-  std::vector<Input> inputs_;           // one per argument
-  std::vector<Input> output_metas_;     // for gradients that are to be zeros
+  std::vector<Input> inputs_;              // one per argument
+  std::vector<Input> output_metas_;        // for gradients that are to be zeros
 };
 
 // The node of a ctx; null if the object is something else.

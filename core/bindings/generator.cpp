@@ -25,7 +25,8 @@ PyObject* make_object(PyTypeObject* type, Generator* owned_generator) {
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", nullptr};
   PyObject* device = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(names), &device)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(names), &device))
+    return nullptr;
   return guarded([&] {
     if (device) to_device(device);  // refuses what does not exist
     return make_object(type, new Generator);
@@ -82,9 +83,11 @@ PyObject* set_state(PyObject* self, PyObject* value) {
   return guarded([&] {
     const Tensor& bytes = expect_tensor(value, "set_state()");
     Generator::State state;
-    WISP_CHECK_TYPE(bytes.dtype() == DType::uint8 && bytes.is_contiguous(), "set_state(): RNG state must be a contiguous tensor of uint8");
-    WISP_CHECK(bytes.numel() == static_cast<int64_t>(sizeof(state)), "set_state(): RNG state is wrong size: expected ",
-               sizeof(state), " bytes, got ", bytes.numel());
+    WISP_CHECK_TYPE(bytes.dtype() == DType::uint8 && bytes.is_contiguous(),
+                    "set_state(): RNG state must be a contiguous tensor of uint8");
+    WISP_CHECK(bytes.numel() == static_cast<int64_t>(sizeof(state)),
+               "set_state(): RNG state is wrong size: expected ", sizeof(state), " bytes, got ",
+               bytes.numel());
     std::memcpy(&state, bytes->bytes(), sizeof(state));
     generator_of(self)->set_state(state);
     Py_INCREF(self);
@@ -100,22 +103,26 @@ PyMethodDef methods[] = {
     {"set_state", set_state, METH_O, "Continues from a state given by get_state()."},
     {}};
 
-PyGetSetDef getset[] = {
-    {"device", [](PyObject*, void*) { return wrap(Device{}); }, nullptr, "The device it makes numbers for.", nullptr},
-    {}};
+PyGetSetDef getset[] = {{"device", [](PyObject*, void*) { return wrap(Device{}); }, nullptr,
+                         "The device it makes numbers for.", nullptr},
+                        {}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_getset, getset},
-                       {Py_tp_doc, const_cast<char*>("Generator(device='cpu'): a stream of random numbers.")},
-                       {0, nullptr}};
-PyType_Spec spec = {"wisp.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(generator_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getset},
+    {Py_tp_doc, const_cast<char*>("Generator(device='cpu'): a stream of random numbers.")},
+    {0, nullptr}};
+PyType_Spec spec = {"wisp.Generator", sizeof(GeneratorObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 }  // namespace
 
 bool is_generator(PyObject* object) { return PyObject_TypeCheck(object, generator_type); }
-Generator* generator_of(PyObject* object) { return reinterpret_cast<GeneratorObject*>(object)->generator; }
+Generator* generator_of(PyObject* object) {
+  return reinterpret_cast<GeneratorObject*>(object)->generator;
+}
 
 void add_generator_type(PyObject* module) {
   generator_type = make_type(module, spec);

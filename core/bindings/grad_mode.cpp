@@ -1,5 +1,5 @@
-// no_grad, enable_grad, set_grad_enabled, inference_mode: context managers and decorators in C, because
-// training loops enter and leave them all the time.
+// no_grad, enable_grad, set_grad_enabled, inference_mode: context managers and decorators in C,
+// because training loops enter and leave them all the time.
 #include "bindings/module.h"
 #include "dispatch/mode.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 struct GuardObject {
   PyObject_HEAD;
-  bool grad, inference;                  // what it sets
+  bool grad, inference;  // what it sets
   bool previous_grad, previous_inference;
   bool changes_inference;
 };
@@ -38,7 +38,8 @@ PyObject* leave(PyObject* self, PyObject*) {
 PyObject* decorate(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject* function;
   static const char* names[] = {"func", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &function)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &function))
+    return nullptr;
   return guarded([&] {
     static PyObject* wrap_function = import_attribute("wisp.autograd.grad_mode", "_decorate");
     return must(PyObject_CallFunctionObjArgs(wrap_function, self, function, nullptr));
@@ -75,14 +76,19 @@ PyObject* make_plain(PyTypeObject* type, PyObject* args, PyObject* kwargs, bool 
   const Ref guard(self);
   return decorate(self, args, kwargs);
 }
-PyObject* no_grad_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) { return make_plain(type, args, kwargs, false); }
-PyObject* enable_grad_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) { return make_plain(type, args, kwargs, true); }
+PyObject* no_grad_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return make_plain(type, args, kwargs, false);
+}
+PyObject* enable_grad_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return make_plain(type, args, kwargs, true);
+}
 
 // Takes effect at once, and is undone when used as a context manager.
 PyObject* set_grad_enabled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"mode", nullptr};
   int enabled;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p", const_cast<char**>(names), &enabled)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p", const_cast<char**>(names), &enabled))
+    return nullptr;
   PyObject* self = make(type, enabled, false, false);
   if (self) mode.grad = enabled;
   return self;
@@ -99,7 +105,8 @@ PyObject* set_grad_enabled_call(PyObject* self, PyObject* args, PyObject* kwargs
 PyObject* inference_mode_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"mode", nullptr};
   PyObject* value = Py_True;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(names), &value)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(names), &value))
+    return nullptr;
   if (PyCallable_Check(value) && !PyBool_Check(value)) {
     const Ref guard(make(type, false, true, true));
     const Ref arguments(PyTuple_Pack(1, value));
@@ -125,14 +132,16 @@ PyMethodDef set_methods[] = {{"__enter__", set_grad_enabled_enter, METH_NOARGS, 
                              {"clone", clone_guard, METH_NOARGS, nullptr},
                              {}};
 
-void add_guard(PyObject* module, const char* name, newfunc make_new, ternaryfunc call, PyMethodDef* table, const char* doc) {
+void add_guard(PyObject* module, const char* name, newfunc make_new, ternaryfunc call,
+               PyMethodDef* table, const char* doc) {
   PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make_new)},
                          {Py_tp_call, reinterpret_cast<void*>(call)},
                          {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                          {Py_tp_methods, table},
                          {Py_tp_doc, const_cast<char*>(doc)},
                          {0, nullptr}};
-  PyType_Spec spec = {name, sizeof(GuardObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  PyType_Spec spec = {name, sizeof(GuardObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                      slots};
   make_type(module, spec);
 }
 
@@ -145,11 +154,12 @@ PyObject* set_grad_mode(PyObject*, PyObject* value) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether operations are recorded for backward() now."},
-    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, "Whether inference_mode() is on."},
-    {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
-    {}};
+PyMethodDef functions[] = {{"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+                            "Whether operations are recorded for backward() now."},
+                           {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+                            "Whether inference_mode() is on."},
+                           {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 
@@ -158,10 +168,12 @@ void add_grad_modes(PyObject* module) {
             "no_grad(): nothing is recorded for backward(), as context manager or decorator.");
   add_guard(module, "wisp.enable_grad", enable_grad_new, decorate, methods,
             "enable_grad(): records for backward() again inside no_grad().");
-  add_guard(module, "wisp.set_grad_enabled", set_grad_enabled_new, set_grad_enabled_call, set_methods,
+  add_guard(module, "wisp.set_grad_enabled", set_grad_enabled_new, set_grad_enabled_call,
+            set_methods,
             "set_grad_enabled(mode): turns recording on or off, at once or for a with block.");
-  add_guard(module, "wisp.inference_mode", inference_mode_new, decorate, methods,
-            "inference_mode(mode=True): like no_grad(), and tensors made inside can never take part in autograd.");
+  add_guard(
+      module, "wisp.inference_mode", inference_mode_new, decorate, methods,
+      "inference_mode(mode=True): like no_grad(), and tensors made inside can never take part in autograd.");
   must_succeed(PyModule_AddFunctions(module, functions));
 }
 

@@ -56,7 +56,8 @@ int clear(PyObject* self) {
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  if (handle_of(self)->keeps) forget(handle_of(self));  // the hook dies with the handle that kept it
+  if (handle_of(self)->keeps)
+    forget(handle_of(self));  // the hook dies with the handle that kept it
   delete handle_of(self)->state;
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -67,7 +68,8 @@ PyMethodDef methods[] = {{"remove", remove, METH_NOARGS, "Removes the hook; once
                          {"__exit__", leave, METH_VARARGS, nullptr},
                          {}};
 PyGetSetDef getset[] = {
-    {"id", [](PyObject* s, void*) { return PyLong_FromUnsignedLongLong(handle_of(s)->id); }, nullptr, nullptr, nullptr},
+    {"id", [](PyObject* s, void*) { return PyLong_FromUnsignedLongLong(handle_of(s)->id); },
+     nullptr, nullptr, nullptr},
     {"hook",
      [](PyObject* s, void*) {
        PyObject* callable = (*handle_of(s)->state)->callable;
@@ -82,7 +84,8 @@ PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                        {Py_tp_getset, getset},
                        {0, nullptr}};
 PyType_Spec spec = {"wisp._C.HookHandle", sizeof(HandleObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// x[...] and x[...] = y: Python indices become views (select, slice, unsqueeze) and one advanced index.
+// x[...] and x[...] = y: Python indices become views (select, slice, unsqueeze) and one advanced
+// index.
 #include "bindings/arguments.h"
 #include "bindings/creation.h"
 #include "bindings/tensor_object.h"
@@ -13,7 +14,8 @@ namespace {
 bool is_bool(PyObject* item) { return PyBool_Check(item); }
 
 bool is_index_sequence(PyObject* item) {
-  return PyList_Check(item) || PyTuple_Check(item) || std::strcmp(Py_TYPE(item)->tp_name, "numpy.ndarray") == 0 || PyRange_Check(item);
+  return PyList_Check(item) || PyTuple_Check(item) ||
+         std::strcmp(Py_TYPE(item)->tp_name, "numpy.ndarray") == 0 || PyRange_Check(item);
 }
 
 // A position: a number, or a tensor of integers without dimensions.
@@ -22,7 +24,9 @@ bool is_position(PyObject* item) {
   return !is_index_sequence(item) && is_integer(item);
 }
 
-bool is_mask(const TensorImpl& index) { return index.dtype() == DType::bool_ || index.dtype() == DType::uint8; }
+bool is_mask(const TensorImpl& index) {
+  return index.dtype() == DType::bool_ || index.dtype() == DType::uint8;
+}
 
 // A tensor of integers or bools from whatever stands in a bracket.
 Tensor index_tensor(PyObject* item) {
@@ -48,16 +52,20 @@ struct Plan {
 };
 
 void set_index(Plan& plan, int64_t dim, Tensor index) {
-  plan.indices.resize(static_cast<size_t>(std::max<int64_t>(static_cast<int64_t>(plan.indices.size()), dim + 1)));
+  plan.indices.resize(
+      static_cast<size_t>(std::max<int64_t>(static_cast<int64_t>(plan.indices.size()), dim + 1)));
   plan.indices[static_cast<size_t>(dim)] = std::move(index);
   plan.advanced = true;
 }
 
-// A mask is the coordinates at which it is true, one index per dimension. Returns the next dimension.
+// A mask is the coordinates at which it is true, one index per dimension. Returns the next
+// dimension.
 int64_t set_mask(Plan& plan, int64_t dim, const Tensor& mask) {
   for (int64_t i = 0; i < mask.ndim(); ++i) {
-    WISP_CHECK_INDEX(mask->size(i) == plan.view->size(dim + i), "The shape of the mask ", mask.sizes(), " at index ", i,
-                     " does not match the shape of the indexed tensor ", plan.view.sizes(), " at index ", dim + i);
+    WISP_CHECK_INDEX(mask->size(i) == plan.view->size(dim + i), "The shape of the mask ",
+                     mask.sizes(), " at index ", i,
+                     " does not match the shape of the indexed tensor ", plan.view.sizes(),
+                     " at index ", dim + i);
   }
   const Tensor places = invoke<"nonzero">(mask);
   for (int64_t i = 0; i < mask.ndim(); ++i) set_index(plan, dim + i, ops::select(places, 1, i));
@@ -71,7 +79,8 @@ Tensor apply_slice(const Tensor& self, int64_t dim, PyObject* slice) {
   const int64_t size = self->size(dim);
   const bool whole = step == 1 && start == 0 && stop >= size;
   if (whole) return self;
-  return invoke<"slice">(self, dim, static_cast<int64_t>(start), static_cast<int64_t>(stop), static_cast<int64_t>(step));
+  return invoke<"slice">(self, dim, static_cast<int64_t>(start), static_cast<int64_t>(stop),
+                         static_cast<int64_t>(step));
 }
 
 // Works through the items of a bracket from left to right.
@@ -98,23 +107,29 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
       plan.view = ops::unsqueeze(plan.view, dim);
       const int64_t size = item == Py_True ? 1 : 0;
       set_index(plan, dim++, ops::zeros(IntSpan(&size, 1), DType::int64));
-    } else if (is_tensor(item) && impl_of(item)->ndim() == 0 && impl_of(item)->dtype() == DType::bool_) {
+    } else if (is_tensor(item) && impl_of(item)->ndim() == 0 &&
+               impl_of(item)->dtype() == DType::bool_) {
       plan.view = ops::unsqueeze(plan.view, dim);
       const int64_t size = tensor_of(item).item().truth() ? 1 : 0;
       set_index(plan, dim++, ops::zeros(IntSpan(&size, 1), DType::int64));
     } else if (is_position(item)) {
       to_int(item, position);
-      WISP_CHECK_INDEX(dim < plan.view.ndim(), "too many indices for tensor of dimension ", self.ndim());
+      WISP_CHECK_INDEX(dim < plan.view.ndim(), "too many indices for tensor of dimension ",
+                       self.ndim());
       const int64_t size = plan.view->size(dim);
-      WISP_CHECK_INDEX(position >= -size && position < size, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
+      WISP_CHECK_INDEX(position >= -size && position < size, "index ", position,
+                       " is out of bounds for dimension ", dim, " with size ", size);
       plan.view = ops::select(plan.view, dim, position);
     } else {
-      WISP_CHECK_INDEX(is_tensor(item) || is_index_sequence(item),
-                       "only integers, slices (`:`), ellipsis (`...`), None and tensors or lists of integers or bools are "
-                       "valid indices (got ", type_name(item), ")");
+      WISP_CHECK_INDEX(
+          is_tensor(item) || is_index_sequence(item),
+          "only integers, slices (`:`), ellipsis (`...`), None and tensors or lists of integers or bools are "
+          "valid indices (got ",
+          type_name(item), ")");
       Tensor index = index_tensor(item);
       WISP_CHECK_INDEX(is_integral(index.dtype()) || index.dtype() == DType::bool_,
-                       "tensors used as indices must be long, int, byte or bool tensors, got ", name(index.dtype()));
+                       "tensors used as indices must be long, int, byte or bool tensors, got ",
+                       name(index.dtype()));
       if (is_mask(*index.impl())) {
         dim = set_mask(plan, dim, index);
       } else {
@@ -125,8 +140,8 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
   return plan;
 }
 
-// PyTorch takes a list of lists or tensors in a bracket as a tuple of indices no more; a plain list is
-// one index.
+// PyTorch takes a list of lists or tensors in a bracket as a tuple of indices no more; a plain list
+// is one index.
 Plan plan_for(PyObject* self, PyObject* index) {
   if (PyTuple_Check(index)) {
     return make_plan(tensor_of(self), PySequence_Fast_ITEMS(index), PyTuple_GET_SIZE(index));
@@ -150,7 +165,9 @@ Tensor drop_leading_ones(Tensor value, int64_t ndim) {
 
 // x[mask] = number, for a mask of x's own shape, needs no coordinates.
 bool assign_masked(const Tensor& self, PyObject* index, PyObject* value) {
-  if (!is_tensor(index) || impl_of(index)->dtype() != DType::bool_ || !same(impl_of(index)->sizes(), self.sizes())) return false;
+  if (!is_tensor(index) || impl_of(index)->dtype() != DType::bool_ ||
+      !same(impl_of(index)->sizes(), self.sizes()))
+    return false;
   Scalar scalar;
   if (is_tensor(value) || !to_scalar(value, scalar) || self.ndim() == 0) return false;
   invoke_in_place<"masked_fill">(self, tensor_of(index), scalar);
@@ -166,13 +183,16 @@ PyObject* tensor_subscript(PyObject* self, PyObject* index) {
       int64_t position = 0;
       to_int(index, position);
       const int64_t size = t->size(0);
-      WISP_CHECK_INDEX(position >= -size && position < size, "index ", position, " is out of bounds for dimension 0 with size ", size);
+      WISP_CHECK_INDEX(position >= -size && position < size, "index ", position,
+                       " is out of bounds for dimension 0 with size ", size);
       return wrap(ops::select(t, 0, position));
     }
-    WISP_CHECK_INDEX(t.ndim() > 0 || !PyLong_Check(index) || is_bool(index),
-                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
+    WISP_CHECK_INDEX(
+        t.ndim() > 0 || !PyLong_Check(index) || is_bool(index),
+        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number");
     Plan plan = plan_for(self, index);
-    if (plan.advanced) return wrap(invoke<"index">(plan.view, std::span<const Tensor>(plan.indices)));
+    if (plan.advanced)
+      return wrap(invoke<"index">(plan.view, std::span<const Tensor>(plan.indices)));
     if (plan.view.is_same(t)) return wrap(invoke<"alias">(t));
     return wrap(std::move(plan.view));
   });

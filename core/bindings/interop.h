@@ -12,7 +12,8 @@ PyObject* tensor_array(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* tensor_dlpack_device(PyObject* self, PyObject*);
 
-// A tensor on the memory of anything with the buffer protocol (a NumPy array, array.array, bytes...).
+// A tensor on the memory of anything with the buffer protocol (a NumPy array, array.array,
+// bytes...).
 Tensor from_buffer_object(PyObject* object, const char* function);
 // Whether that would work.
 bool has_buffer(PyObject* object);

@@ -29,7 +29,9 @@ void drop(Place& place) {
 
 std::string describe(const Place& place) {
   char text[1024];
-  return wisp_place_describe(static_cast<PyObject*>(place.code), place.at, text, sizeof(text)) ? text : "?";
+  return wisp_place_describe(static_cast<PyObject*>(place.code), place.at, text, sizeof(text))
+             ? text
+             : "?";
 }
 
 void check_interrupt() {
@@ -62,7 +64,8 @@ PyMethodDef functions[] = {{"_set_library_folder", set_library_folder, METH_O, n
 void fill(PyObject* module) {
   autograd::install_hooks();
   install_host();
-  out_of_memory_error = must(PyErr_NewException("wisp.OutOfMemoryError", PyExc_RuntimeError, nullptr));
+  out_of_memory_error =
+      must(PyErr_NewException("wisp.OutOfMemoryError", PyExc_RuntimeError, nullptr));
   must_succeed(PyObject_SetAttrString(module, "OutOfMemoryError", out_of_memory_error));
   add_small_types(module);
   add_tensor_type(module);
@@ -79,7 +82,15 @@ void fill(PyObject* module) {
   must_succeed(PyModule_AddFunctions(module, functions));
 }
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "wisp._C", "wisp's native core", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "wisp._C",
+                          "wisp's native core",
+                          -1,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 }  // namespace
 

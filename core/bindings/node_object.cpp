@@ -47,7 +47,9 @@ PyObject* node_repr(PyObject* object) {
   return PyUnicode_FromFormat("<%s object at %p>", node_in(object).name().c_str(), object);
 }
 
-PyObject* node_name(PyObject* object, PyObject*) { return PyUnicode_FromString(node_in(object).name().c_str()); }
+PyObject* node_name(PyObject* object, PyObject*) {
+  return PyUnicode_FromString(node_in(object).name().c_str());
+}
 
 PyObject* node_next(PyObject* object, void*) {
   return guarded([&] { return next_functions(node_in(object)); });
@@ -78,24 +80,33 @@ PyObject* node_variable(PyObject* object) {
 
 PyObject* saved_value(const Arg& arg) {
   switch (arg.kind) {
-    case ArgKind::none: return none();
-    case ArgKind::tensor: return wrap(arg.tensor());
-    case ArgKind::boolean: return boolean(arg.as.integer != 0);
-    case ArgKind::integer: return PyLong_FromLongLong(arg.as.integer);
-    case ArgKind::real: return PyFloat_FromDouble(arg.as.real);
-    case ArgKind::complex: return PyComplex_FromDoubles(arg.as.complex.re, arg.as.complex.im);
-    case ArgKind::string: return PyUnicode_FromStringAndSize(arg.as.string, arg.size);
+    case ArgKind::none:
+      return none();
+    case ArgKind::tensor:
+      return wrap(arg.tensor());
+    case ArgKind::boolean:
+      return boolean(arg.as.integer != 0);
+    case ArgKind::integer:
+      return PyLong_FromLongLong(arg.as.integer);
+    case ArgKind::real:
+      return PyFloat_FromDouble(arg.as.real);
+    case ArgKind::complex:
+      return PyComplex_FromDoubles(arg.as.complex.re, arg.as.complex.im);
+    case ArgKind::string:
+      return PyUnicode_FromStringAndSize(arg.as.string, arg.size);
     case ArgKind::integers:
     case ArgKind::shape: {
       Ref tuple = owned(PyTuple_New(arg.size));
-      for (uint32_t i = 0; i < arg.size; ++i) PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(arg.as.integers[i]));
+      for (uint32_t i = 0; i < arg.size; ++i)
+        PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(arg.as.integers[i]));
       return tuple.release();
     }
     case ArgKind::tensors: {
       std::vector<Tensor> list(arg.tensors().begin(), arg.tensors().end());
       return wrap_tuple(list);
     }
-    default: return none();
+    default:
+      return none();
   }
 }
 
@@ -110,7 +121,8 @@ PyObject* node_getattr(PyObject* object, PyObject* name) {
     return node_variable(object);
   }
   auto* op_node = dynamic_cast<autograd::OpNode*>(&node_in(object));
-  if (!op_node || std::strncmp(text, "_saved_", 7) != 0 || !op_node->declares(text + 7)) return nullptr;
+  if (!op_node || std::strncmp(text, "_saved_", 7) != 0 || !op_node->declares(text + 7))
+    return nullptr;
   PyErr_Clear();
   return guarded([&] {
     Tensor keep;
@@ -127,7 +139,8 @@ PyMethodDef methods[] = {
     {"_sequence_nr", node_sequence, METH_NOARGS, "Nodes made later have higher numbers."},
     {}};
 PyGetSetDef getset[] = {
-    {"next_functions", node_next, nullptr, "Pairs (node, output number) of the nodes gradients go to.", nullptr},
+    {"next_functions", node_next, nullptr,
+     "Pairs (node, output number) of the nodes gradients go to.", nullptr},
     {"metadata", node_metadata, nullptr, "A dict for the user's notes.", nullptr},
     {}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
@@ -138,7 +151,8 @@ PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
                        {Py_tp_doc, const_cast<char*>("A node of the graph that backward() walks.")},
                        {0, nullptr}};
 PyType_Spec spec = {"wisp.autograd.graph.Node", sizeof(NodeObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 // One Python type per kind of node, so that type(y.grad_fn).__name__ says what it is.
 PyTypeObject* type_named(const std::string& name) {
@@ -149,7 +163,8 @@ PyTypeObject* type_named(const std::string& name) {
   const std::string full = "wisp.autograd.graph." + name;  // the type keeps the text
   PyType_Spec kind = {strdup(full.c_str()), sizeof(NodeObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, no_slots};
-  type = reinterpret_cast<PyTypeObject*>(must(PyType_FromSpecWithBases(&kind, reinterpret_cast<PyObject*>(node_type))));
+  type = reinterpret_cast<PyTypeObject*>(
+      must(PyType_FromSpecWithBases(&kind, reinterpret_cast<PyObject*>(node_type))));
   return type;
 }
 
@@ -184,7 +199,8 @@ PyObject* next_functions(Node& node) {
   for (size_t i = 0; i < count; ++i) {
     const autograd::Edge& edge = node.edge(i);
     const Ref next(wrap_node(edge.node.get()));
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), must(Py_BuildValue("(Oi)", next.get(), static_cast<int>(edge.output))));
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                     must(Py_BuildValue("(Oi)", next.get(), static_cast<int>(edge.output))));
   }
   return tuple.release();
 }
@@ -196,17 +212,19 @@ void take_replacement(PyObject* returned, std::vector<Tensor>& grads, const char
   if (returned == Py_None) return;
   Ref tuple = PyTuple_Check(returned) ? Ref::borrow(returned) : owned(PyTuple_Pack(1, returned));
   WISP_CHECK(static_cast<size_t>(PyTuple_GET_SIZE(tuple.get())) == grads.size(), what,
-             " hook has returned an incorrect number of gradients: expected ", grads.size(), ", got ",
-             PyTuple_GET_SIZE(tuple.get()));
+             " hook has returned an incorrect number of gradients: expected ", grads.size(),
+             ", got ", PyTuple_GET_SIZE(tuple.get()));
   for (size_t i = 0; i < grads.size(); ++i) {
     PyObject* item = PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i));
-    WISP_CHECK_TYPE(item == Py_None || is_tensor(item), what, " hook must return Tensors or None, got ", Py_TYPE(item)->tp_name);
+    WISP_CHECK_TYPE(item == Py_None || is_tensor(item), what,
+                    " hook must return Tensors or None, got ", Py_TYPE(item)->tp_name);
     grads[i] = item == Py_None ? Tensor() : tensor_of(item);
   }
 }
 
 std::shared_ptr<HookState> own(PyObject* callable) {
-  WISP_CHECK_TYPE(PyCallable_Check(callable), "a hook must be callable, got ", Py_TYPE(callable)->tp_name);
+  WISP_CHECK_TYPE(PyCallable_Check(callable), "a hook must be callable, got ",
+                  Py_TYPE(callable)->tp_name);
   auto state = std::make_shared<HookState>();
   Py_INCREF(callable);
   state->callable = callable;
@@ -224,13 +242,15 @@ Ref as_tuple(const std::vector<Tensor>& tensors) {
 PyObject* register_node_hook(Node& node, PyObject* callable) {
   auto state = own(callable);
   const uint64_t id = autograd::next_hook_id();
-  node.extras().post_hooks.emplace_back(id, [state](std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-    if (!state->callable) return;
-    const Ref hook = Ref::borrow(state->callable);
-    const Ref in = as_tuple(inputs), out = as_tuple(outputs);
-    const Ref returned = owned(PyObject_CallFunctionObjArgs(hook.get(), in.get(), out.get(), nullptr));
-    take_replacement(returned.get(), inputs, "backward");
-  });
+  node.extras().post_hooks.emplace_back(
+      id, [state](std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+        if (!state->callable) return;
+        const Ref hook = Ref::borrow(state->callable);
+        const Ref in = as_tuple(inputs), out = as_tuple(outputs);
+        const Ref returned =
+            owned(PyObject_CallFunctionObjArgs(hook.get(), in.get(), out.get(), nullptr));
+        take_replacement(returned.get(), inputs, "backward");
+      });
   return make_handle(state, id);
 }
 
@@ -247,8 +267,6 @@ PyObject* register_node_prehook(Node& node, PyObject* callable) {
   return make_handle(state, id);
 }
 
-void add_node_type(PyObject* module) {
-  node_type = make_type(module, spec);
-}
+void add_node_type(PyObject* module) { node_type = make_type(module, spec); }
 
 }  // namespace wisp::python

@@ -6,7 +6,8 @@
 
 namespace wisp::python {
 
-// The Python object of a node (None for null). A node keeps its object's identity while it is alive.
+// The Python object of a node (None for null). A node keeps its object's identity while it is
+// alive.
 PyObject* wrap_node(autograd::Node* node);
 // The node behind such an object; null if it is something else.
 autograd::Node* node_from(PyObject* object);

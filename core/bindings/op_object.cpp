@@ -27,7 +27,8 @@ PyTypeObject* method_type = nullptr;
 
 OpObject* op_of(PyObject* self) { return reinterpret_cast<OpObject*>(self); }
 
-[[noreturn]] void fail_arguments(const OpObject& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+[[noreturn]] void fail_arguments(const OpObject& op, PyObject* const* args, Py_ssize_t nargs,
+                                 PyObject* kwnames) {
   const Py_ssize_t first = op.spelling == Spelling::function ? 0 : 1;
   Parsed parsed;
   if (op.overloads->size() == 1) {
@@ -38,7 +39,8 @@ OpObject* op_of(PyObject* self) { return reinterpret_cast<OpObject*>(self); }
   std::string got;
   for (Py_ssize_t i = first; i < nargs; ++i) got += (got.empty() ? "" : ", ") + type_name(args[i]);
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
-    got += (got.empty() ? "" : ", ") + text_of(PyTuple_GET_ITEM(kwnames, k)) + "=" + type_name(args[nargs + k]);
+    got += (got.empty() ? "" : ", ") + text_of(PyTuple_GET_ITEM(kwnames, k)) + "=" +
+           type_name(args[nargs + k]);
   }
   std::string expected;
   for (const Signature& signature : *op.overloads) {
@@ -57,7 +59,8 @@ PyObject* wrap_present(TensorList& outs) {
   for (Tensor& out : outs) {
     if (out.defined()) present.push(std::move(out));
   }
-  return present.size() == 1 ? wrap(std::move(present[0])) : wrap_tuple({present.data(), present.size()});
+  return present.size() == 1 ? wrap(std::move(present[0]))
+                             : wrap_tuple({present.data(), present.size()});
 }
 
 PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
@@ -66,7 +69,8 @@ PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
     if (WISP_LIKELY(returns[0].is_tensor)) return wrap(std::move(outs[0]));
     const Scalar value = outs[0].item();
     if (returns[0].type == "bool") return boolean(value.truth());
-    return returns[0].type == "int" ? PyLong_FromLongLong(value.integer()) : PyFloat_FromDouble(value.real());
+    return returns[0].type == "int" ? PyLong_FromLongLong(value.integer())
+                                    : PyFloat_FromDouble(value.real());
   }
   if (returns.back().optional) return wrap_present(outs);
   if (!op.result_type) return wrap_tuple({outs.data(), outs.size()});
@@ -77,7 +81,8 @@ PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
   return result.release();
 }
 
-PyObject* run_parsed(const OpObject& op, const Signature& signature, PyObject* self, Parsed& parsed) {
+PyObject* run_parsed(const OpObject& op, const Signature& signature, PyObject* self,
+                     Parsed& parsed) {
   const OpDef& def = signature.op();
   if (op.spelling == Spelling::in_place) {
     call_in_place(def, parsed.args());
@@ -101,11 +106,13 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
     if (op.spelling != Spelling::function) {
-      WISP_CHECK_TYPE(nargs > 0 && is_tensor(args[0]), "descriptor '", *op.name, "' of 'wisp.Tensor' object needs a Tensor");
+      WISP_CHECK_TYPE(nargs > 0 && is_tensor(args[0]), "descriptor '", *op.name,
+                      "' of 'wisp.Tensor' object needs a Tensor");
     }
     Parsed parsed;
     for (const Signature& signature : *op.overloads) {
-      if (signature.parse(args, nargs, kwnames, parsed)) return run_parsed(op, signature, nargs ? args[0] : nullptr, parsed);
+      if (signature.parse(args, nargs, kwnames, parsed))
+        return run_parsed(op, signature, nargs ? args[0] : nullptr, parsed);
       parsed.reset();
     }
     fail_arguments(op, args, nargs, kwnames);
@@ -114,7 +121,8 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
 
 PyObject* op_repr(PyObject* self) {
   const OpObject& op = *op_of(self);
-  if (op.spelling == Spelling::function) return PyUnicode_FromFormat("<built-in function %s>", op.name->c_str());
+  if (op.spelling == Spelling::function)
+    return PyUnicode_FromFormat("<built-in function %s>", op.name->c_str());
   return PyUnicode_FromFormat("<method '%s' of 'wisp.Tensor' objects>", op.name->c_str());
 }
 
@@ -143,17 +151,23 @@ PyObject* op_doc(PyObject* self, void*) {
     if (!text.empty()) text += "\n\n";
     text += signature_line(op, signature) + " -> ";
     const auto& returns = signature.op().sig.returns;
-    text += returns.size() == 1 ? returns[0].type + (returns[0].is_list ? " (several)" : "") : "(several Tensors)";
+    text += returns.size() == 1 ? returns[0].type + (returns[0].is_list ? " (several)" : "")
+                                : "(several Tensors)";
     text += std::string("\n\n") + signature.op().doc;
   }
   return PyUnicode_FromString(text.c_str());
 }
 
-PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(op_of(self)->name->c_str()); }
-PyObject* op_module(PyObject* self, void*) { return PyUnicode_FromString(op_of(self)->home->c_str()); }
+PyObject* op_name(PyObject* self, void*) {
+  return PyUnicode_FromString(op_of(self)->name->c_str());
+}
+PyObject* op_module(PyObject* self, void*) {
+  return PyUnicode_FromString(op_of(self)->home->c_str());
+}
 PyObject* op_qualname(PyObject* self, void*) {
   const OpObject& op = *op_of(self);
-  return PyUnicode_FromFormat(op.spelling == Spelling::function ? "%s" : "Tensor.%s", op.name->c_str());
+  return PyUnicode_FromFormat(op.spelling == Spelling::function ? "%s" : "Tensor.%s",
+                              op.name->c_str());
 }
 
 // Built in Python, where inspect lives; imported only if somebody asks.
@@ -164,8 +178,9 @@ PyObject* op_signature(PyObject* self, void*) {
     const auto params = op.overloads->front().python_params();
     Ref list = owned(PyList_New(0));
     for (const auto& param : params) {
-      const Ref item = owned(Py_BuildValue("(siz)", param.name.c_str(), param.keyword_only ? 1 : 0,
-                                           param.default_text.empty() ? nullptr : param.default_text.c_str()));
+      const Ref item =
+          owned(Py_BuildValue("(siz)", param.name.c_str(), param.keyword_only ? 1 : 0,
+                              param.default_text.empty() ? nullptr : param.default_text.c_str()));
       must_succeed(PyList_Append(list.get(), item.get()));
     }
     return must(PyObject_CallOneArg(build, list.get()));
@@ -176,7 +191,8 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
   const OpObject& op = *op_of(self);
   if (op.spelling == Spelling::function) return PyUnicode_FromString(op.name->c_str());
   const Ref getattr(import_attribute("builtins", "getattr"));
-  return Py_BuildValue("O(Os)", getattr.get(), reinterpret_cast<PyObject*>(tensor_type), op.name->c_str());
+  return Py_BuildValue("O(Os)", getattr.get(), reinterpret_cast<PyObject*>(tensor_type),
+                       op.name->c_str());
 }
 
 PyObject* method_get(PyObject* self, PyObject* object, PyObject*) {
@@ -225,7 +241,8 @@ PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_
                               {0, nullptr}};
 constexpr unsigned long op_flags =
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;
-PyType_Spec function_spec = {"wisp._C.builtin_function", sizeof(OpObject), 0, op_flags, function_slots};
+PyType_Spec function_spec = {"wisp._C.builtin_function", sizeof(OpObject), 0, op_flags,
+                             function_slots};
 PyType_Spec method_spec = {"wisp._C.builtin_method", sizeof(OpObject), 0,
                            op_flags | Py_TPFLAGS_METHOD_DESCRIPTOR, method_slots};
 
@@ -235,7 +252,8 @@ PyObject* result_repr(PyObject* self) {
     std::string text = std::string(Py_TYPE(self)->tp_name) + "(\n";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
       const Ref value = owned(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
-      text += (i ? ",\n" : "") + std::string(Py_TYPE(self)->tp_members[i].name) + "=" + text_of(value.get());
+      text += (i ? ",\n" : "") + std::string(Py_TYPE(self)->tp_members[i].name) + "=" +
+              text_of(value.get());
     }
     return string(text + ")").release();
   });
@@ -252,7 +270,8 @@ PyTypeObject* result_type_of(const OpDef& op) {
   for (const Return& result : returns) fields->push_back({strdup(result.name.c_str()), nullptr});
   fields->push_back({nullptr, nullptr});
   const std::string full = "wisp.return_types." + op.sig.base;
-  PyStructSequence_Desc desc = {strdup(full.c_str()), nullptr, fields->data(), static_cast<int>(returns.size())};
+  PyStructSequence_Desc desc = {strdup(full.c_str()), nullptr, fields->data(),
+                                static_cast<int>(returns.size())};
   type = PyStructSequence_NewType(&desc);
   if (!type) throw PythonError();
   type->tp_repr = result_repr;
@@ -271,9 +290,11 @@ class Builder {
     }
     if (homes & home::internal) return;
     if (homes & home::function) put(home::function, "wisp", name, overloads, Spelling::function);
-    if (homes & home::functional) put(home::functional, "wisp.nn.functional", name, overloads, Spelling::function);
+    if (homes & home::functional)
+      put(home::functional, "wisp.nn.functional", name, overloads, Spelling::function);
     if (homes & home::linalg) put(home::linalg, "wisp.linalg", name, overloads, Spelling::function);
-    if (homes & home::special) put(home::special, "wisp.special", name, overloads, Spelling::function);
+    if (homes & home::special)
+      put(home::special, "wisp.special", name, overloads, Spelling::function);
     if (homes & home::method) put_method(name, overloads, Spelling::method);
     if (traits & trait::in_place) {
       if (homes & home::method) put_method(name + "_", overloads, Spelling::in_place);
@@ -287,12 +308,15 @@ class Builder {
   // wisp.exp_(x) exists, wisp.add_(x, y) does not.
   static bool takes_one_tensor(const OpDef& op) {
     int count = 0;
-    for (const Param& param : op.sig.params) count += param.type == ParamType::tensor || (param.type == ParamType::operand && !param.optional);
+    for (const Param& param : op.sig.params)
+      count +=
+          param.type == ParamType::tensor || (param.type == ParamType::operand && !param.optional);
     return count == 1;
   }
-  Ref make(const std::string& name, const char* where, uint32_t home, const std::vector<const OpDef*>& overloads,
-           Spelling spelling) {
-    PyTypeObject* type = spelling == Spelling::function || home != home::method ? function_type : method_type;
+  Ref make(const std::string& name, const char* where, uint32_t home,
+           const std::vector<const OpDef*>& overloads, Spelling spelling) {
+    PyTypeObject* type =
+        spelling == Spelling::function || home != home::method ? function_type : method_type;
     Ref object = owned(type->tp_alloc(type, 0));
     OpObject* op = op_of(object.get());
     op->vectorcall = op_vectorcall;
@@ -316,8 +340,10 @@ class Builder {
     return object;
   }
   PyObject* space(uint32_t home) {
-    return dict(home == home::function ? "_functions" : home == home::functional ? "_functional"
-                : home == home::linalg ? "_linalg" : "_special");
+    return dict(home == home::function     ? "_functions"
+                : home == home::functional ? "_functional"
+                : home == home::linalg     ? "_linalg"
+                                           : "_special");
   }
   PyObject* dict(const char* key) {
     if (!PyObject_HasAttrString(module_, key)) {
@@ -327,16 +353,18 @@ class Builder {
     const Ref found = owned(PyObject_GetAttrString(module_, key));
     return found.get();  // the module keeps it
   }
-  void put(uint32_t home, const char* where, const std::string& name, const std::vector<const OpDef*>& overloads,
-           Spelling spelling) {
+  void put(uint32_t home, const char* where, const std::string& name,
+           const std::vector<const OpDef*>& overloads, Spelling spelling) {
     const Ref object = make(name, where, home, overloads, spelling);
     if (op_of(object.get())->overloads->empty()) return;
     must_succeed(PyDict_SetItemString(space(home), name.c_str(), object.get()));
   }
-  void put_method(const std::string& name, const std::vector<const OpDef*>& overloads, Spelling spelling) {
+  void put_method(const std::string& name, const std::vector<const OpDef*>& overloads,
+                  Spelling spelling) {
     const Ref object = make(name, "wisp", home::method, overloads, spelling);
     if (op_of(object.get())->overloads->empty()) return;
-    must_succeed(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), name.c_str(), object.get()));
+    must_succeed(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), name.c_str(),
+                                        object.get()));
   }
 
   PyObject* module_;

@@ -50,7 +50,8 @@ PyObject* binary_in_place(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     const OpDef& op = op_def<Name>();
     Arg args[3];
-    if (!is_tensor(a) || !to_operand(a, args[0]) || !to_operand(b, args[1])) return not_implemented();
+    if (!is_tensor(a) || !to_operand(a, args[0]) || !to_operand(b, args[1]))
+      return not_implemented();
     if (op.sig.params.size() > 2) args[2] = op.sig.params[2].fallback;
     call_in_place(op, args);
     Py_INCREF(a);
@@ -81,7 +82,9 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   return binary<"pow">(a, b);
 }
 
-PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) { return binary_in_place<"pow">(a, b); }
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) {
+  return binary_in_place<"pow">(a, b);
+}
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
@@ -92,7 +95,8 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
 
 Scalar value_of(PyObject* self, const char* what) {
   const Tensor& t = tensor_of(self);
-  WISP_CHECK_VALUE(t.numel() == 1, "only one element tensors can be converted to Python scalars: ", what,
+  WISP_CHECK_VALUE(t.numel() == 1,
+                   "only one element tensors can be converted to Python scalars: ", what,
                    " of a tensor with ", t.numel(), " elements");
   return t.item();
 }
@@ -109,15 +113,18 @@ int truth(PyObject* self) {
 PyObject* to_python_int(PyObject* self) {
   return guarded([&] {
     const Scalar value = value_of(self, "int()");
-    WISP_CHECK(!value.is_complex() || value.imag() == 0, "value cannot be converted to type int without overflow");
-    return must(value.is_integer() ? PyLong_FromLongLong(value.integer()) : PyLong_FromDouble(value.real()));
+    WISP_CHECK(!value.is_complex() || value.imag() == 0,
+               "value cannot be converted to type int without overflow");
+    return must(value.is_integer() ? PyLong_FromLongLong(value.integer())
+                                   : PyLong_FromDouble(value.real()));
   });
 }
 
 PyObject* to_python_float(PyObject* self) {
   return guarded([&] {
     const Scalar value = value_of(self, "float()");
-    WISP_CHECK(!value.is_complex() || value.imag() == 0, "value cannot be converted to type double without overflow");
+    WISP_CHECK(!value.is_complex() || value.imag() == 0,
+               "value cannot be converted to type double without overflow");
     return must(PyFloat_FromDouble(value.real()));
   });
 }
@@ -135,7 +142,8 @@ PyObject* to_index(PyObject* self) {
 template <OpName Name>
 PyObject* compare_equal(PyObject* a, PyObject* b) {
   if (!is_array(b)) return binary<Name>(a, b);
-  return guarded([&] { return wrap(invoke<Name>(tensor_of(a), tensor_from_python(b, "comparison"))); });
+  return guarded(
+      [&] { return wrap(invoke<Name>(tensor_of(a), tensor_from_python(b, "comparison"))); });
 }
 
 }  // namespace
@@ -184,12 +192,18 @@ PyNumberMethods* number_slots() {
 PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
   if (!is_tensor(a)) return not_implemented();
   switch (op) {
-    case Py_EQ: return compare_equal<"eq">(a, b);
-    case Py_NE: return compare_equal<"ne">(a, b);
-    case Py_LT: return binary<"lt">(a, b);
-    case Py_LE: return binary<"le">(a, b);
-    case Py_GT: return binary<"gt">(a, b);
-    default: return binary<"ge">(a, b);
+    case Py_EQ:
+      return compare_equal<"eq">(a, b);
+    case Py_NE:
+      return compare_equal<"ne">(a, b);
+    case Py_LT:
+      return binary<"lt">(a, b);
+    case Py_LE:
+      return binary<"le">(a, b);
+    case Py_GT:
+      return binary<"gt">(a, b);
+    default:
+      return binary<"ge">(a, b);
   }
 }
 

@@ -1,5 +1,6 @@
 /* Reads the interpreter's current frame without making a frame object: this runs for every recorded
-   operation. The layout of frames differs between Python versions, hence C and the internal headers. */
+   operation. The layout of frames differs between Python versions, hence C and the internal
+   headers. */
 #define PY_SSIZE_T_CLEAN
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -14,10 +15,10 @@
 #include <frameobject.h>
 #endif
 
-#include "place.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "place.h"
 
 static char library_folder[4096];
 static size_t library_length = 0;
@@ -28,8 +29,8 @@ void wisp_place_set_library(const char* folder) {
   memcpy(library_folder, folder, library_length);
 }
 
-/* Whether code belongs to the library, remembered by address. An entry may be stale after a code object
-   died; then a line of the library is reported, no more. */
+/* Whether code belongs to the library, remembered by address. An entry may be stale after a code
+   object died; then a line of the library is reported, no more. */
 #define CACHE_SIZE 1024
 static struct {
   PyCodeObject* code;

@@ -27,7 +27,8 @@ PyObject* layout(PyObject*, void*) { return wrap_layout(); }
 PyObject* ndim(PyObject* self, void*) { return PyLong_FromLongLong(impl_of(self)->ndim()); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(impl_of(self)->item_size()); }
 PyObject* nbytes(PyObject* self, void*) {
-  return PyLong_FromLongLong(impl_of(self)->numel() * static_cast<int64_t>(impl_of(self)->item_size()));
+  return PyLong_FromLongLong(impl_of(self)->numel() *
+                             static_cast<int64_t>(impl_of(self)->item_size()));
 }
 PyObject* always_false(PyObject*, void*) { return boolean(false); }
 PyObject* is_cpu(PyObject* self, void*) {
@@ -54,11 +55,12 @@ PyObject* grad(PyObject* self, void*) {
     if (!t->is_leaf() && t.requires_grad()) {
       const autograd::AutogradMeta* meta = autograd::meta_if_any(*t.impl());
       if (!meta || !meta->retains_grad) {
-        if (PyErr_WarnEx(PyExc_UserWarning,
-                         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-                         "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
-                         "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
-                         1) < 0) {
+        if (PyErr_WarnEx(
+                PyExc_UserWarning,
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+                "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+                1) < 0) {
           throw PythonError();
         }
       }
@@ -69,7 +71,8 @@ PyObject* grad(PyObject* self, void*) {
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     WISP_CHECK_TYPE(!value || value == Py_None || is_tensor(value),
-                    "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+                    "assigned grad expected to be a Tensor or None but got grad of type ",
+                    Py_TYPE(value)->tp_name);
     autograd::set_grad(tensor_of(self), value && value != Py_None ? tensor_of(value) : Tensor());
     return 0;
   });
@@ -78,7 +81,9 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 PyObject* grad_fn(PyObject* self, void*) {
   return get(self, [](const Tensor& t) { return wrap_node(autograd::grad_fn(t)); });
 }
-PyObject* output_nr(PyObject* self, void*) { return PyLong_FromUnsignedLong(impl_of(self)->autograd().output); }
+PyObject* output_nr(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(impl_of(self)->autograd().output);
+}
 
 PyObject* data(PyObject* self, void*) {
   return get(self, [](const Tensor& t) { return wrap(autograd::detach(t, true)); });
@@ -88,8 +93,9 @@ int set_data(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     const Tensor& target = tensor_of(self);
     const Tensor& source = expect_tensor(value, "data");
-    WISP_CHECK(!target.requires_grad() || is_differentiable(source.dtype()),
-               "data set to a tensor that requires gradients must be floating point or complex dtype");
+    WISP_CHECK(
+        !target.requires_grad() || is_differentiable(source.dtype()),
+        "data set to a tensor that requires gradients must be floating point or complex dtype");
     const Dims sizes(source.sizes()), strides(source.strides());
     target->set_storage(source->storage_ref());
     target->set_dtype(source.dtype());
@@ -98,9 +104,12 @@ int set_data(PyObject* self, PyObject* value, void*) {
   });
 }
 
-PyObject* version(PyObject* self, void*) { return PyLong_FromUnsignedLong(impl_of(self)->version()); }
+PyObject* version(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(impl_of(self)->version());
+}
 PyObject* base(PyObject* self, void*) {
-  return get(self, [](const Tensor& t) { return t->base() ? wrap(Tensor::share(t->base())) : none(); });
+  return get(self,
+             [](const Tensor& t) { return t->base() ? wrap(Tensor::share(t->base())) : none(); });
 }
 
 PyObject* transposed(PyObject* self, void*) {
@@ -112,7 +121,9 @@ PyObject* transposed(PyObject* self, void*) {
 }
 PyObject* matrix_transposed(PyObject* self, void*) {
   return get(self, [](const Tensor& t) {
-    WISP_CHECK(t.ndim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ", t.ndim(), "-D tensor.");
+    WISP_CHECK(t.ndim() >= 2,
+               "tensor.mT is only supported on matrices or batches of matrices. Got ", t.ndim(),
+               "-D tensor.");
     return wrap(ops::transpose(t, -2, -1));
   });
 }
@@ -146,7 +157,8 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject
     if (nargs == 0 && !keyword) return wrap_size(t.sizes());
     if (args[0] == Py_None) return wrap_size(t.sizes());
     int64_t dim;
-    WISP_CHECK_TYPE(nargs + (keyword ? 1 : 0) == 1 && to_int(args[0], dim), "size(): argument 'dim' must be int");
+    WISP_CHECK_TYPE(nargs + (keyword ? 1 : 0) == 1 && to_int(args[0], dim),
+                    "size(): argument 'dim' must be int");
     WISP_CHECK_INDEX(t.ndim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
     return PyLong_FromLongLong(t.size(dim));
   });
@@ -159,34 +171,51 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObje
     if (nargs == 1 || keyword) {
       int64_t dim;
       WISP_CHECK_TYPE(to_int(args[0], dim), "stride(): argument 'dim' must be int");
-      WISP_CHECK_INDEX(t.ndim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+      WISP_CHECK_INDEX(t.ndim() > 0, "Dimension specified as ", dim,
+                       " but tensor has no dimensions");
       return PyLong_FromLongLong(t.stride(dim));
     }
     Ref tuple = owned(PyTuple_New(t.ndim()));
-    for (int64_t i = 0; i < t.ndim(); ++i) PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(t->stride(i)));
+    for (int64_t i = 0; i < t.ndim(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(t->stride(i)));
     return tuple.release();
   });
 }
 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(impl_of(self)->ndim()); }
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(impl_of(self)->numel()); }
-PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(impl_of(self)->item_size()); }
-PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(impl_of(self)->offset()); }
+PyObject* element_size(PyObject* self, PyObject*) {
+  return PyLong_FromSize_t(impl_of(self)->item_size());
+}
+PyObject* storage_offset(PyObject* self, PyObject*) {
+  return PyLong_FromLongLong(impl_of(self)->offset());
+}
 PyObject* data_ptr(PyObject* self, PyObject*) {
   const TensorImpl* impl = impl_of(self);
   return PyLong_FromVoidPtr(impl->numel() ? impl->bytes() : nullptr);
 }
-PyObject* storage_data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(impl_of(self)->storage().data()); }
-PyObject* storage_nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(impl_of(self)->storage().bytes()); }
-PyObject* is_floating_point(PyObject* self, PyObject*) { return boolean(is_floating(impl_of(self)->dtype())); }
-PyObject* is_complex_method(PyObject* self, PyObject*) { return boolean(is_complex(impl_of(self)->dtype())); }
-PyObject* is_signed_method(PyObject* self, PyObject*) { return boolean(is_signed(impl_of(self)->dtype())); }
+PyObject* storage_data_ptr(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(impl_of(self)->storage().data());
+}
+PyObject* storage_nbytes(PyObject* self, PyObject*) {
+  return PyLong_FromSize_t(impl_of(self)->storage().bytes());
+}
+PyObject* is_floating_point(PyObject* self, PyObject*) {
+  return boolean(is_floating(impl_of(self)->dtype()));
+}
+PyObject* is_complex_method(PyObject* self, PyObject*) {
+  return boolean(is_complex(impl_of(self)->dtype()));
+}
+PyObject* is_signed_method(PyObject* self, PyObject*) {
+  return boolean(is_signed(impl_of(self)->dtype()));
+}
 PyObject* is_conj(PyObject*, PyObject*) { return boolean(false); }
 PyObject* is_inference(PyObject* self, PyObject*) { return boolean(impl_of(self)->is_inference()); }
 PyObject* is_view(PyObject* self, PyObject*) { return boolean(impl_of(self)->base() != nullptr); }
 PyObject* get_device(PyObject*, PyObject*) { return PyLong_FromLong(-1); }
 
-PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                        PyObject* kwnames) {
   return guarded([&] {
     const Py_ssize_t given = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     MemoryFormat format = MemoryFormat::contiguous;
@@ -197,22 +226,27 @@ PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
 }
 
 PyObject* is_same_size(PyObject* self, PyObject* other) {
-  return guarded([&] { return boolean(same(tensor_of(self).sizes(), expect_tensor(other, "is_same_size()").sizes())); });
+  return guarded([&] {
+    return boolean(same(tensor_of(self).sizes(), expect_tensor(other, "is_same_size()").sizes()));
+  });
 }
 PyObject* is_set_to(PyObject* self, PyObject* other) {
   return guarded([&] {
     const Tensor &a = tensor_of(self), &b = expect_tensor(other, "is_set_to()");
-    return boolean(&a->storage() == &b->storage() && a->offset() == b->offset() && same(a.sizes(), b.sizes()) &&
-                   same(a.strides(), b.strides()));
+    return boolean(&a->storage() == &b->storage() && a->offset() == b->offset() &&
+                   same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()));
   });
 }
 // Whether two tensors use the same memory, however they got it.
 PyObject* shares_memory(PyObject* self, PyObject* other) {
-  return guarded([&] { return boolean(share_memory(*impl_of(self), *expect_tensor(other, "shares_memory()").impl())); });
+  return guarded([&] {
+    return boolean(share_memory(*impl_of(self), *expect_tensor(other, "shares_memory()").impl()));
+  });
 }
 PyObject* shares_storage(PyObject* self, PyObject* other) {
   return guarded([&] {
-    return boolean(&tensor_of(self)->storage() == &expect_tensor(other, "_shares_storage()")->storage());
+    return boolean(&tensor_of(self)->storage() ==
+                   &expect_tensor(other, "_shares_storage()")->storage());
   });
 }
 
@@ -226,8 +260,10 @@ PyObject* resolve(PyObject* self, PyObject*) {
 #define WISP_FAST(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
 
 PyMethodDef tensor_methods[] = {
-    {"size", WISP_FAST(size), METH_FASTCALL | METH_KEYWORDS, "size(dim=None): the shape, or one size of it."},
-    {"stride", WISP_FAST(stride), METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): elements to step over per index."},
+    {"size", WISP_FAST(size), METH_FASTCALL | METH_KEYWORDS,
+     "size(dim=None): the shape, or one size of it."},
+    {"stride", WISP_FAST(stride), METH_FASTCALL | METH_KEYWORDS,
+     "stride(dim=None): elements to step over per index."},
     {"is_contiguous", WISP_FAST(is_contiguous), METH_FASTCALL | METH_KEYWORDS,
      "is_contiguous(memory_format=contiguous_format): whether memory is laid out in that order without gaps."},
     {"dim", dim, METH_NOARGS, "The number of dimensions."},
@@ -235,7 +271,8 @@ PyMethodDef tensor_methods[] = {
     {"numel", numel, METH_NOARGS, "The number of elements."},
     {"nelement", numel, METH_NOARGS, "The number of elements."},
     {"element_size", element_size, METH_NOARGS, "Bytes of an element."},
-    {"storage_offset", storage_offset, METH_NOARGS, "Where this tensor starts in its storage, in elements."},
+    {"storage_offset", storage_offset, METH_NOARGS,
+     "Where this tensor starts in its storage, in elements."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
     {"_storage_data_ptr", storage_data_ptr, METH_NOARGS, nullptr},
     {"_storage_nbytes", storage_nbytes, METH_NOARGS, nullptr},
@@ -273,20 +310,24 @@ PyGetSetDef tensor_getset[] = {
     {"is_nested", always_false, nullptr, nullptr, nullptr},
     {"is_meta", always_false, nullptr, nullptr, nullptr},
     {"is_mkldnn", always_false, nullptr, nullptr, nullptr},
-    {"requires_grad", requires_grad, set_requires_grad, "Whether gradients are to be computed for it.", nullptr},
+    {"requires_grad", requires_grad, set_requires_grad,
+     "Whether gradients are to be computed for it.", nullptr},
     {"is_leaf", is_leaf, nullptr, "Whether it is not the result of a recorded operation.", nullptr},
-    {"retains_grad", retains_grad, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
+    {"retains_grad", retains_grad, nullptr, "Whether retain_grad() was called on a non-leaf.",
+     nullptr},
     {"grad", grad, set_grad, "The gradient accumulated by backward(), or None.", nullptr},
     {"_grad", grad, set_grad, nullptr, nullptr},
     {"grad_fn", grad_fn, nullptr, "The graph node that made it, or None.", nullptr},
     {"output_nr", output_nr, nullptr, "Which output of grad_fn it is.", nullptr},
-    {"data", data, set_data, "The same memory without history; writes through it go unnoticed by autograd.", nullptr},
+    {"data", data, set_data,
+     "The same memory without history; writes through it go unnoticed by autograd.", nullptr},
     {"_version", version, nullptr, "How often it was written in place.", nullptr},
     {"_base", base, nullptr, "The tensor it is a view of, or None.", nullptr},
     {"T", transposed, nullptr, "The dimensions in reverse order.", nullptr},
     {"mT", matrix_transposed, nullptr, "The last two dimensions swapped.", nullptr},
     {"H", adjoint, nullptr, "The conjugate transpose of a matrix.", nullptr},
-    {"mH", adjoint, nullptr, "The conjugate transpose of the last two dimensions.", const_cast<char*>("batched")},
+    {"mH", adjoint, nullptr, "The conjugate transpose of the last two dimensions.",
+     const_cast<char*>("batched")},
     {"real", real_part, assign_part<"real">, "The real part.", nullptr},
     {"imag", imag_part, assign_part<"imag">, "The imaginary part.", nullptr},
     {"__dict__", tensor_dict, PyObject_GenericSetDict, nullptr, nullptr},

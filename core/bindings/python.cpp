@@ -8,13 +8,20 @@ namespace {
 
 PyObject* exception_class(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::type: return PyExc_TypeError;
-    case ErrorKind::value: return PyExc_ValueError;
-    case ErrorKind::index: return PyExc_IndexError;
-    case ErrorKind::not_implemented: return PyExc_NotImplementedError;
-    case ErrorKind::memory: return out_of_memory_error;
-    case ErrorKind::buffer: return PyExc_BufferError;
-    default: return PyExc_RuntimeError;
+    case ErrorKind::type:
+      return PyExc_TypeError;
+    case ErrorKind::value:
+      return PyExc_ValueError;
+    case ErrorKind::index:
+      return PyExc_IndexError;
+    case ErrorKind::not_implemented:
+      return PyExc_NotImplementedError;
+    case ErrorKind::memory:
+      return out_of_memory_error;
+    case ErrorKind::buffer:
+      return PyExc_BufferError;
+    default:
+      return PyExc_RuntimeError;
   }
 }
 

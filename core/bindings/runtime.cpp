@@ -18,8 +18,10 @@ PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_thr
 PyObject* set_num_threads_function(PyObject*, PyObject* value) {
   return guarded([&] {
     int64_t count;
-    WISP_CHECK_TYPE(to_int(value, count), "set_num_threads expects an int, but got ", Py_TYPE(value)->tp_name);
-    WISP_CHECK(count > 0 && count < 65536, "set_num_threads expects a positive integer, got ", count);
+    WISP_CHECK_TYPE(to_int(value, count), "set_num_threads expects an int, but got ",
+                    Py_TYPE(value)->tp_name);
+    WISP_CHECK(count > 0 && count < 65536, "set_num_threads expects a positive integer, got ",
+               count);
     set_num_threads(static_cast<int>(count));
     return none();
   });
@@ -27,9 +29,10 @@ PyObject* set_num_threads_function(PyObject*, PyObject* value) {
 
 PyObject* memory_stats(PyObject*, PyObject*) {
   const memory::Stats s = memory::stats();
-  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L}", "current", static_cast<long long>(s.current), "peak",
-                       static_cast<long long>(s.peak), "cached", static_cast<long long>(s.cached), "cache_limit",
-                       static_cast<long long>(s.cache_limit), "reserved", static_cast<long long>(s.reserved));
+  return Py_BuildValue(
+      "{s:L,s:L,s:L,s:L,s:L}", "current", static_cast<long long>(s.current), "peak",
+      static_cast<long long>(s.peak), "cached", static_cast<long long>(s.cached), "cache_limit",
+      static_cast<long long>(s.cache_limit), "reserved", static_cast<long long>(s.reserved));
 }
 PyObject* memory_reset_peak(PyObject*, PyObject*) {
   memory::reset_peak();
@@ -42,7 +45,8 @@ PyObject* memory_empty_cache(PyObject*, PyObject*) {
 PyObject* memory_set_cache_limit(PyObject*, PyObject* value) {
   return guarded([&] {
     int64_t bytes;
-    WISP_CHECK_TYPE(to_int(value, bytes), "expected a number of bytes, got ", Py_TYPE(value)->tp_name);
+    WISP_CHECK_TYPE(to_int(value, bytes), "expected a number of bytes, got ",
+                    Py_TYPE(value)->tp_name);
     memory::set_cache_limit(bytes);
     return none();
   });
@@ -51,8 +55,9 @@ PyObject* memory_snapshot(PyObject*, PyObject*) {
   return guarded([&] {
     Ref list = owned(PyList_New(0));
     for (const memory::SizeCount& row : memory::snapshot()) {
-      const Ref item = owned(Py_BuildValue("{s:L,s:L,s:L}", "size", static_cast<long long>(row.size), "in_use",
-                                           static_cast<long long>(row.in_use), "cached", static_cast<long long>(row.cached)));
+      const Ref item = owned(Py_BuildValue(
+          "{s:L,s:L,s:L}", "size", static_cast<long long>(row.size), "in_use",
+          static_cast<long long>(row.in_use), "cached", static_cast<long long>(row.cached)));
       must_succeed(PyList_Append(list.get(), item.get()));
     }
     return list.release();
@@ -63,7 +68,9 @@ PyObject* get_default_dtype(PyObject*, PyObject*) { return wrap(default_dtype())
 PyObject* set_default_dtype_function(PyObject*, PyObject* value) {
   return guarded([&] {
     DType dtype;
-    WISP_CHECK_TYPE(to_dtype(value, dtype), "invalid dtype object: only floating-point types are supported as the default type");
+    WISP_CHECK_TYPE(
+        to_dtype(value, dtype),
+        "invalid dtype object: only floating-point types are supported as the default type");
     set_default_dtype(dtype);
     return none();
   });
@@ -71,22 +78,29 @@ PyObject* set_default_dtype_function(PyObject*, PyObject* value) {
 
 DType expect_dtype(PyObject* value, const char* function) {
   DType dtype;
-  WISP_CHECK_TYPE(to_dtype(value, dtype), function, ": expected a dtype, got ", Py_TYPE(value)->tp_name);
+  WISP_CHECK_TYPE(to_dtype(value, dtype), function, ": expected a dtype, got ",
+                  Py_TYPE(value)->tp_name);
   return dtype;
 }
 
 PyObject* promote_types(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type1", "type2", nullptr};
   PyObject *a, *b;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &a, &b)) return nullptr;
-  return guarded([&] { return wrap(promote(expect_dtype(a, "promote_types()"), expect_dtype(b, "promote_types()"))); });
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &a, &b))
+    return nullptr;
+  return guarded([&] {
+    return wrap(promote(expect_dtype(a, "promote_types()"), expect_dtype(b, "promote_types()")));
+  });
 }
 
 PyObject* can_cast_function(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"from_", "to", nullptr};
   PyObject *a, *b;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &a, &b)) return nullptr;
-  return guarded([&] { return boolean(can_cast(expect_dtype(a, "can_cast()"), expect_dtype(b, "can_cast()"))); });
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", const_cast<char**>(names), &a, &b))
+    return nullptr;
+  return guarded([&] {
+    return boolean(can_cast(expect_dtype(a, "can_cast()"), expect_dtype(b, "can_cast()")));
+  });
 }
 
 PyObject* result_type(PyObject*, PyObject* args) {
@@ -96,22 +110,30 @@ PyObject* result_type(PyObject*, PyObject* args) {
     auto to_arg = [](PyObject* value) {
       Scalar scalar;
       if (is_tensor(value)) return Arg(impl_of(value));
-      WISP_CHECK_TYPE(to_scalar(value, scalar), "result_type(): expected Tensors or numbers, got ", Py_TYPE(value)->tp_name);
+      WISP_CHECK_TYPE(to_scalar(value, scalar), "result_type(): expected Tensors or numbers, got ",
+                      Py_TYPE(value)->tp_name);
       return Arg(scalar);
     };
     return wrap(ops::result_type(to_arg(a), to_arg(b)));
   });
 }
 
-PyObject* cpu_capability(PyObject*, PyObject*) { return PyUnicode_FromString(cpu::name(cpu::isa())); }
+PyObject* cpu_capability(PyObject*, PyObject*) {
+  return PyUnicode_FromString(cpu::name(cpu::isa()));
+}
 
 const char* word(Jvp jvp) {
   switch (jvp) {
-    case Jvp::none: return "none";
-    case Jvp::elementwise: return "elementwise";
-    case Jvp::linear: return "linear";
-    case Jvp::bilinear: return "bilinear";
-    default: return "";
+    case Jvp::none:
+      return "none";
+    case Jvp::elementwise:
+      return "elementwise";
+    case Jvp::linear:
+      return "linear";
+    case Jvp::bilinear:
+      return "bilinear";
+    default:
+      return "";
   }
 }
 
@@ -122,15 +144,17 @@ PyObject* op_table(PyObject*, PyObject*) {
     for (const OpDef& op : registry().ops()) {
       Ref params = owned(PyList_New(0));
       for (const Param& param : op.sig.params) {
-        const Ref item = owned(Py_BuildValue("{s:s,s:s,s:O,s:z}", "name", param.name.c_str(), "type", type_text(param).c_str(),
-                                             "keyword_only", param.keyword_only ? Py_True : Py_False, "default",
-                                             param.has_default ? param.default_text.c_str() : nullptr));
+        const Ref item = owned(Py_BuildValue(
+            "{s:s,s:s,s:O,s:z}", "name", param.name.c_str(), "type", type_text(param).c_str(),
+            "keyword_only", param.keyword_only ? Py_True : Py_False, "default",
+            param.has_default ? param.default_text.c_str() : nullptr));
         must_succeed(PyList_Append(params.get(), item.get()));
       }
       Ref returns = owned(PyList_New(0));
       for (const Return& result : op.sig.returns) {
-        const Ref item = owned(Py_BuildValue("{s:s,s:s,s:O}", "name", result.name.c_str(), "type", result.type.c_str(), "list",
-                                             result.is_list ? Py_True : Py_False));
+        const Ref item =
+            owned(Py_BuildValue("{s:s,s:s,s:O}", "name", result.name.c_str(), "type",
+                                result.type.c_str(), "list", result.is_list ? Py_True : Py_False));
         must_succeed(PyList_Append(returns.get(), item.get()));
       }
       Ref rules = owned(PyList_New(0));
@@ -139,10 +163,11 @@ PyObject* op_table(PyObject*, PyObject*) {
         must_succeed(PyList_Append(rules.get(), item.get()));
       }
       const Ref row = owned(Py_BuildValue(
-          "{s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:s,s:s,s:k,s:k,s:s}", "name", op.sig.name.c_str(), "base", op.sig.base.c_str(), "schema",
-          op.schema, "doc", op.doc, "params", params.get(), "returns", returns.get(), "vjp", rules.get(), "jvp", word(op.jvp),
-          "onnx", op.onnx, "traits", static_cast<unsigned long>(op.traits), "homes", static_cast<unsigned long>(op.homes), "node",
-          op.node_name.c_str()));
+          "{s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:s,s:s,s:k,s:k,s:s}", "name", op.sig.name.c_str(), "base",
+          op.sig.base.c_str(), "schema", op.schema, "doc", op.doc, "params", params.get(),
+          "returns", returns.get(), "vjp", rules.get(), "jvp", word(op.jvp), "onnx", op.onnx,
+          "traits", static_cast<unsigned long>(op.traits), "homes",
+          static_cast<unsigned long>(op.homes), "node", op.node_name.c_str()));
       must_succeed(PyList_Append(list.get(), row.get()));
     }
     Ref aliases = owned(PyDict_New());
@@ -154,27 +179,36 @@ PyObject* op_table(PyObject*, PyObject*) {
   });
 }
 
-#define WISP_KEYWORDS(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
+#define WISP_KEYWORDS(function) \
+  reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
 
 PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads kernels may use."},
-    {"set_num_threads", set_num_threads_function, METH_O, "set_num_threads(n): how many threads kernels may use."},
+    {"set_num_threads", set_num_threads_function, METH_O,
+     "set_num_threads(n): how many threads kernels may use."},
     {"_memory_stats", memory_stats, METH_NOARGS, nullptr},
     {"_memory_reset_peak", memory_reset_peak, METH_NOARGS, nullptr},
     {"_memory_empty_cache", memory_empty_cache, METH_NOARGS, nullptr},
     {"_memory_set_cache_limit", memory_set_cache_limit, METH_O, nullptr},
     {"_memory_snapshot", memory_snapshot, METH_NOARGS, nullptr},
-    {"get_default_dtype", get_default_dtype, METH_NOARGS, "The dtype of new floating-point tensors."},
-    {"set_default_dtype", set_default_dtype_function, METH_O, "set_default_dtype(d): the dtype of new floating-point tensors."},
-    {"promote_types", WISP_KEYWORDS(promote_types), METH_VARARGS | METH_KEYWORDS, "promote_types(type1, type2): the smallest dtype both fit in."},
-    {"can_cast", WISP_KEYWORDS(can_cast_function), METH_VARARGS | METH_KEYWORDS, "can_cast(from_, to): whether results of one dtype may be written into the other."},
-    {"result_type", result_type, METH_VARARGS, "result_type(tensor1, tensor2): the dtype an operation of both gives."},
+    {"get_default_dtype", get_default_dtype, METH_NOARGS,
+     "The dtype of new floating-point tensors."},
+    {"set_default_dtype", set_default_dtype_function, METH_O,
+     "set_default_dtype(d): the dtype of new floating-point tensors."},
+    {"promote_types", WISP_KEYWORDS(promote_types), METH_VARARGS | METH_KEYWORDS,
+     "promote_types(type1, type2): the smallest dtype both fit in."},
+    {"can_cast", WISP_KEYWORDS(can_cast_function), METH_VARARGS | METH_KEYWORDS,
+     "can_cast(from_, to): whether results of one dtype may be written into the other."},
+    {"result_type", result_type, METH_VARARGS,
+     "result_type(tensor1, tensor2): the dtype an operation of both gives."},
     {"_cpu_capability", cpu_capability, METH_NOARGS, nullptr},
     {"_op_table", op_table, METH_NOARGS, nullptr},
     {}};
 
 }  // namespace
 
-void add_runtime_functions(PyObject* module) { must_succeed(PyModule_AddFunctions(module, functions)); }
+void add_runtime_functions(PyObject* module) {
+  must_succeed(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace wisp::python

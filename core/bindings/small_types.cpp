@@ -18,8 +18,12 @@ PyObject* dtype_objects[num_dtypes] = {};
 
 DType dtype_in(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->dtype; }
 
-PyObject* dtype_repr(PyObject* self) { return PyUnicode_FromFormat("wisp.%s", name(dtype_in(self))); }
-PyObject* dtype_reduce(PyObject* self, PyObject*) { return PyUnicode_FromString(name(dtype_in(self))); }
+PyObject* dtype_repr(PyObject* self) {
+  return PyUnicode_FromFormat("wisp.%s", name(dtype_in(self)));
+}
+PyObject* dtype_reduce(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(name(dtype_in(self)));
+}
 PyObject* dtype_to_real(PyObject* self, PyObject*) { return wrap(to_real(dtype_in(self))); }
 PyObject* dtype_to_complex(PyObject* self, PyObject*) { return wrap(to_complex(dtype_in(self))); }
 
@@ -30,14 +34,14 @@ PyMethodDef dtype_methods[] = {
     {}};
 
 PyGetSetDef dtype_getset[] = {
-    {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(item_size(dtype_in(s))); }, nullptr,
-     "Bytes of an element.", nullptr},
-    {"is_floating_point", [](PyObject* s, void*) { return boolean(is_floating(dtype_in(s))); }, nullptr,
+    {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(item_size(dtype_in(s))); },
+     nullptr, "Bytes of an element.", nullptr},
+    {"is_floating_point", [](PyObject* s, void*) { return boolean(is_floating(dtype_in(s))); },
+     nullptr, nullptr, nullptr},
+    {"is_complex", [](PyObject* s, void*) { return boolean(is_complex(dtype_in(s))); }, nullptr,
      nullptr, nullptr},
-    {"is_complex", [](PyObject* s, void*) { return boolean(is_complex(dtype_in(s))); }, nullptr, nullptr,
-     nullptr},
-    {"is_signed", [](PyObject* s, void*) { return boolean(is_signed(dtype_in(s))); }, nullptr, nullptr,
-     nullptr},
+    {"is_signed", [](PyObject* s, void*) { return boolean(is_signed(dtype_in(s))); }, nullptr,
+     nullptr, nullptr},
     {}};
 
 PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
@@ -56,9 +60,9 @@ void add_dtypes(PyObject* module) {
     must_succeed(PyObject_SetAttrString(module, name(object->dtype), dtype_objects[i]));
   }
   const std::pair<const char*, DType> other_names[] = {
-      {"float", DType::float32},     {"double", DType::float64},      {"half", DType::float16},
-      {"int", DType::int32},         {"long", DType::int64},          {"short", DType::int16},
-      {"cfloat", DType::complex64},  {"cdouble", DType::complex128},
+      {"float", DType::float32},    {"double", DType::float64},     {"half", DType::float16},
+      {"int", DType::int32},        {"long", DType::int64},         {"short", DType::int16},
+      {"cfloat", DType::complex64}, {"cdouble", DType::complex128},
   };
   for (const auto& [other, dtype] : other_names) {
     must_succeed(PyObject_SetAttrString(module, other, dtype_objects[static_cast<int>(dtype)]));
@@ -104,7 +108,9 @@ PyObject* device_repr(PyObject* self) {
   return PyUnicode_FromFormat("device(type='%s', index=%d)", kind.c_str(), device.index);
 }
 
-PyObject* device_str(PyObject* self) { return PyUnicode_FromString(to_string(device_in(self)).c_str()); }
+PyObject* device_str(PyObject* self) {
+  return PyUnicode_FromString(to_string(device_in(self)).c_str());
+}
 
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if (!is_device(b) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
@@ -116,7 +122,8 @@ Py_hash_t device_hash(PyObject* self) {
 }
 
 PyObject* device_reduce(PyObject* self, PyObject*) {
-  return Py_BuildValue("O(s)", reinterpret_cast<PyObject*>(Py_TYPE(self)), to_string(device_in(self)).c_str());
+  return Py_BuildValue("O(s)", reinterpret_cast<PyObject*>(Py_TYPE(self)),
+                       to_string(device_in(self)).c_str());
 }
 
 PyObject* device_enter(PyObject* self, PyObject*) {
@@ -125,31 +132,36 @@ PyObject* device_enter(PyObject* self, PyObject*) {
 }
 PyObject* device_exit(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
-PyMethodDef device_methods[] = {
-    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
-    {"__enter__", device_enter, METH_NOARGS, nullptr},
-    {"__exit__", device_exit, METH_VARARGS, nullptr},
-    {}};
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {"__enter__", device_enter, METH_NOARGS, nullptr},
+                                {"__exit__", device_exit, METH_VARARGS, nullptr},
+                                {}};
 
 PyGetSetDef device_getset[] = {
     {"type",
-     [](PyObject* s, void*) { return PyUnicode_FromString(to_string(Device{device_in(s).type}).c_str()); },
+     [](PyObject* s, void*) {
+       return PyUnicode_FromString(to_string(Device{device_in(s).type}).c_str());
+     },
      nullptr, "'cpu'", nullptr},
     {"index",
-     [](PyObject* s, void*) { return device_in(s).index < 0 ? none() : PyLong_FromLong(device_in(s).index); },
+     [](PyObject* s, void*) {
+       return device_in(s).index < 0 ? none() : PyLong_FromLong(device_in(s).index);
+     },
      nullptr, "Which device of its type, or None.", nullptr},
     {}};
 
-PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
-                              {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
-                              {Py_tp_str, reinterpret_cast<void*>(device_str)},
-                              {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
-                              {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
-                              {Py_tp_methods, device_methods},
-                              {Py_tp_getset, device_getset},
-                              {Py_tp_doc, const_cast<char*>("device(type, index=None): where a tensor lives.")},
-                              {0, nullptr}};
-PyType_Spec device_spec = {"wisp.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
+PyType_Slot device_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(device_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
+    {Py_tp_str, reinterpret_cast<void*>(device_str)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
+    {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
+    {Py_tp_methods, device_methods},
+    {Py_tp_getset, device_getset},
+    {Py_tp_doc, const_cast<char*>("device(type, index=None): where a tensor lives.")},
+    {0, nullptr}};
+PyType_Spec device_spec = {"wisp.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT,
+                           device_slots};
 
 // --- Size
 
@@ -218,7 +230,8 @@ PyObject* size_repeat(PyObject* a, Py_ssize_t n) {
 
 PyObject* size_numel(PyObject* self, PyObject*) {
   int64_t total = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) total *= PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i)
+    total *= PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
   return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(total);
 }
 
@@ -233,15 +246,16 @@ PyMethodDef size_methods[] = {
     {"__reduce__", size_reduce, METH_NOARGS, nullptr},
     {}};
 
-PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
-                            {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
-                            {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
-                            {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
-                            {Py_nb_add, reinterpret_cast<void*>(size_add)},
-                            {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
-                            {Py_tp_methods, size_methods},
-                            {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints.")},
-                            {0, nullptr}};
+PyType_Slot size_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(size_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
+    {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
+    {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+    {Py_nb_add, reinterpret_cast<void*>(size_add)},
+    {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
+    {Py_tp_methods, size_methods},
+    {Py_tp_doc, const_cast<char*>("The shape of a tensor: a tuple of ints.")},
+    {0, nullptr}};
 PyType_Spec size_spec = {"wisp.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, size_slots};
 
 // --- memory_format and layout: named constants
@@ -347,7 +361,8 @@ Device to_device(PyObject* object) {
   if (is_device(object)) return device_in(object);
   if (PyUnicode_Check(object)) return parse_device(text_of(object));
   if (PyLong_Check(object)) return parse_device("cuda:" + std::to_string(PyLong_AsLong(object)));
-  fail(ErrorKind::type, "device(): argument 'type' must be str or device, not ", Py_TYPE(object)->tp_name);
+  fail(ErrorKind::type, "device(): argument 'type' must be str or device, not ",
+       Py_TYPE(object)->tp_name);
 }
 
 bool to_memory_format(PyObject* object, MemoryFormat& format) {

@@ -1,7 +1,6 @@
 #include "bindings/tensor_object.h"
 
 #include <structmember.h>
-
 #include <vector>
 
 #include "bindings/function_node.h"
@@ -30,7 +29,8 @@ PyObject* make_object(PyTypeObject* type, Tensor&& tensor) {
       self = PyObject_GC_New(TensorObject, type);
       if (!self) throw PythonError();
     }
-    // Not tracked by the garbage collector until it has attributes or hooks: nothing to find before.
+    // Not tracked by the garbage collector until it has attributes or hooks: nothing to find
+    // before.
     self->dict = nullptr;
     self->weakrefs = nullptr;
   } else {
@@ -41,8 +41,9 @@ PyObject* make_object(PyTypeObject* type, Tensor&& tensor) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-// Called when Python lets go of the object. If C++ still holds the tensor and the object has something
-// to lose (attributes, a subclass), it survives, owned by the tensor, and comes back when asked for.
+// Called when Python lets go of the object. If C++ still holds the tensor and the object has
+// something to lose (attributes, a subclass), it survives, owned by the tensor, and comes back when
+// asked for.
 bool keep_alive(PyObject* object) {
   TensorObject* self = self_of(object);
   TensorImpl* impl = self->impl;
@@ -107,8 +108,8 @@ void tensor_finalize(PyObject* object) {
 #endif
 }
 
-// The ctx of the function that made a tensor, if nothing but this object leads to it: a ctx may hold the
-// tensor in turn, and only the garbage collector can see that.
+// The ctx of the function that made a tensor, if nothing but this object leads to it: a ctx may
+// hold the tensor in turn, and only the garbage collector can see that.
 PyObject* sole_context(const TensorImpl* impl) {
   if (!impl || impl->use_count() != 1 || impl->keeps_wrapper()) return nullptr;
   auto* node = dynamic_cast<FunctionNode*>(impl->autograd().grad_fn.get());
@@ -130,7 +131,8 @@ int tensor_clear(PyObject* object) {
 // Attributes make the object worth the garbage collector's attention.
 int tensor_setattro(PyObject* object, PyObject* name, PyObject* value) {
   const int status = PyObject_GenericSetAttr(object, name, value);
-  if (status == 0 && self_of(object)->dict && !PyObject_GC_IsTracked(object)) PyObject_GC_Track(object);
+  if (status == 0 && self_of(object)->dict && !PyObject_GC_IsTracked(object))
+    PyObject_GC_Track(object);
   return status;
 }
 
@@ -152,7 +154,8 @@ PyObject* tensor_repr(PyObject* self) {
 PyObject* tensor_iter(PyObject* self) {
   return guarded([&]() -> PyObject* {
     WISP_CHECK_TYPE(impl_of(self)->ndim() > 0, "iteration over a 0-d tensor");
-    static PyObject* unbind = must(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "unbind"));
+    static PyObject* unbind =
+        must(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "unbind"));
     const Ref parts = owned(PyObject_CallOneArg(unbind, self));
     return must(PyObject_GetIter(parts.get()));
   });
@@ -225,8 +228,10 @@ PyObject* tensor_dict(PyObject* self, void*) {
 }
 
 const Tensor& expect_tensor(PyObject* object, const char* function) {
-  WISP_CHECK_TYPE(object, function, ": cannot be deleted");  // what Python passes to setters for `del`
-  WISP_CHECK_TYPE(is_tensor(object), function, ": expected a Tensor, got ", Py_TYPE(object)->tp_name);
+  WISP_CHECK_TYPE(object, function,
+                  ": cannot be deleted");  // what Python passes to setters for `del`
+  WISP_CHECK_TYPE(is_tensor(object), function, ": expected a Tensor, got ",
+                  Py_TYPE(object)->tp_name);
   return tensor_of(object);
 }
 
@@ -287,10 +292,12 @@ void add_tensor_type(PyObject* module) {
   PyType_Spec spec = {"wisp.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   tensor_type = make_type(module, spec);
-  for (PyMethodDef* more : {tensor_conversion_methods, tensor_autograd_methods, tensor_storage_methods}) {
+  for (PyMethodDef* more :
+       {tensor_conversion_methods, tensor_autograd_methods, tensor_storage_methods}) {
     for (PyMethodDef* def = more; def->ml_name; ++def) {
       const Ref method = owned(PyDescr_NewMethod(tensor_type, def));
-      must_succeed(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), def->ml_name, method.get()));
+      must_succeed(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), def->ml_name,
+                                          method.get()));
     }
   }
 }

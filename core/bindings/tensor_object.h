@@ -1,5 +1,5 @@
-// The Python object of a tensor. It is thin: a pointer to the TensorImpl, which points back, so that a
-// tensor has one Python object at a time and keeps its identity while anyone looks.
+// The Python object of a tensor. It is thin: a pointer to the TensorImpl, which points back, so
+// that a tensor has one Python object at a time and keeps its identity while anyone looks.
 #pragma once
 
 #include "bindings/python.h"
@@ -8,8 +8,8 @@ namespace wisp::python {
 
 struct TensorObject {
   PyObject_HEAD;
-  TensorImpl* impl;     // owned, unless the impl owns this object (keeps_wrapper)
-  PyObject* dict;       // attributes set by the user; null until then
+  TensorImpl* impl;  // owned, unless the impl owns this object (keeps_wrapper)
+  PyObject* dict;    // attributes set by the user; null until then
   PyObject* weakrefs;
 };
 
@@ -19,7 +19,9 @@ inline bool is_exact_tensor(PyObject* object) { return Py_TYPE(object) == tensor
 inline bool is_tensor(PyObject* object) {
   return is_exact_tensor(object) || PyType_IsSubtype(Py_TYPE(object), tensor_type);
 }
-inline TensorImpl* impl_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->impl; }
+inline TensorImpl* impl_of(PyObject* object) {
+  return reinterpret_cast<TensorObject*>(object)->impl;
+}
 inline const Tensor& tensor_of(PyObject* object) {
   return *reinterpret_cast<const Tensor*>(&reinterpret_cast<TensorObject*>(object)->impl);
 }
@@ -41,7 +43,8 @@ extern PyMethodDef tensor_autograd_methods[];
 extern PyMethodDef tensor_storage_methods[];
 extern PyGetSetDef tensor_getset[];
 
-// x.__dict__: asking for it may be the start of putting something there, so the garbage collector is told.
+// x.__dict__: asking for it may be the start of putting something there, so the garbage collector
+// is told.
 PyObject* tensor_dict(PyObject* self, void*);
 
 // Slots.

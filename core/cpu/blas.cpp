@@ -1,8 +1,7 @@
 #include "cpu/blas.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
+#include <dlfcn.h>
 #include <string>
 
 #include "base/error.h"
@@ -38,7 +37,8 @@ void* open_library() {
   } else {
     unsetenv("OPENBLAS_NUM_THREADS");
   }
-  WISP_CHECK(handle, "cannot load OpenBLAS, which is installed together with wisp; reinstall wisp:", tried);
+  WISP_CHECK(handle,
+             "cannot load OpenBLAS, which is installed together with wisp; reinstall wisp:", tried);
   return handle;
 }
 

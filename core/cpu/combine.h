@@ -1,4 +1,5 @@
-// How a written element meets the one that is there: shared by the kernels of index_put and scatter.
+// How a written element meets the one that is there: shared by the kernels of index_put and
+// scatter.
 #pragma once
 
 #include "base/dtype.h"
@@ -62,11 +63,16 @@ struct Wide {
 template <class F>
 void by_item(size_t item, F&& f) {
   switch (item) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    default: return f.template operator()<Wide>();
+    case 1:
+      return f.template operator()<uint8_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    case 8:
+      return f.template operator()<uint64_t>();
+    default:
+      return f.template operator()<Wide>();
   }
 }
 
@@ -79,7 +85,8 @@ void by_combine(Combine how, DType dtype, const char* what, F&& f) {
     case Combine::add:
       return visit<combinable>(dtype, what, [&]<class T>() { f.template operator()<T, Add>(); });
     case Combine::multiply:
-      return visit<combinable>(dtype, what, [&]<class T>() { f.template operator()<T, Multiply>(); });
+      return visit<combinable>(dtype, what,
+                               [&]<class T>() { f.template operator()<T, Multiply>(); });
     case Combine::amax:
       return visit<combinable & dtypes::all_real>(
           dtype, what, [&]<class T>() { f.template operator()<T, Larger>(); });

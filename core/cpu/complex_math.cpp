@@ -58,7 +58,8 @@ void polar_tile(void* out, const void* const* in, int64_t n, const Params&) {
 template <class T>
 std::complex<T> expm1(std::complex<T> z) {
   const T half_sine = std::sin(z.imag() / 2), grown = std::expm1(z.real());
-  return {grown * std::cos(z.imag()) - 2 * half_sine * half_sine, std::exp(z.real()) * std::sin(z.imag())};
+  return {grown * std::cos(z.imag()) - 2 * half_sine * half_sine,
+          std::exp(z.real()) * std::sin(z.imag())};
 }
 
 template <class T>
@@ -105,7 +106,8 @@ void fill_complex_math(Kernels& t) {
   unary(t, Opcode::asinh, [](auto z) { return std::asinh(z); });
   unary(t, Opcode::acosh, [](auto z) { return std::acosh(z); });
   unary(t, Opcode::atanh, [](auto z) { return std::atanh(z); });
-  unary(t, Opcode::sigmoid, [](auto z) { return decltype(z)(1) / (decltype(z)(1) + std::exp(-z)); });
+  unary(t, Opcode::sigmoid,
+        [](auto z) { return decltype(z)(1) / (decltype(z)(1) + std::exp(-z)); });
   t.tile[int(Opcode::pow)][int(DType::complex64)] = pow_tile<float>;
   t.tile[int(Opcode::pow)][int(DType::complex128)] = pow_tile<double>;
   t.tile[int(Opcode::polar)][int(DType::complex64)] = polar_tile<float>;

@@ -21,9 +21,11 @@ template <class T>
 void transpose(const LoopPlan& plan, char* out, const char* in) {
   constexpr int64_t block = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
   const int64_t rows = plan.sizes[plan.ndim() - 2], cols = plan.sizes[plan.ndim() - 1];
-  const int64_t out_row = plan.strides[0][plan.ndim() - 2], in_col = plan.strides[1][plan.ndim() - 1];
+  const int64_t out_row = plan.strides[0][plan.ndim() - 2],
+                in_col = plan.strides[1][plan.ndim() - 1];
   const int64_t row_blocks = (rows + block - 1) / block;
-  const int64_t grain = std::max<int64_t>(1, grain_bytes / (block * cols * static_cast<int64_t>(sizeof(T)) + 1));
+  const int64_t grain =
+      std::max<int64_t>(1, grain_bytes / (block * cols * static_cast<int64_t>(sizeof(T)) + 1));
   parallel_for(row_blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r0 = begin * block; r0 < std::min(end * block, rows); r0 += block) {
       const int64_t r1 = std::min(r0 + block, rows);
@@ -44,13 +46,15 @@ void transpose(const LoopPlan& plan, char* out, const char* in) {
 bool try_transpose(const LoopPlan& plan, const Operand& out, const Operand& in) {
   const int n = plan.ndim();
   const int64_t item = item_of(out);
-  if (n < 2 || n > 3 || plan.strides[0][n - 1] != item || plan.strides[1][n - 2] != item) return false;
+  if (n < 2 || n > 3 || plan.strides[0][n - 1] != item || plan.strides[1][n - 2] != item)
+    return false;
   if (plan.strides[1][n - 1] < item || plan.sizes[n - 1] < 4 || plan.sizes[n - 2] < 4) return false;
   const int64_t batches = n == 3 ? plan.sizes[0] : 1;
   for (int64_t b = 0; b < batches; ++b) {
     const int64_t out_shift = n == 3 ? b * plan.strides[0][0] : 0;
     const int64_t in_shift = n == 3 ? b * plan.strides[1][0] : 0;
-    by_item_size(item_size(out.dtype), [&]<class T>() { transpose<T>(plan, out.data + out_shift, in.data + in_shift); });
+    by_item_size(item_size(out.dtype),
+                 [&]<class T>() { transpose<T>(plan, out.data + out_shift, in.data + in_shift); });
   }
   return true;
 }
@@ -99,7 +103,8 @@ void fill(IntSpan sizes, const Operand& out, const void* value) {
   const LoopPlan plan(sizes, {out});
   const int64_t item = item_of(out), chunk = tile_bytes / item;
   alignas(64) char tile[tile_bytes];
-  for (int64_t i = 0; i < std::min(chunk, plan.numel); ++i) std::memcpy(tile + i * item, value, item);
+  for (int64_t i = 0; i < std::min(chunk, plan.numel); ++i)
+    std::memcpy(tile + i * item, value, item);
   const bool direct = consecutive(plan, 0, item);
   parallel_for(plan.numel, grain_bytes / item, [&](int64_t begin, int64_t end) {
     Walker writer(out.data, plan.sizes, plan.strides[0], direct ? 0 : begin);

@@ -201,7 +201,8 @@ void pick(const Places& places, size_t item, const char* self, char* out) {
 void put(const Places& places, Combine how, DType dtype, char* self, const char* values,
          bool single) {
   by_combine(how, dtype, "index_put", [&]<class T, class Op>() {
-    put_typed<T, Op>(places, reinterpret_cast<T*>(self), reinterpret_cast<const T*>(values), single);
+    put_typed<T, Op>(places, reinterpret_cast<T*>(self), reinterpret_cast<const T*>(values),
+                     single);
   });
 }
 

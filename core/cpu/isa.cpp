@@ -33,9 +33,12 @@ Isa isa() {
 
 const char* name(Isa isa) {
   switch (isa) {
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-    default: return "baseline";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+    default:
+      return "baseline";
   }
 }
 

@@ -23,7 +23,8 @@ void interleave(char* out, int64_t rows, std::span<const Piece> pieces) {
   // Any stretch of the output can be written on its own, wherever it starts.
   parallel_for(rows * row_bytes, grain_bytes, [&](int64_t begin, int64_t end) {
     int64_t row = begin / row_bytes, column = begin % row_bytes;
-    size_t k = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), column) - ends.begin());
+    size_t k =
+        static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), column) - ends.begin());
     for (int64_t at = begin; at < end;) {
       const Piece& piece = pieces[k];
       const int64_t within = column - (ends[k] - piece.bytes);

@@ -5,24 +5,24 @@ namespace wisp::cpu {
 
 namespace {
 
-#define WISP_FILL(isa)           \
-  void fill_##isa(Kernels& t) {  \
-    isa::fill_arithmetic(t);     \
-    isa::fill_logic(t);          \
-    isa::fill_rounding(t);       \
-    isa::fill_math(t);           \
-    isa::fill_ternary(t);        \
-    isa::fill_activation(t);     \
-    isa::fill_loss(t);           \
-    isa::fill_layer_norm(t);     \
-    isa::fill_cast(t);           \
-    isa::fill_reduce(t);         \
-    isa::fill_extremes(t);       \
-    isa::fill_norms(t);          \
-    isa::fill_scan(t);           \
-    isa::fill_softmax(t);        \
-    isa::fill_gemm(t);           \
-    isa::fill_random(t);         \
+#define WISP_FILL(isa)          \
+  void fill_##isa(Kernels& t) { \
+    isa::fill_arithmetic(t);    \
+    isa::fill_logic(t);         \
+    isa::fill_rounding(t);      \
+    isa::fill_math(t);          \
+    isa::fill_ternary(t);       \
+    isa::fill_activation(t);    \
+    isa::fill_loss(t);          \
+    isa::fill_layer_norm(t);    \
+    isa::fill_cast(t);          \
+    isa::fill_reduce(t);        \
+    isa::fill_extremes(t);      \
+    isa::fill_norms(t);         \
+    isa::fill_scan(t);          \
+    isa::fill_softmax(t);       \
+    isa::fill_gemm(t);          \
+    isa::fill_random(t);        \
   }
 WISP_FOR_EACH_ISA(WISP_FILL)
 #undef WISP_FILL

@@ -1,13 +1,13 @@
-// Layer normalisation of the rows of a consecutive matrix: to mean 0 and variance 1, then scaled and
-// shifted by weight and bias.
+// Layer normalisation of the rows of a consecutive matrix: to mean 0 and variance 1, then scaled
+// and shifted by weight and bias.
 #pragma once
 
 #include "base/dtype.h"
 
 namespace wisp::cpu {
 
-// All pointers are to consecutive memory of `dtype`, float32 or float64; weight and bias have `columns`
-// elements and may be null, mean and rstd (1 / standard deviation) have `rows`.
+// All pointers are to consecutive memory of `dtype`, float32 or float64; weight and bias have
+// `columns` elements and may be null, mean and rstd (1 / standard deviation) have `rows`.
 struct LayerNormCall {
   DType dtype;
   int64_t rows, columns;
@@ -31,8 +31,8 @@ struct LayerNormKernel {
   void (*row)(const LayerNormCall& call, int64_t row) = nullptr;
   void (*row_grad)(const LayerNormGradCall& call, int64_t row) = nullptr;
   // Sets what some rows add to the gradients of weight and bias.
-  void (*parameter_grads)(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weight_grad,
-                          void* bias_grad) = nullptr;
+  void (*parameter_grads)(const LayerNormGradCall& call, int64_t begin, int64_t end,
+                          void* weight_grad, void* bias_grad) = nullptr;
 };
 
 }  // namespace wisp::cpu

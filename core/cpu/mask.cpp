@@ -10,8 +10,8 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t chunk = 256;       // elements looked at together: positions in them fit a byte
-constexpr int64_t piece = 1 << 16;   // elements a thread takes at once
+constexpr int64_t chunk = 256;      // elements looked at together: positions in them fit a byte
+constexpr int64_t piece = 1 << 16;  // elements a thread takes at once
 
 // Reads a strided operand of any dtype row by row as bools.
 class MaskReader {
@@ -92,7 +92,8 @@ void count_pieces(IntSpan sizes, const Operand& mask, std::span<int64_t> counts)
 
 int64_t piece_count(IntSpan sizes) { return (count_of(sizes) + piece - 1) / piece; }
 
-// write(which, flat, n, positions): elements flat + positions[0..n) are the which-th ones and so on.
+// write(which, flat, n, positions): elements flat + positions[0..n) are the which-th ones and so
+// on.
 template <class Writer>
 void visit_nonzero(IntSpan sizes, const Operand& mask, Writer make_writer) {
   const int64_t pieces = piece_count(sizes);
@@ -156,13 +157,14 @@ void nonzero(IntSpan sizes, const Operand& mask, int64_t* out) {
   const size_t ndim = sizes.size();
   if (ndim == 0) return;  // no coordinates to write
   visit_nonzero(sizes, mask, [&](int64_t begin, int64_t first) {
-    return [out = out + first * static_cast<int64_t>(ndim), ndim, cursor = Coordinates(sizes, begin)](
-               int64_t at, const uint8_t* positions, int64_t n) mutable {
-      for (int64_t k = 0; k < n; ++k) {
-        const Dims& index = cursor.at(at + positions[k]);
-        for (size_t dim = 0; dim < ndim; ++dim) *out++ = index[dim];
-      }
-    };
+    return
+        [out = out + first * static_cast<int64_t>(ndim), ndim, cursor = Coordinates(sizes, begin)](
+            int64_t at, const uint8_t* positions, int64_t n) mutable {
+          for (int64_t k = 0; k < n; ++k) {
+            const Dims& index = cursor.at(at + positions[k]);
+            for (size_t dim = 0; dim < ndim; ++dim) *out++ = index[dim];
+          }
+        };
   });
 }
 

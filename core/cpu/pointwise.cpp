@@ -21,8 +21,8 @@ bool is_constant(const Dims& strides) {
 }
 
 bool is_consecutive(const LoopPlan& plan, int operand, DType dtype) {
-  return plan.ndim() == 0 || (plan.ndim() == 1 && plan.strides[operand][0] ==
-                                                      static_cast<int64_t>(item_size(dtype)));
+  return plan.ndim() == 0 ||
+         (plan.ndim() == 1 && plan.strides[operand][0] == static_cast<int64_t>(item_size(dtype)));
 }
 
 // Fills a tile with one value by doubling.
@@ -33,8 +33,8 @@ void fill_tile(char* tile, size_t item, int64_t n) {
   }
 }
 
-// One thread's share of a call: operands that are not consecutive in the kernel's dtype pass through
-// tiles that stay in the first-level cache.
+// One thread's share of a call: operands that are not consecutive in the kernel's dtype pass
+// through tiles that stay in the first-level cache.
 class Worker {
  public:
   Worker(const Pointwise& call, const LoopPlan& plan, TileFn kernel, int64_t begin, int64_t end)
@@ -148,14 +148,13 @@ void pointwise(const Pointwise& call) {
       for (int i = 0; i < call.inputs; ++i) {
         in[i] = call.in[i].data + begin * static_cast<int64_t>(item_size(call.in[i].dtype));
       }
-      kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in, end - begin,
-             call.params);
+      kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
+             end - begin, call.params);
     });
     return;
   }
-  parallel_for(plan.numel, grain_of(call.op), [&](int64_t begin, int64_t end) {
-    Worker(call, plan, kernel, begin, end).run();
-  });
+  parallel_for(plan.numel, grain_of(call.op),
+               [&](int64_t begin, int64_t end) { Worker(call, plan, kernel, begin, end).run(); });
 }
 
 }  // namespace wisp::cpu

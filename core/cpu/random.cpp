@@ -9,10 +9,12 @@ namespace {
 
 template <class T>
 void fill(T* out, int64_t n, RandomStream stream, RandomFn<T> kernel) {
-  // A counter gives four 32-bit words; pieces start at whole chunks of counters (kernels/random.cpp).
+  // A counter gives four 32-bit words; pieces start at whole chunks of counters
+  // (kernels/random.cpp).
   constexpr int64_t per_counter = sizeof(T) == 4 ? 4 : 2;
   parallel_for(n, 1 << 13, [&](int64_t begin, int64_t end) {
-    kernel(out + begin, end - begin, stream.seed, stream.counter + static_cast<uint64_t>(begin / per_counter));
+    kernel(out + begin, end - begin, stream.seed,
+           stream.counter + static_cast<uint64_t>(begin / per_counter));
   });
 }
 
@@ -21,7 +23,9 @@ void fill(T* out, int64_t n, RandomStream stream, RandomFn<T> kernel) {
 uint64_t counters_for(int64_t n) { return static_cast<uint64_t>(n / 2 + 64); }
 
 void fill_uniform(float* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().uniform_f32); }
-void fill_uniform(double* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().uniform_f64); }
+void fill_uniform(double* out, int64_t n, RandomStream s) {
+  fill(out, n, s, kernels().uniform_f64);
+}
 void fill_normal(float* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().normal_f32); }
 void fill_normal(double* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().normal_f64); }
 void fill_bits(uint64_t* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().bits_u64); }

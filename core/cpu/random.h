@@ -1,5 +1,6 @@
-// Filling memory with random numbers. The value of an element depends on the stream and its position
-// alone: any number of threads gives the same numbers, and a longer tensor starts with the shorter one.
+// Filling memory with random numbers. The value of an element depends on the stream and its
+// position alone: any number of threads gives the same numbers, and a longer tensor starts with the
+// shorter one.
 #pragma once
 
 #include <cstdint>

@@ -27,23 +27,27 @@ void triangle_row(T* out, const T* in, int64_t step, int64_t begin, int64_t end,
 
 }  // namespace
 
-void keep_triangle(IntSpan sizes, const Operand& out, const Operand& in, Triangle which, int64_t diagonal) {
+void keep_triangle(IntSpan sizes, const Operand& out, const Operand& in, Triangle which,
+                   int64_t diagonal) {
   const int64_t cols = sizes.back(), height = sizes[sizes.size() - 2];
   int64_t rows = 1;
   for (int64_t size : sizes.first(sizes.size() - 1)) rows *= size;
   // Far beyond the matrix all diagonals are alike; nothing overflows then.
   const int64_t shift = std::clamp(diagonal, -height - 1, cols + 1);
   by_item_size(item_size(out.dtype), [&]<class T>() {
-    parallel_for(rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(cols, 1)), [&](int64_t first, int64_t last) {
-      for (int64_t row = first; row < last; ++row) {
-        const int64_t edge = row % height + shift;
-        const int64_t begin = which == Triangle::upper ? std::clamp<int64_t>(edge, 0, cols) : 0;
-        const int64_t end = which == Triangle::lower ? std::clamp<int64_t>(edge + 1, 0, cols) : cols;
-        triangle_row(reinterpret_cast<T*>(out.data) + row * cols,
-                     reinterpret_cast<const T*>(in.data) + row_offset(sizes, in.strides, row), in.strides.back(), begin,
-                     end, cols);
-      }
-    });
+    parallel_for(
+        rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(cols, 1)),
+        [&](int64_t first, int64_t last) {
+          for (int64_t row = first; row < last; ++row) {
+            const int64_t edge = row % height + shift;
+            const int64_t begin = which == Triangle::upper ? std::clamp<int64_t>(edge, 0, cols) : 0;
+            const int64_t end =
+                which == Triangle::lower ? std::clamp<int64_t>(edge + 1, 0, cols) : cols;
+            triangle_row(reinterpret_cast<T*>(out.data) + row * cols,
+                         reinterpret_cast<const T*>(in.data) + row_offset(sizes, in.strides, row),
+                         in.strides.back(), begin, end, cols);
+          }
+        });
   });
 }
 

@@ -32,7 +32,8 @@ using Axes = SmallVector<Axis, 6>;
 // Outermost first: by decreasing distance in memory.
 void order(Axes& axes) {
   for (size_t i = 1; i < axes.size(); ++i) {
-    for (size_t j = i; j > 0 && axes[j].reach() > axes[j - 1].reach(); --j) std::swap(axes[j], axes[j - 1]);
+    for (size_t j = i; j > 0 && axes[j].reach() > axes[j - 1].reach(); --j)
+      std::swap(axes[j], axes[j - 1]);
   }
 }
 
@@ -97,7 +98,8 @@ class Job {
     for (size_t dim = call.sizes.size(); dim-- > 0;) {
       const bool folds = (call.reduced >> dim) & 1;
       const int64_t size = call.sizes[dim];
-      if (size != 1) (folds ? folded_ : kept_).push_back({size, call.in.strides[dim] * item_, folds ? 0 : out});
+      if (size != 1)
+        (folds ? folded_ : kept_).push_back({size, call.in.strides[dim] * item_, folds ? 0 : out});
       if (!folds) out *= size;
     }
     std::reverse(kept_.begin(), kept_.end());
@@ -135,10 +137,13 @@ class Job {
   // Writes n results, `step` apart.
   void emit(int64_t at, int64_t step, const void* accs, int64_t n) const {
     const Operand &out = call_.out, &second = call_.second;
-    const bool same_dtype = out.dtype == kernel_.result && (!second.data || second.dtype == call_.compute);
+    const bool same_dtype =
+        out.dtype == kernel_.result && (!second.data || second.dtype == call_.compute);
     if (!same_dtype || (step != 1 && n != 1)) return emit_converted(at, step, accs, n);
-    char* second_at = second.data ? second.data + at * static_cast<int64_t>(item_size(second.dtype)) : nullptr;
-    kernel_.finish(out.data + at * static_cast<int64_t>(item_size(out.dtype)), second_at, accs, n, call_.params);
+    char* second_at =
+        second.data ? second.data + at * static_cast<int64_t>(item_size(second.dtype)) : nullptr;
+    kernel_.finish(out.data + at * static_cast<int64_t>(item_size(out.dtype)), second_at, accs, n,
+                   call_.params);
   }
 
   WISP_COLD void emit_converted(int64_t at, int64_t step, const void* accs, int64_t n) const {
@@ -148,7 +153,8 @@ class Job {
     if (call_.second.data) store(call_.second, at, step, seconds, call_.compute, n);
   }
 
-  static void store(const Operand& to, int64_t at, int64_t step, const char* values, DType dtype, int64_t n) {
+  static void store(const Operand& to, int64_t at, int64_t step, const char* values, DType dtype,
+                    int64_t n) {
     alignas(64) char converted[max_columns * 16];
     const int64_t item = static_cast<int64_t>(item_size(to.dtype));
     kernels().cast[int(to.dtype)][int(dtype)](converted, values, n);
@@ -244,8 +250,9 @@ class Job {
 
   // Narrow rows right behind each other: several of them can be folded as one wide row.
   bool is_narrow(int64_t width) const {
-    return width <= 64 && !converts_ && kept_.back().in == item_ && !positional(call_.op) && !folded_.empty() &&
-           folded_.back().in == width * item_ && folded_.back().size >= 8 * (max_narrow / width);
+    return width <= 64 && !converts_ && kept_.back().in == item_ && !positional(call_.op) &&
+           !folded_.empty() && folded_.back().in == width * item_ &&
+           folded_.back().size >= 8 * (max_narrow / width);
   }
 
   struct Block {
@@ -268,7 +275,8 @@ class Job {
     blocks_ = (inner_.size + block_ - 1) / block_;
     const int64_t jobs = count(outer_) * blocks_;
     if (jobs < few && inputs_ * block_ > group_elements) return run_groups(jobs);
-    const int64_t grain = std::max<int64_t>(1, chunk_elements / (block_ * std::max<int64_t>(inputs_, 1)));
+    const int64_t grain =
+        std::max<int64_t>(1, chunk_elements / (block_ * std::max<int64_t>(inputs_, 1)));
     parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
       alignas(64) char accs[max_columns * max_acc_bytes];
       for (int64_t job = begin; job < end; ++job) {
@@ -313,7 +321,8 @@ class Job {
     }
   }
 
-  void fold_rows_of(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows, int64_t index) const {
+  void fold_rows_of(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows,
+                    int64_t index) const {
     if (!direct_) return fold_loaded(accs, n, x, row_bytes, rows, index);
     if (is_narrow(n) && rows >= 2 * (max_narrow / n)) {
       const int64_t done = fold_narrow(accs, n, x, rows);
@@ -336,7 +345,8 @@ class Job {
   }
 
   // Rows that are not consecutive, or of another dtype, pass through a buffer.
-  void fold_loaded(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows, int64_t index) const {
+  void fold_loaded(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows,
+                   int64_t index) const {
     alignas(64) char raw[loaded_columns * 16], loaded[loaded_rows * loaded_columns * 16];
     const int64_t loaded_bytes = n * static_cast<int64_t>(item_size(call_.compute));
     const CastFn cast = kernels().cast[int(call_.compute)][int(call_.in.dtype)];
@@ -346,7 +356,8 @@ class Job {
       for (int64_t i = 0; i < count; ++i) {
         const char* source = x + (r + i) * row_bytes;
         if (inner_.in != item_) {
-          Walker(const_cast<char*>(source), sizes, strides, 0).gather(raw, n, static_cast<size_t>(item_));
+          Walker(const_cast<char*>(source), sizes, strides, 0)
+              .gather(raw, n, static_cast<size_t>(item_));
           source = raw;
         }
         cast(loaded + i * loaded_bytes, source, n);
@@ -361,7 +372,7 @@ class Job {
   const ReduceKernel& kernel_;
   const int64_t item_;
   const bool converts_;
-  bool direct_ = false;   // elements are read where they are
+  bool direct_ = false;  // elements are read where they are
   Axes kept_, folded_;
   int64_t outputs_, inputs_;  // how many results, how many elements each
   Dims row_sizes_, row_strides_;

@@ -46,30 +46,33 @@ constexpr int64_t max_columns = 1024;  // accumulators that are folded into at o
 constexpr size_t max_acc_bytes = 32;
 
 // A reduction of one dtype, as functions over its accumulators. An accumulator is plain memory of
-// `acc_bytes`; elements are of the compute dtype, results of `result`. `index` is the position of the
-// first element.
+// `acc_bytes`; elements are of the compute dtype, results of `result`. `index` is the position of
+// the first element.
 struct ReduceKernel {
   size_t acc_bytes = 0;
   DType result = DType::float32;
   void (*init)(void* accs, int64_t n) = nullptr;
   // Folds n consecutive elements into one accumulator.
-  void (*row)(void* acc, const void* x, int64_t n, int64_t index, const ReduceParams& params) = nullptr;
-  // Folds `rows` rows of n <= max_columns consecutive elements into n accumulators, one element each.
-  void (*columns)(void* accs, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t index,
-                  const ReduceParams& params) = nullptr;
+  void (*row)(void* acc, const void* x, int64_t n, int64_t index,
+              const ReduceParams& params) = nullptr;
+  // Folds `rows` rows of n <= max_columns consecutive elements into n accumulators, one element
+  // each.
+  void (*columns)(void* accs, int64_t n, const void* x, int64_t row_bytes, int64_t rows,
+                  int64_t index, const ReduceParams& params) = nullptr;
   // Joins n accumulators with those of elements that come later.
   void (*merge)(void* accs, const void* later, int64_t n) = nullptr;
-  // Writes n results; a kernel with a second one (argmax's value, the mean) writes it if asked, in the
-  // compute dtype.
-  void (*finish)(void* out, void* second, const void* accs, int64_t n, const ReduceParams& params) = nullptr;
+  // Writes n results; a kernel with a second one (argmax's value, the mean) writes it if asked, in
+  // the compute dtype.
+  void (*finish)(void* out, void* second, const void* accs, int64_t n,
+                 const ReduceParams& params) = nullptr;
 };
 
 struct Reduce {
   Reduction op;
   DType compute;
-  IntSpan sizes;      // of the input
+  IntSpan sizes;  // of the input
   Operand in;
-  uint64_t reduced;   // bit per dimension of the input
+  uint64_t reduced;  // bit per dimension of the input
   // Consecutive, in the order of the kept dimensions. Results are converted to their dtype.
   Operand out, second;
   ReduceParams params;

@@ -7,11 +7,11 @@
 
 namespace wisp::cpu {
 
-// f(pointers, n) for the elements [begin, end) of the plan: n of them, the strides between them being
-// the last ones of the plan.
+// f(pointers, n) for the elements [begin, end) of the plan: n of them, the strides between them
+// being the last ones of the plan.
 template <size_t K, class F>
-void for_each_run(const LoopPlan& plan, const std::array<char*, K>& data, int64_t begin, int64_t end,
-                  F f) {
+void for_each_run(const LoopPlan& plan, const std::array<char*, K>& data, int64_t begin,
+                  int64_t end, F f) {
   if (plan.ndim() == 0) {
     if (begin < end) f(data, int64_t(1));
     return;

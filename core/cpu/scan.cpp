@@ -44,25 +44,37 @@ void for_each_line(const Lines& lines, F f) {
   });
 }
 
-// A few long lines: the sum of every chunk first, then all chunks at once, each from where it begins.
+// A few long lines: the sum of every chunk first, then all chunks at once, each from where it
+// begins.
 void sum_long_lines(const ScanCall& call, const ScanKernel& kernel) {
   const int64_t item = static_cast<int64_t>(item_size(call.dtype)), length = call.lines.length;
-  const int64_t chunks = (length + chunk_elements - 1) / chunk_elements, jobs = call.lines.outer * chunks;
-  const ReduceKernel& total = reduce_kernel(Reduction::sum, call.dtype);  // has the accumulators of the scan
+  const int64_t chunks = (length + chunk_elements - 1) / chunk_elements,
+                jobs = call.lines.outer * chunks;
+  const ReduceKernel& total =
+      reduce_kernel(Reduction::sum, call.dtype);  // has the accumulators of the scan
   std::vector<char> sums(static_cast<size_t>(jobs) * total.acc_bytes);
-  auto sum_at = [&](int64_t job) { return sums.data() + static_cast<size_t>(job) * total.acc_bytes; };
-  auto first_of = [&](int64_t job) { return job / chunks * length + job % chunks * chunk_elements; };
-  auto size_of = [&](int64_t job) { return std::min(chunk_elements, length - job % chunks * chunk_elements); };
+  auto sum_at = [&](int64_t job) {
+    return sums.data() + static_cast<size_t>(job) * total.acc_bytes;
+  };
+  auto first_of = [&](int64_t job) {
+    return job / chunks * length + job % chunks * chunk_elements;
+  };
+  auto size_of = [&](int64_t job) {
+    return std::min(chunk_elements, length - job % chunks * chunk_elements);
+  };
   total.init(sums.data(), jobs);
   parallel_for(jobs, 1, [&](int64_t job, int64_t) {
     total.row(sum_at(job), call.in + first_of(job) * item, size_of(job), 0, {});
   });
   std::vector<char> starts(sums.size());
   total.init(starts.data(), jobs);
-  auto start_at = [&](int64_t job) { return starts.data() + static_cast<size_t>(job) * total.acc_bytes; };
+  auto start_at = [&](int64_t job) {
+    return starts.data() + static_cast<size_t>(job) * total.acc_bytes;
+  };
   for (int64_t line = 0; line < call.lines.outer; ++line) {
     for (int64_t c = 1; c < chunks; ++c) {
-      const int64_t job = line * chunks + (call.reverse ? chunks - 1 - c : c), before = job + (call.reverse ? 1 : -1);
+      const int64_t job = line * chunks + (call.reverse ? chunks - 1 - c : c),
+                    before = job + (call.reverse ? 1 : -1);
       total.merge(start_at(job), start_at(before), 1);
       total.merge(start_at(job), sum_at(before), 1);
     }
@@ -87,7 +99,8 @@ Lines lines_of(IntSpan sizes, int64_t dim) {
 void scan(const ScanCall& call) {
   const ScanKernel& kernel = kernel_for(call.op, call.dtype);
   const Lines& lines = call.lines;
-  if (call.op == Scan::sum && lines.inner == 1 && lines.outer < 16 && lines.length > 2 * chunk_elements) {
+  if (call.op == Scan::sum && lines.inner == 1 && lines.outer < 16 &&
+      lines.length > 2 * chunk_elements) {
     return sum_long_lines(call, kernel);
   }
   const int64_t item = static_cast<int64_t>(item_size(call.dtype));

@@ -29,10 +29,12 @@ struct ScanKernel {
   size_t acc_bytes = 0;
   void (*init)(void* accs, int64_t n) = nullptr;
   // n elements, `step` (1 or -1) apart; the first one is at position `index`.
-  void (*row)(void* acc, const void* x, void* y, int64_t* places, int64_t n, int64_t step, int64_t index) = nullptr;
-  // `rows` rows of n <= max_scan_columns elements, `step` elements apart; an accumulator for each column.
-  void (*columns)(void* accs, int64_t n, const void* x, void* y, int64_t* places, int64_t rows, int64_t step,
-                  int64_t index) = nullptr;
+  void (*row)(void* acc, const void* x, void* y, int64_t* places, int64_t n, int64_t step,
+              int64_t index) = nullptr;
+  // `rows` rows of n <= max_scan_columns elements, `step` elements apart; an accumulator for each
+  // column.
+  void (*columns)(void* accs, int64_t n, const void* x, void* y, int64_t* places, int64_t rows,
+                  int64_t step, int64_t index) = nullptr;
 };
 
 struct ScanCall {
@@ -59,7 +61,8 @@ void linear_scan(const LinearScanCall& call);
 // The kernel of linear_scan, over n <= max_scan_columns columns. The first a is not read.
 struct LinearScanKernel {
   void (*row)(const void* x, const void* a, void* y, int64_t n, int64_t step) = nullptr;
-  void (*columns)(const void* x, const void* a, void* y, int64_t n, int64_t rows, int64_t step) = nullptr;
+  void (*columns)(const void* x, const void* a, void* y, int64_t n, int64_t rows,
+                  int64_t step) = nullptr;
 };
 
 }  // namespace wisp::cpu

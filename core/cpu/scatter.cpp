@@ -47,7 +47,8 @@ void for_lines(const Lines& lines, const Across& a, const Across& b, const Acros
   });
 }
 
-// Calls f(i, j) for `length` elements along the dimension of each of n lines, the closer ones inside.
+// Calls f(i, j) for `length` elements along the dimension of each of n lines, the closer ones
+// inside.
 template <class F>
 void for_elements(int64_t length, int64_t along, int64_t n, int64_t between, F f) {
   if (n == 1 || along < between) {
@@ -68,7 +69,8 @@ int64_t read_index(const char* at) { return *reinterpret_cast<const int64_t*>(at
 void check_lines(const Lines& lines, const char* what) {
   Dims sizes(lines.sizes);
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
-    if (lines.index.strides[dim] == 0 && sizes[dim] > 1) sizes[dim] = 1;  // repeated: looked at once
+    if (lines.index.strides[dim] == 0 && sizes[dim] > 1)
+      sizes[dim] = 1;  // repeated: looked at once
   }
   const LoopPlan plan(sizes, {lines.index});
   const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
@@ -116,8 +118,8 @@ void scatter(const Lines& lines, Combine how, const Operand& self, const Operand
       for_elements(length, index.step, n, between[1], [&](int64_t i, int64_t j) {
         const int64_t place = read_index(at[1] + i * index.step + j * between[1]);
         T& target = *reinterpret_cast<T*>(at[0] + place * to.step + j * between[0]);
-        target = Op::apply(
-            target, *reinterpret_cast<const T*>(at[2] + i * from.step + j * between[2]));
+        target =
+            Op::apply(target, *reinterpret_cast<const T*>(at[2] + i * from.step + j * between[2]));
       });
     });
   });

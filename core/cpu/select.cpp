@@ -50,8 +50,8 @@ void each_row(const Rows& job, int64_t results, F f) {
   });
 }
 
-// Collects the k best of a stream of elements. Only those better than the worst of the k best so far are
-// looked at closely.
+// Collects the k best of a stream of elements. Only those better than the worst of the k best so
+// far are looked at closely.
 template <class T>
 class Best {
  public:
@@ -153,7 +153,8 @@ void topk_row(const T* in, int64_t n, int64_t k, bool largest, T* values, int64_
       std::copy(words.begin(), words.end(), found.begin() + begin / piece * k);
       counts[static_cast<size_t>(begin / piece)] = words.size();
     });
-    for (int64_t p = 0; p < pieces; ++p) best.add({found.begin() + p * k, counts[static_cast<size_t>(p)]});
+    for (int64_t p = 0; p < pieces; ++p)
+      best.add({found.begin() + p * k, counts[static_cast<size_t>(p)]});
   }
   const std::span<Word<T>> words = best.finish();
   std::sort(words.begin(), words.end());
@@ -264,6 +265,5 @@ void mode_rows(const Rows& job) {
     });
   });
 }
-
 
 }  // namespace wisp::cpu

@@ -1,5 +1,5 @@
-// Picking elements of rows by their rank. NaN counts as larger than everything; of equal elements, the
-// one that comes first in the row ranks first.
+// Picking elements of rows by their rank. NaN counts as larger than everything; of equal elements,
+// the one that comes first in the row ranks first.
 #pragma once
 
 #include "base/dtype.h"

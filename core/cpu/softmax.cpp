@@ -24,12 +24,14 @@ template <class F>
 void for_each_block(const Lines& lines, DType dtype, F f) {
   if (lines.outer * lines.length * lines.inner == 0) return;
   const int64_t item = static_cast<int64_t>(item_size(dtype));
-  const int64_t width = std::min(lines.inner, max_softmax_columns), blocks = (lines.inner + width - 1) / width;
+  const int64_t width = std::min(lines.inner, max_softmax_columns),
+                blocks = (lines.inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, grain_elements / (lines.length * width));
   parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
       const int64_t first = job % blocks * width;
-      f((job / blocks * lines.length * lines.inner + first) * item, std::min(width, lines.inner - first));
+      f((job / blocks * lines.length * lines.inner + first) * item,
+        std::min(width, lines.inner - first));
     }
   });
 }
@@ -50,20 +52,24 @@ SoftmaxStats joined(const std::vector<SoftmaxStats>& pieces) {
   SoftmaxStats all{pieces[0].largest, 0};
   for (const SoftmaxStats& piece : pieces) all.largest = std::max(all.largest, piece.largest);
   for (const SoftmaxStats& piece : pieces) {
-    all.sum += piece.largest == all.largest || piece.sum == 0 ? piece.sum : piece.sum * std::exp(piece.largest - all.largest);
+    all.sum += piece.largest == all.largest || piece.sum == 0
+                   ? piece.sum
+                   : piece.sum * std::exp(piece.largest - all.largest);
   }
   return all;
 }
 
 void softmax_long(const SoftmaxCall& call, const SoftmaxKernel& kernel) {
-  std::vector<SoftmaxStats> stats(static_cast<size_t>((call.lines.length + long_line - 1) / long_line));
+  std::vector<SoftmaxStats> stats(
+      static_cast<size_t>((call.lines.length + long_line - 1) / long_line));
   for (int64_t line = 0; line < call.lines.outer; ++line) {
     for_each_piece(call.lines, line, call.dtype, [&](int64_t piece, int64_t at, int64_t n) {
       stats[static_cast<size_t>(piece)] = kernel.stats(call.x + at, n);
     });
     const SoftmaxStats all = joined(stats);
-    for_each_piece(call.lines, line, call.dtype,
-                   [&](int64_t, int64_t at, int64_t n) { kernel.apply(call.y + at, call.x + at, n, all); });
+    for_each_piece(call.lines, line, call.dtype, [&](int64_t, int64_t at, int64_t n) {
+      kernel.apply(call.y + at, call.x + at, n, all);
+    });
   }
 }
 
@@ -98,8 +104,10 @@ void softmax_grad(const SoftmaxGradCall& call) {
   const Lines& lines = call.lines;
   if (has_long_lines(lines)) return softmax_grad_long(call, kernel);
   for_each_block(lines, call.dtype, [&](int64_t at, int64_t columns) {
-    if (lines.inner == 1) return kernel.row_grad(call.x_grad + at, call.grad + at, call.y + at, lines.length);
-    kernel.columns_grad(call.x_grad + at, call.grad + at, call.y + at, columns, lines.length, lines.inner);
+    if (lines.inner == 1)
+      return kernel.row_grad(call.x_grad + at, call.grad + at, call.y + at, lines.length);
+    kernel.columns_grad(call.x_grad + at, call.grad + at, call.y + at, columns, lines.length,
+                        lines.inner);
   });
 }
 

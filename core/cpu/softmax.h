@@ -39,12 +39,14 @@ struct SoftmaxKernel {
   void (*row_grad)(void* x_grad, const void* grad, const void* y, int64_t n) = nullptr;
   // n <= max_softmax_columns neighbouring lines of `rows` elements, `step` elements apart.
   void (*columns)(void* y, const void* x, int64_t n, int64_t rows, int64_t step) = nullptr;
-  void (*columns_grad)(void* x_grad, const void* grad, const void* y, int64_t n, int64_t rows, int64_t step) = nullptr;
+  void (*columns_grad)(void* x_grad, const void* grad, const void* y, int64_t n, int64_t rows,
+                       int64_t step) = nullptr;
   // A piece of a long line: what has to be known of it all, and the result of the piece.
   SoftmaxStats (*stats)(const void* x, int64_t n) = nullptr;
   void (*apply)(void* y, const void* x, int64_t n, const SoftmaxStats& stats) = nullptr;
   double (*grad_sum)(const void* grad, const void* y, int64_t n) = nullptr;
-  void (*apply_grad)(void* x_grad, const void* grad, const void* y, int64_t n, double sum) = nullptr;
+  void (*apply_grad)(void* x_grad, const void* grad, const void* y, int64_t n,
+                     double sum) = nullptr;
 };
 
 }  // namespace wisp::cpu

@@ -25,7 +25,8 @@ void insertion_sort(uint64_t* words, int64_t n) {
   }
 }
 
-// One pass of a radix sort: moves the words to `out`, ordered by the digit at `low` and else as before.
+// One pass of a radix sort: moves the words to `out`, ordered by the digit at `low` and else as
+// before.
 class RadixPass {
  public:
   RadixPass(int64_t n, int low, int digit)
@@ -41,7 +42,8 @@ class RadixPass {
     });
     uint32_t total = 0;
     for (int64_t bucket = 0; bucket < buckets; ++bucket) {
-      for (int64_t p = 0; p < pieces_; ++p) total += std::exchange(counts[p * buckets + bucket], total);
+      for (int64_t p = 0; p < pieces_; ++p)
+        total += std::exchange(counts[p * buckets + bucket], total);
     }
     parallel_for(n_, piece, [&](int64_t begin, int64_t end) {
       uint32_t* next = counts.data() + begin / piece * buckets;
@@ -86,7 +88,11 @@ template <class T>
 class RowSort {
  public:
   RowSort(int64_t n, bool descending)
-      : n_(n), descending_(descending), words_(n), spare_(n), index_bits_(std::bit_width(static_cast<uint64_t>(n - 1))) {}
+      : n_(n),
+        descending_(descending),
+        words_(n),
+        spare_(n),
+        index_bits_(std::bit_width(static_cast<uint64_t>(n - 1))) {}
 
   void run(const T* in, T* values, int64_t* indices) {
     if (!pack(in)) {
@@ -106,9 +112,9 @@ class RowSort {
  private:
   uint64_t key(T value) const { return sort_key(value, descending_); }
 
-  // A word per element: its key above its index, so that words are distinct and sorting them is stable.
-  // Keys are counted from the smallest one; if they are too long, their last bits are left out.
-  // Returns whether they are in order already.
+  // A word per element: its key above its index, so that words are distinct and sorting them is
+  // stable. Keys are counted from the smallest one; if they are too long, their last bits are left
+  // out. Returns whether they are in order already.
   bool pack(const T* in) {
     const KeyRange range = key_range(in, n_, descending_);
     key_bits_ = range.bits();

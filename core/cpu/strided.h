@@ -16,25 +16,32 @@ struct Operand {
 };
 
 constexpr int max_operands = 4;  // one output and three inputs
-constexpr int64_t tile_bytes = 4096;  // per operand: a handful of them stay in the first-level cache
+constexpr int64_t tile_bytes =
+    4096;  // per operand: a handful of them stay in the first-level cache
 
-// Calls f.operator()<T>() with a type of that many bytes: moving elements needs no more of their dtype.
+// Calls f.operator()<T>() with a type of that many bytes: moving elements needs no more of their
+// dtype.
 template <class F>
 void by_item_size(size_t item, F f) {
   struct Wide {
     uint64_t low, high;
   };
   switch (item) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    default: return f.template operator()<Wide>();
+    case 1:
+      return f.template operator()<uint8_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    case 8:
+      return f.template operator()<uint64_t>();
+    default:
+      return f.template operator()<Wide>();
   }
 }
 
-// Sizes and byte strides after dropping dimensions of size one, ordering them by the first operand's
-// strides (largest first) and merging those that are contiguous for every operand.
+// Sizes and byte strides after dropping dimensions of size one, ordering them by the first
+// operand's strides (largest first) and merging those that are contiguous for every operand.
 struct LoopPlan {
   LoopPlan(IntSpan sizes, std::initializer_list<Operand> operands);
   LoopPlan(IntSpan sizes, const Operand* operands, int count);
@@ -65,7 +72,9 @@ class Walker {
     by_item_size(item, [&]<class T>() { move<T, true>(reinterpret_cast<T*>(out), n); });
   }
   void scatter(const char* in, int64_t n, size_t item) {
-    by_item_size(item, [&]<class T>() { move<T, false>(const_cast<T*>(reinterpret_cast<const T*>(in)), n); });
+    by_item_size(item, [&]<class T>() {
+      move<T, false>(const_cast<T*>(reinterpret_cast<const T*>(in)), n);
+    });
   }
 
  private:

@@ -54,7 +54,9 @@ struct Arg {
 
   Arg() = default;
   Arg(std::nullopt_t) {}
-  Arg(const Tensor& t) : kind(t.defined() ? ArgKind::tensor : ArgKind::none) { as.tensor = t.impl(); }
+  Arg(const Tensor& t) : kind(t.defined() ? ArgKind::tensor : ArgKind::none) {
+    as.tensor = t.impl();
+  }
   Arg(TensorImpl* t) : kind(t ? ArgKind::tensor : ArgKind::none) { as.tensor = t; }
   Arg(bool v) : kind(ArgKind::boolean) { as.integer = v; }
   Arg(int v) : Arg(static_cast<int64_t>(v)) {}
@@ -63,10 +65,18 @@ struct Arg {
   Arg(std::complex<double> v) : kind(ArgKind::complex) { as.complex = {v.real(), v.imag()}; }
   Arg(Scalar v) {
     switch (v.category()) {
-      case Category::boolean: *this = Arg(v.truth()); break;
-      case Category::integral: *this = Arg(v.integer()); break;
-      case Category::floating: *this = Arg(v.real()); break;
-      case Category::complex: *this = Arg(v.complex()); break;
+      case Category::boolean:
+        *this = Arg(v.truth());
+        break;
+      case Category::integral:
+        *this = Arg(v.integer());
+        break;
+      case Category::floating:
+        *this = Arg(v.real());
+        break;
+      case Category::complex:
+        *this = Arg(v.complex());
+        break;
     }
   }
   Arg(std::string_view v) : kind(ArgKind::string), size(static_cast<uint32_t>(v.size())) {
@@ -104,10 +114,14 @@ struct Arg {
   }
   Scalar scalar() const {
     switch (kind) {
-      case ArgKind::boolean: return Scalar(as.integer != 0);
-      case ArgKind::real: return Scalar(as.real);
-      case ArgKind::complex: return Scalar(std::complex<double>(as.complex.re, as.complex.im));
-      default: return Scalar(as.integer);
+      case ArgKind::boolean:
+        return Scalar(as.integer != 0);
+      case ArgKind::real:
+        return Scalar(as.real);
+      case ArgKind::complex:
+        return Scalar(std::complex<double>(as.complex.re, as.complex.im));
+      default:
+        return Scalar(as.integer);
     }
   }
   IntSpan integers() const { return {as.integers, size}; }

@@ -145,8 +145,8 @@ void copy_into(const Tensor& target, const Tensor& source) {
   run_kernel(copy, args, &out, infer.compute);
 }
 
-// Writes the results into tensors that exist already; through temporaries where the kernel could not
-// write there directly.
+// Writes the results into tensors that exist already; through temporaries where the kernel could
+// not write there directly.
 void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const Tensor> targets) {
   const bool pointwise = op.has(trait::pointwise);
   const bool in_place_kernel = op.has(trait::writes_self);
@@ -174,9 +174,10 @@ void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const 
 void check_writable(const OpDef& op, const Tensor& target) {
   WISP_CHECK(target->storage().writable(), op.sig.base,
              "(): the tensor shares memory that is read-only; clone() it first");
-  WISP_CHECK(target.is_contiguous() || !overlaps_itself(target.sizes(), target.strides()), op.sig.base,
-             "(): unsupported operation: more than one element of the written-to tensor refers to a ",
-             "single memory location. Please clone() the tensor before performing the operation.");
+  WISP_CHECK(
+      target.is_contiguous() || !overlaps_itself(target.sizes(), target.strides()), op.sig.base,
+      "(): unsupported operation: more than one element of the written-to tensor refers to a ",
+      "single memory location. Please clone() the tensor before performing the operation.");
 }
 
 // Whether recording this in-place call keeps what self held before.
@@ -189,8 +190,9 @@ bool needs_original(const OpDef& op, const Arg* args) {
 }
 
 Tensor private_copy(const Tensor& source) {
-  Tensor copy = Tensor::empty_strided(
-      source.sizes(), preserved_strides(source.sizes(), source.strides()), source.dtype(), source.device());
+  Tensor copy =
+      Tensor::empty_strided(source.sizes(), preserved_strides(source.sizes(), source.strides()),
+                            source.dtype(), source.device());
   copy_into(copy, source);
   return copy;
 }
@@ -207,10 +209,12 @@ void body_in_place(const OpDef& op, const Arg* args) {
   } else {
     call(op, args, outs);
   }
-  WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.sig.base, "_(): output with shape ",
-             args[0].tensor().sizes(), " doesn't match the broadcast shape ", outs[0].sizes());
-  WISP_CHECK(can_cast(outs[0].dtype(), args[0].tensor().dtype()), "result type ", legacy_name(outs[0].dtype()),
-             " can't be cast to the desired output type ", legacy_name(args[0].tensor().dtype()));
+  WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.sig.base,
+             "_(): output with shape ", args[0].tensor().sizes(),
+             " doesn't match the broadcast shape ", outs[0].sizes());
+  WISP_CHECK(can_cast(outs[0].dtype(), args[0].tensor().dtype()), "result type ",
+             legacy_name(outs[0].dtype()), " can't be cast to the desired output type ",
+             legacy_name(args[0].tensor().dtype()));
   invoke_in_place<"copy">(args[0].tensor(), outs[0]);
 }
 
@@ -263,9 +267,10 @@ void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
   WISP_CHECK(can_cast(spec.dtype, target.dtype()), op.sig.base, "(): result type ",
              legacy_name(spec.dtype), " can't be cast to the desired output type ",
              legacy_name(target.dtype()));
-  WISP_CHECK(!target.requires_grad() || !mode.grad, op.sig.base,
-             "(): functions with out=... arguments don't support automatic differentiation, but one of ",
-             "the arguments requires grad.");
+  WISP_CHECK(
+      !target.requires_grad() || !mode.grad, op.sig.base,
+      "(): functions with out=... arguments don't support automatic differentiation, but one of ",
+      "the arguments requires grad.");
   if (same(target.sizes(), spec.sizes)) return;
   if (target.numel() != 0) {
     warn(str("An output with one or more elements was resized since it had shape ", target.sizes(),
@@ -292,9 +297,10 @@ void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targe
 }  // namespace
 
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
-  WISP_CHECK(!mode.grad || !wants_grad(op, args), op.sig.base,
-             "(): functions with out=... arguments don't support automatic differentiation, but one of ",
-             "the arguments requires grad.");
+  WISP_CHECK(
+      !mode.grad || !wants_grad(op, args), op.sig.base,
+      "(): functions with out=... arguments don't support automatic differentiation, but one of ",
+      "the arguments requires grad.");
   if (!op.kernel) return out_by_copy(op, args, targets);
   Infer infer(op, args);
   op.infer(infer);

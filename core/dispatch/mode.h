@@ -11,8 +11,8 @@ namespace wisp {
 enum class Form : uint8_t { functional, in_place, out };
 
 // Sees every call before it runs, for recorders (lazy, trace), the profiler and the like. Returning
-// true means the call was handled; `outs` then holds its results. Installed on a per-thread stack; an
-// interceptor is not active while it runs.
+// true means the call was handled; `outs` then holds its results. Installed on a per-thread stack;
+// an interceptor is not active while it runs.
 class Interceptor {
  public:
   virtual ~Interceptor() = default;
@@ -45,18 +45,18 @@ struct Place {
 
 // All optional: a C++ program has none of them.
 struct Host {
-  Place (*here)() = nullptr;                    // where the running call comes from
+  Place (*here)() = nullptr;  // where the running call comes from
   void (*drop)(Place&) = nullptr;
   std::string (*describe)(const Place&) = nullptr;  // "train.py:12 in step"
-  void* (*unlock)() = nullptr;                  // lets other threads of the host run during a long kernel
+  void* (*unlock)() = nullptr;  // lets other threads of the host run during a long kernel
   void (*lock)(void*) = nullptr;
-  void (*check_interrupt)() = nullptr;          // throws if the user pressed Ctrl-C
+  void (*check_interrupt)() = nullptr;  // throws if the user pressed Ctrl-C
   void (*warn)(const std::string&) = nullptr;
 };
 extern Host host;
 
-// Lets the host's other threads run for a scope, if the work is worth it and they cannot already: a few
-// kernels are written with other operators.
+// Lets the host's other threads run for a scope, if the work is worth it and they cannot already: a
+// few kernels are written with other operators.
 class HostUnlock {
  public:
   explicit HostUnlock(bool worth_it) {

@@ -108,7 +108,8 @@ struct ViewSpec {
   DType dtype;
 };
 using ViewFn = ViewSpec (*)(const Args&);
-using ViewsFn = void (*)(const Args&, std::vector<ViewSpec>&);  // several views at once, as of split
+using ViewsFn = void (*)(const Args&,
+                         std::vector<ViewSpec>&);  // several views at once, as of split
 // Does it all at once for the simplest operands (small, alike, consecutive), or returns null.
 using DirectFn = TensorImpl* (*)(const OpDef&, const Arg*);
 // A composite calls other operators.
@@ -135,7 +136,8 @@ class Backward : public Args {
   IntSpan shape(int i) const {
     return args_[i].kind == ArgKind::shape ? args_[i].integers() : args_[i].tensor().sizes();
   }
-  // Of a list of tensors declared as "name.shape": for each its number of dimensions, then its sizes.
+  // Of a list of tensors declared as "name.shape": for each its number of dimensions, then its
+  // sizes.
   IntSpan shapes(int i) const { return args_[i].integers(); }
   DType input_dtype(int i) const {
     return args_[i].kind == ArgKind::shape ? args_[i].dtype : args_[i].tensor().dtype();
@@ -151,8 +153,8 @@ using VjpFn = Tensor (*)(const Backward&);
 // Gradients of a list argument; entries stay undefined where wanted[i] is false.
 using VjpListFn = void (*)(const Backward&, std::span<const bool> wanted, std::vector<Tensor>&);
 
-// The gradient of one input. `saves` names what it reads: inputs ("other"), inputs of which it needs
-// only sizes and dtype ("self.shape"), results ("result", or "result1" for the second).
+// The gradient of one input. `saves` names what it reads: inputs ("other"), inputs of which it
+// needs only sizes and dtype ("self.shape"), results ("result", or "result1" for the second).
 struct Vjp {
   const char* input;
   const char* saves;
@@ -178,15 +180,16 @@ enum class Batch : uint8_t { unset, pointwise, loop };
 
 namespace trait {
 enum Trait : uint32_t {
-  pointwise = 1 << 0,   // each result element depends on the elements at its own place only
+  pointwise = 1 << 0,  // each result element depends on the elements at its own place only
   reduction = 1 << 1,
-  view = 1 << 2,        // the result shares its first argument's memory
-  random = 1 << 3,      // draws from a generator
-  in_place = 1 << 4,    // has a form "name_" that overwrites self
-  out = 1 << 5,         // has a form that writes into out=
-  factory = 1 << 6,     // makes a tensor from nothing: takes requires_grad
-  composite = 1 << 7,   // set by the registry: has a body, no kernel
-  writes_self = 1 << 8, // the kernel starts from self's contents and copes with the result being self
+  view = 1 << 2,       // the result shares its first argument's memory
+  random = 1 << 3,     // draws from a generator
+  in_place = 1 << 4,   // has a form "name_" that overwrites self
+  out = 1 << 5,        // has a form that writes into out=
+  factory = 1 << 6,    // makes a tensor from nothing: takes requires_grad
+  composite = 1 << 7,  // set by the registry: has a body, no kernel
+  writes_self = 1
+      << 8,  // the kernel starts from self's contents and copes with the result being self
   in_place_only = 1 << 9,  // only the form "name_" is public: "zero_", "uniform_"
 };
 }  // namespace trait
@@ -198,7 +201,7 @@ enum Home : uint32_t {
   functional = 1 << 2,  // wisp.nn.functional.name
   linalg = 1 << 3,
   special = 1 << 4,
-  internal = 1 << 5,    // called by other operators only
+  internal = 1 << 5,  // called by other operators only
 };
 }  // namespace home
 
@@ -215,19 +218,19 @@ struct OpDef {
   std::vector<Vjp> vjp = {};
   Jvp jvp = Jvp::unset;
   Batch batch = Batch::unset;
-  const char* onnx = "";      // the node it exports to, or "-" and the reason why it cannot
+  const char* onnx = "";  // the node it exports to, or "-" and the reason why it cannot
   uint32_t traits = 0;
   uint32_t homes = home::function | home::method;
-  const char* node = nullptr; // name of its graph node where it is not NameBackward0
+  const char* node = nullptr;  // name of its graph node where it is not NameBackward0
 
   // Filled by the registry.
   Schema sig = {};
   std::array<KernelFn, num_device_types> kernels = {};
   int id = -1;
   std::string node_name = {};
-  uint32_t differentiable = 0;            // bit per parameter that has a vjp
-  std::array<uint8_t, 3> operands = {};   // the first parameters that take a tensor (or number) ...
-  uint8_t operand_count = 0;              // ... and how many
+  uint32_t differentiable = 0;           // bit per parameter that has a vjp
+  std::array<uint8_t, 3> operands = {};  // the first parameters that take a tensor (or number) ...
+  uint8_t operand_count = 0;             // ... and how many
   bool has(uint32_t traits_wanted) const { return (traits & traits_wanted) == traits_wanted; }
 };
 

@@ -21,7 +21,8 @@ std::string default_node_name(const std::string& base) {
 
 void resolve_saves(const OpDef& def, Vjp& rule) {
   auto bad = [&](std::string_view word) {
-    fail(ErrorKind::value, "op ", def.sig.name, ": vjp of ", rule.input, " saves unknown '", word, "'");
+    fail(ErrorKind::value, "op ", def.sig.name, ": vjp of ", rule.input, " saves unknown '", word,
+         "'");
   };
   std::string_view rest = rule.saves;
   while (!rest.empty()) {
@@ -49,21 +50,23 @@ void check_complete(const OpDef& def) {
   need(ways == 1, "needs exactly one of kernel, view and body");
   need(def.doc && def.doc[0], "needs a doc");
   need(!def.kernel || def.infer, "a kernel needs infer");
-  need(def.body || def.jvp != Jvp::unset, "jvp is empty; say Jvp::none if it is not differentiable");
+  need(def.body || def.jvp != Jvp::unset,
+       "jvp is empty; say Jvp::none if it is not differentiable");
   need(def.body || def.jvp == Jvp::none || !def.vjp.empty(), "differentiable but has no vjp");
   need(def.body || def.batch != Batch::unset, "batch is empty; say Batch::loop");
   need(def.onnx[0], "onnx is empty; write \"- reason\" if it cannot be exported");
   need(def.sig.params.size() <= 32, "too many parameters");
   for (const auto& param : def.sig.params) {
-    need(!param.name.starts_with("result"), "a parameter cannot be called result: that is what rules save of the output");
+    need(!param.name.starts_with("result"),
+         "a parameter cannot be called result: that is what rules save of the output");
   }
 }
 
 }  // namespace
 
 void Backward::fail_not_saved(int i) const {
-  fail(ErrorKind::value, "op ", op_->sig.name, ": a derivative rule reads '", op_->sig.params[i].name,
-       "' but does not declare to save it");
+  fail(ErrorKind::value, "op ", op_->sig.name, ": a derivative rule reads '",
+       op_->sig.params[i].name, "' but does not declare to save it");
 }
 
 OpDef& Registry::add(OpDef def) {
@@ -97,7 +100,8 @@ void Registry::set_kernel(std::string_view op, DeviceType device, KernelFn kerne
 }
 
 void Registry::alias(std::string name, std::string_view op) {
-  WISP_CHECK_VALUE(find(op) && !find(name), "alias ", name, " of ", op, ": no such operator, or name taken");
+  WISP_CHECK_VALUE(find(op) && !find(name), "alias ", name, " of ", op,
+                   ": no such operator, or name taken");
   aliases_.emplace_back(std::move(name), op);
 }
 

@@ -17,15 +17,23 @@ struct TypeName {
 
 // Longer spellings first where one starts with another.
 constexpr std::array type_names{
-    TypeName{"Tensor|Scalar", ParamType::operand}, TypeName{"Tensor?[]", ParamType::maybe_tensors},
-    TypeName{"Tensor[]", ParamType::tensors},      TypeName{"Tensor...", ParamType::tensors},
+    TypeName{"Tensor|Scalar", ParamType::operand},
+    TypeName{"Tensor?[]", ParamType::maybe_tensors},
+    TypeName{"Tensor[]", ParamType::tensors},
+    TypeName{"Tensor...", ParamType::tensors},
     TypeName{"Tensor", ParamType::tensor},
-    TypeName{"Scalar", ParamType::scalar},         TypeName{"int[", ParamType::integers},
-    TypeName{"int", ParamType::integer},           TypeName{"float[]", ParamType::reals},
-    TypeName{"float", ParamType::real},            TypeName{"bool", ParamType::boolean},
-    TypeName{"True", ParamType::only_true},        TypeName{"False", ParamType::only_false},
-    TypeName{"str", ParamType::string},            TypeName{"Dtype", ParamType::dtype},
-    TypeName{"Device", ParamType::device},         TypeName{"Layout", ParamType::layout},
+    TypeName{"Scalar", ParamType::scalar},
+    TypeName{"int[", ParamType::integers},
+    TypeName{"int", ParamType::integer},
+    TypeName{"float[]", ParamType::reals},
+    TypeName{"float", ParamType::real},
+    TypeName{"bool", ParamType::boolean},
+    TypeName{"True", ParamType::only_true},
+    TypeName{"False", ParamType::only_false},
+    TypeName{"str", ParamType::string},
+    TypeName{"Dtype", ParamType::dtype},
+    TypeName{"Device", ParamType::device},
+    TypeName{"Layout", ParamType::layout},
     TypeName{"MemoryFormat", ParamType::memory_format},
     TypeName{"Generator", ParamType::generator},
 };
@@ -67,7 +75,9 @@ class Parser {
   std::string word() {
     skip();
     size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) || rest_[n] == '_' || rest_[n] == '.')) ++n;
+    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) ||
+                                rest_[n] == '_' || rest_[n] == '.'))
+      ++n;
     if (n == 0) bad("expected a name");
     std::string name(rest_.substr(0, n));
     rest_.remove_prefix(n);
@@ -88,7 +98,8 @@ class Parser {
     expect(")");
     // Lists and strings live in the Param: point at them once it has its final place.
     for (Param& param : schema.params) {
-      if (param.fallback.kind == ArgKind::integers) param.fallback = Arg(IntSpan(param.fallback_list));
+      if (param.fallback.kind == ArgKind::integers)
+        param.fallback = Arg(IntSpan(param.fallback_list));
       if (param.fallback.kind == ArgKind::string) {
         param.fallback = Arg(std::string_view(param.fallback_text));
       }

@@ -35,15 +35,15 @@ enum class ParamType : uint8_t {
 struct Param {
   std::string name;
   ParamType type;
-  bool optional = false;      // may be None
+  bool optional = false;  // may be None
   bool keyword_only = false;
   bool has_default = false;
-  bool variadic = false;      // "Tensor...": a list whose items may be given one by one
-  int list_size = 0;          // int[2]: a single int stands for two
-  Arg fallback;               // the default; points into the members below
+  bool variadic = false;  // "Tensor...": a list whose items may be given one by one
+  int list_size = 0;      // int[2]: a single int stands for two
+  Arg fallback;           // the default; points into the members below
   std::vector<int64_t> fallback_list;
   std::string fallback_text;
-  std::string default_text;   // as written, for signatures
+  std::string default_text;  // as written, for signatures
   bool takes_tensor() const { return type == ParamType::tensor || type == ParamType::operand; }
   bool takes_tensors() const {
     return type == ParamType::tensors || type == ParamType::maybe_tensors;

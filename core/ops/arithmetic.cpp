@@ -32,7 +32,9 @@ void check_alpha(Infer& infer) {
              "(): For non-complex input tensors, argument alpha must not be a complex number.");
 }
 
-bool is_plain_one(const Arg& alpha) { return alpha.kind == ArgKind::integer && alpha.as.integer == 1; }
+bool is_plain_one(const Arg& alpha) {
+  return alpha.kind == ArgKind::integer && alpha.as.integer == 1;
+}
 
 void infer_add(Infer& infer) {
   infer_pointwise(infer, Types::same);
@@ -40,14 +42,16 @@ void infer_add(Infer& infer) {
 }
 
 bool is_bool(const Arg& operand) {
-  return operand.is_tensor() ? operand.as.tensor->dtype() == DType::bool_ : operand.kind == ArgKind::boolean;
+  return operand.is_tensor() ? operand.as.tensor->dtype() == DType::bool_
+                             : operand.kind == ArgKind::boolean;
 }
 
 void infer_sub(Infer& infer) {
   infer_add(infer);
-  WISP_CHECK(!is_bool(infer[0]) && !is_bool(infer[1]),
-             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to ",
-             "invert a mask, use the `~` or `logical_not()` operator instead.");
+  WISP_CHECK(
+      !is_bool(infer[0]) && !is_bool(infer[1]),
+      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to ",
+      "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 
 void add_kernel(const Call& call) {
@@ -72,7 +76,8 @@ Opcode rounding_opcode(const Args& args) {
   const std::string_view mode = args.string(2);
   if (mode == "floor") return Opcode::div_floor;
   WISP_CHECK(mode == "trunc",
-             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
+             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode,
+             "'");
   return Opcode::div_trunc;
 }
 
@@ -172,62 +177,71 @@ Tensor modulus_other_grad(const Backward& b, const char* rounding) {
 }
 
 void register_basic(Registry& r) {
-  r.add(pointwise(Types::same,
-                  {.schema = "add(Tensor|Scalar self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-                   .doc = "`self + alpha * other`.\n\n>>> wisp.add(wisp.tensor([1., 2.]), 10)\ntensor([11., 12.])",
-                   .infer = infer_add,
-                   .kernel = add_kernel,
-                   .opcode = code(Opcode::add),
-                   .direct = pointwise_direct_plain,
-                   .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
-                           {"other", "alpha",
-                            [](const Backward& b) {
-                              return b.scalar(2).equals(1) ? b.grad() : mul(b.grad(), b.scalar(2).conj());
-                            }}},
-                   .jvp = Jvp::linear,
-                   .onnx = "Add"}));
-  r.add(pointwise(Types::same,
-                  {.schema = "sub(Tensor|Scalar self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-                   .doc = "`self - alpha * other`.\n\n>>> wisp.sub(wisp.tensor([1., 2.]), 1)\ntensor([0., 1.])",
-                   .infer = infer_sub,
-                   .kernel = sub_kernel,
-                   .opcode = code(Opcode::sub),
-                   .direct = pointwise_direct_plain,
-                   .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
-                           {"other", "alpha",
-                            [](const Backward& b) {
-                              const Scalar alpha = b.scalar(2);
-                              return alpha.equals(1) ? neg(b.grad()) : mul(b.grad(), (-alpha).conj());
-                            }}},
-                   .jvp = Jvp::linear,
-                   .onnx = "Sub"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "add(Tensor|Scalar self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+       .doc =
+           "`self + alpha * other`.\n\n>>> wisp.add(wisp.tensor([1., 2.]), 10)\ntensor([11., 12.])",
+       .infer = infer_add,
+       .kernel = add_kernel,
+       .opcode = code(Opcode::add),
+       .direct = pointwise_direct_plain,
+       .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
+               {"other", "alpha",
+                [](const Backward& b) {
+                  return b.scalar(2).equals(1) ? b.grad() : mul(b.grad(), b.scalar(2).conj());
+                }}},
+       .jvp = Jvp::linear,
+       .onnx = "Add"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "sub(Tensor|Scalar self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
+       .doc = "`self - alpha * other`.\n\n>>> wisp.sub(wisp.tensor([1., 2.]), 1)\ntensor([0., 1.])",
+       .infer = infer_sub,
+       .kernel = sub_kernel,
+       .opcode = code(Opcode::sub),
+       .direct = pointwise_direct_plain,
+       .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
+               {"other", "alpha",
+                [](const Backward& b) {
+                  const Scalar alpha = b.scalar(2);
+                  return alpha.equals(1) ? neg(b.grad()) : mul(b.grad(), (-alpha).conj());
+                }}},
+       .jvp = Jvp::linear,
+       .onnx = "Sub"}));
   r.alias("subtract", "sub");
-  r.add(pointwise(Types::same,
-                  {.schema = "mul(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
-                   .doc = "`self * other`.\n\n>>> wisp.mul(wisp.tensor([1., 2.]), 3)\ntensor([3., 6.])",
-                   .opcode = code(Opcode::mul),
-                   .vjp = {{"self", "other", [](const Backward& b) { return times_conj(b.grad(), b[1]); }},
-                           {"other", "self", [](const Backward& b) { return times_conj(b.grad(), b[0]); }}},
-                   .jvp = Jvp::bilinear,
-                   .onnx = "Mul"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "mul(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+       .doc = "`self * other`.\n\n>>> wisp.mul(wisp.tensor([1., 2.]), 3)\ntensor([3., 6.])",
+       .opcode = code(Opcode::mul),
+       .vjp = {{"self", "other", [](const Backward& b) { return times_conj(b.grad(), b[1]); }},
+               {"other", "self", [](const Backward& b) { return times_conj(b.grad(), b[0]); }}},
+       .jvp = Jvp::bilinear,
+       .onnx = "Mul"}));
   r.alias("multiply", "mul");
-  r.add(pointwise(Types::to_float,
-                  {.schema = "div(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
-                   .doc = "`self / other`, never rounded: integers give floats.\n\n>>> wisp.div(wisp.tensor([1, 2]), 2)\ntensor([0.5000, 1.0000])",
-                   .opcode = code(Opcode::div),
-                   .vjp = {{"self", "other", [](const Backward& b) { return over_conj(b.grad(), b[1]); }},
-                           {"other", "result other", div_other_grad}},
-                   .onnx = "Div"}));
-  r.add(pointwise(Types::same,
-                  {.schema = "div.mode(Tensor|Scalar self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
-                   .doc = "`self / other`, rounded down (\"floor\"), towards zero (\"trunc\") or not at all (None).\n\n"
-                          ">>> wisp.div(wisp.tensor([-7, 7]), 2, rounding_mode='floor')\ntensor([-4,  3])",
-                   .infer = infer_div_mode,
-                   .kernel = [](const Call& c) { run_pointwise(c, rounding_opcode(c)); },
-                   .vjp = {{"self", "other rounding_mode", div_mode_self_grad},
-                           {"other", "result other rounding_mode", div_mode_other_grad}},
-                   .onnx = "Div",
-                   .node = "DivBackward2"}));
+  r.add(pointwise(
+      Types::to_float,
+      {.schema = "div(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+       .doc =
+           "`self / other`, never rounded: integers give floats.\n\n>>> wisp.div(wisp.tensor([1, 2]), 2)\ntensor([0.5000, 1.0000])",
+       .opcode = code(Opcode::div),
+       .vjp = {{"self", "other", [](const Backward& b) { return over_conj(b.grad(), b[1]); }},
+               {"other", "result other", div_other_grad}},
+       .onnx = "Div"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema =
+           "div.mode(Tensor|Scalar self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
+       .doc =
+           "`self / other`, rounded down (\"floor\"), towards zero (\"trunc\") or not at all (None).\n\n"
+           ">>> wisp.div(wisp.tensor([-7, 7]), 2, rounding_mode='floor')\ntensor([-4,  3])",
+       .infer = infer_div_mode,
+       .kernel = [](const Call& c) { run_pointwise(c, rounding_opcode(c)); },
+       .vjp = {{"self", "other rounding_mode", div_mode_self_grad},
+               {"other", "result other rounding_mode", div_mode_other_grad}},
+       .onnx = "Div",
+       .node = "DivBackward2"}));
   r.alias("divide", "div");
   r.alias("true_divide", "div");
 }
@@ -237,54 +251,73 @@ void register_modulus(Registry& r) {
     infer_pointwise(infer, Types::same);
     check_compute(infer, dtypes::integral | dtypes::real_math);
   };
-  r.add(pointwise(Types::same,
-                  {.schema = "floor_divide(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
-                   .doc = "`self // other`: the quotient rounded towards minus infinity.\n\n>>> wisp.floor_divide(wisp.tensor([-7, 7]), 2)\ntensor([-4,  3])",
-                   .infer = infer_real,
-                   .opcode = code(Opcode::div_floor),
-                   .jvp = Jvp::none,
-                   .onnx = "Floor"}));
-  r.add(pointwise(Types::same,
-                  {.schema = "remainder(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
-                   .doc = "`self % other` with the sign of the divisor, as in Python.\n\n>>> wisp.remainder(wisp.tensor([-3., 3.]), 2)\ntensor([1., 1.])",
-                   .infer = infer_real,
-                   .opcode = code(Opcode::remainder),
-                   .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
-                           {"other", "self other", [](const Backward& b) { return modulus_other_grad(b, "floor"); }}},
-                   .onnx = "Mod"}));
-  r.add(pointwise(Types::same,
-                  {.schema = "fmod(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
-                   .doc = "The remainder of the division with the sign of the dividend, as in C.\n\n>>> wisp.fmod(wisp.tensor([-3., 3.]), 2)\ntensor([-1.,  1.])",
-                   .infer = infer_real,
-                   .opcode = code(Opcode::fmod),
-                   .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
-                           {"other", "self other", [](const Backward& b) { return modulus_other_grad(b, "trunc"); }}},
-                   .onnx = "Mod"}));
-  r.add(pointwise(Types::same,
-                  {.schema = "pow(Tensor|Scalar self, Tensor|Scalar exponent) -> Tensor",
-                   .doc = "`self ** exponent`.\n\n>>> wisp.pow(wisp.tensor([1., 2., 3.]), 2)\ntensor([1., 4., 9.])",
-                   .infer = infer_pow,
-                   .kernel = pow_kernel,
-                   .vjp = {{"self", "self exponent", pow_self_grad},
-                           {"exponent", "self exponent result", pow_other_grad}},
-                   .onnx = "Pow"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "floor_divide(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+       .doc =
+           "`self // other`: the quotient rounded towards minus infinity.\n\n>>> wisp.floor_divide(wisp.tensor([-7, 7]), 2)\ntensor([-4,  3])",
+       .infer = infer_real,
+       .opcode = code(Opcode::div_floor),
+       .jvp = Jvp::none,
+       .onnx = "Floor"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "remainder(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+       .doc =
+           "`self % other` with the sign of the divisor, as in Python.\n\n>>> wisp.remainder(wisp.tensor([-3., 3.]), 2)\ntensor([1., 1.])",
+       .infer = infer_real,
+       .opcode = code(Opcode::remainder),
+       .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
+               {"other", "self other",
+                [](const Backward& b) { return modulus_other_grad(b, "floor"); }}},
+       .onnx = "Mod"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "fmod(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+       .doc =
+           "The remainder of the division with the sign of the dividend, as in C.\n\n>>> wisp.fmod(wisp.tensor([-3., 3.]), 2)\ntensor([-1.,  1.])",
+       .infer = infer_real,
+       .opcode = code(Opcode::fmod),
+       .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
+               {"other", "self other",
+                [](const Backward& b) { return modulus_other_grad(b, "trunc"); }}},
+       .onnx = "Mod"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "pow(Tensor|Scalar self, Tensor|Scalar exponent) -> Tensor",
+       .doc =
+           "`self ** exponent`.\n\n>>> wisp.pow(wisp.tensor([1., 2., 3.]), 2)\ntensor([1., 4., 9.])",
+       .infer = infer_pow,
+       .kernel = pow_kernel,
+       .vjp = {{"self", "self exponent", pow_self_grad},
+               {"exponent", "self exponent result", pow_other_grad}},
+       .onnx = "Pow"}));
 }
 
 void register_extremes(Registry& r) {
-  r.add(pointwise(Types::same,
-                  {.schema = "maximum(Tensor self, Tensor other) -> Tensor",
-                   .doc = "The larger of both, element by element; NaN if either is.\n\n>>> wisp.maximum(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([3, 5])",
-                   .opcode = code(Opcode::maximum),
-                   .vjp = {{"self", "self other", [](const Backward& b) { return larger_grad(b, b.tensor(0), b.tensor(1)); }},
-                           {"other", "self other", [](const Backward& b) { return larger_grad(b, b.tensor(1), b.tensor(0)); }}},
-                   .onnx = "Max"}));
-  r.add(pointwise(Types::same,
-                  {.schema = "minimum(Tensor self, Tensor other) -> Tensor",
-                   .doc = "The smaller of both, element by element; NaN if either is.\n\n>>> wisp.minimum(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([1, 2])",
-                   .opcode = code(Opcode::minimum),
-                   .vjp = {{"self", "self other", [](const Backward& b) { return larger_grad(b, neg(b.tensor(0)), neg(b.tensor(1))); }},
-                           {"other", "self other", [](const Backward& b) { return larger_grad(b, neg(b.tensor(1)), neg(b.tensor(0))); }}},
-                   .onnx = "Min"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "maximum(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "The larger of both, element by element; NaN if either is.\n\n>>> wisp.maximum(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([3, 5])",
+       .opcode = code(Opcode::maximum),
+       .vjp = {{"self", "self other",
+                [](const Backward& b) { return larger_grad(b, b.tensor(0), b.tensor(1)); }},
+               {"other", "self other",
+                [](const Backward& b) { return larger_grad(b, b.tensor(1), b.tensor(0)); }}},
+       .onnx = "Max"}));
+  r.add(pointwise(
+      Types::same,
+      {.schema = "minimum(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "The smaller of both, element by element; NaN if either is.\n\n>>> wisp.minimum(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([1, 2])",
+       .opcode = code(Opcode::minimum),
+       .vjp =
+           {{"self", "self other",
+             [](const Backward& b) { return larger_grad(b, neg(b.tensor(0)), neg(b.tensor(1))); }},
+            {"other", "self other",
+             [](const Backward& b) { return larger_grad(b, neg(b.tensor(1)), neg(b.tensor(0))); }}},
+       .onnx = "Min"}));
 }
 
 }  // namespace

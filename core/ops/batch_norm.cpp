@@ -28,17 +28,20 @@ Tensor spread(const Tensor& channels, int64_t ndim) {
 //         -> (result, mean, variance)
 
 void check_channels(const Infer& infer, int i, int64_t channels) {
-  WISP_CHECK(!infer.has(i) || infer.tensor(i).numel() == channels, infer.op().sig.params[static_cast<size_t>(i)].name,
-             " should contain ", channels, " elements not ", infer.has(i) ? infer.tensor(i).numel() : 0);
+  WISP_CHECK(!infer.has(i) || infer.tensor(i).numel() == channels,
+             infer.op().sig.params[static_cast<size_t>(i)].name, " should contain ", channels,
+             " elements not ", infer.has(i) ? infer.tensor(i).numel() : 0);
 }
 
 void infer_batch_norm(Infer& infer) {
   const Tensor& input = infer.tensor(0);
-  WISP_CHECK(input.ndim() >= 2, "batch_norm(): expected an input of at least 2 dimensions, got ", input.ndim());
+  WISP_CHECK(input.ndim() >= 2, "batch_norm(): expected an input of at least 2 dimensions, got ",
+             input.ndim());
   if (!is_floating(input.dtype())) fail_not_implemented("batch_norm", input.dtype());
   const int64_t channels = input->size(1);
   for (int i = 1; i <= 4; ++i) check_channels(infer, i, channels);
-  WISP_CHECK(infer.boolean(5) || (infer.has(3) && infer.has(4)), "running_mean and running_var must be defined in evaluation mode");
+  WISP_CHECK(infer.boolean(5) || (infer.has(3) && infer.has(4)),
+             "running_mean and running_var must be defined in evaluation mode");
   infer.push(input.sizes(), input.dtype(), input.device());
   for (int i = 0; i < 2; ++i) infer.push({channels}, math_dtype(input.dtype()), input.device());
 }
@@ -56,8 +59,8 @@ void batch_norm_kernel(const Call& call) {
   const Tensor& input = call.tensor(0);
   const DType dtype = call.out(1).dtype();
   const int64_t ndim = input.ndim();
-  const Stats stats =
-      call.boolean(5) ? stats_of(to(input, dtype), other_dims(ndim)) : Stats{call.tensor(3), call.tensor(4)};
+  const Stats stats = call.boolean(5) ? stats_of(to(input, dtype), other_dims(ndim))
+                                      : Stats{call.tensor(3), call.tensor(4)};
   const Tensor invstd = rsqrt(add(to(stats.var, dtype), call.real(7)));
   const Tensor scale = call.has(1) ? mul(invstd, call.tensor(1)) : invstd;
   const Tensor moved = neg(mul(to(stats.mean, dtype), scale));
@@ -70,18 +73,20 @@ void batch_norm_kernel(const Call& call) {
 }
 
 const Tensor& only_grad(const Backward& b) {
-  WISP_CHECK(b.has_grad(0) && !b.has_grad(1) && !b.has_grad(2), "batch_norm(): the saved statistics have no derivative");
+  WISP_CHECK(b.has_grad(0) && !b.has_grad(1) && !b.has_grad(2),
+             "batch_norm(): the saved statistics have no derivative");
   return b.grad(0);
 }
 
-// Mean and 1 / standard deviation that the input was normalised with; as functions of the input if the
-// gradient is itself to be differentiated.
+// Mean and 1 / standard deviation that the input was normalised with; as functions of the input if
+// the gradient is itself to be differentiated.
 struct Used {
   explicit Used(const Backward& b) {
     Stats stats{b.out(1), b.out(2)};
     if (mode.grad) {  // the running ones depend on nothing
-      stats = b.boolean(5) ? stats_of(to(b.tensor(0), b.out(1).dtype()), other_dims(b.tensor(0).ndim()))
-                           : Stats{detach(stats.mean), detach(stats.var)};
+      stats = b.boolean(5)
+                  ? stats_of(to(b.tensor(0), b.out(1).dtype()), other_dims(b.tensor(0).ndim()))
+                  : Stats{detach(stats.mean), detach(stats.var)};
     }
     mean = stats.mean;
     invstd = rsqrt(add(stats.var, b.real(7)));
@@ -94,17 +99,20 @@ Tensor correlation(const Tensor& grad, const Tensor& x, const Tensor& mean) {
   return sum(mul(grad, sub(x, spread(mean, x.ndim()))), other_dims(x.ndim()));
 }
 
-// In training g a + x b + c with numbers a, b, c per channel, which follow from (grad - mean(grad) - z mean(grad z))
-// times weight / deviation, where z is the normalised input.
+// In training g a + x b + c with numbers a, b, c per channel, which follow from (grad - mean(grad)
+// - z mean(grad z)) times weight / deviation, where z is the normalised input.
 Tensor batch_norm_input_grad(const Backward& b) {
   const Tensor &grad = only_grad(b), &x = b.tensor(0);
   const int64_t ndim = x.ndim();
   const Used used(b);
   const Tensor scale = b.has(1) ? mul(used.invstd, b.tensor(1)) : used.invstd;
   if (!b.boolean(5)) return mul(grad, spread(scale, ndim));
-  const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(1, x->size(1)));
-  const Tensor along = div(mul(mul(scale, square(used.invstd)), correlation(grad, x, used.mean)), -count);
-  const Tensor constant = sub(div(mul(scale, sum(grad, other_dims(ndim))), -count), mul(along, used.mean));
+  const double count =
+      static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(1, x->size(1)));
+  const Tensor along =
+      div(mul(mul(scale, square(used.invstd)), correlation(grad, x, used.mean)), -count);
+  const Tensor constant =
+      sub(div(mul(scale, sum(grad, other_dims(ndim))), -count), mul(along, used.mean));
   const Tensor rest = invoke<"addcmul">(spread(constant, ndim), x, spread(along, ndim));
   return invoke<"addcmul">(rest, grad, spread(scale, ndim));
 }
@@ -114,26 +122,31 @@ Tensor batch_norm_weight_grad(const Backward& b) {
   return mul(correlation(only_grad(b), b.tensor(0), used.mean), used.invstd);
 }
 
-Tensor batch_norm_bias_grad(const Backward& b) { return sum(only_grad(b), other_dims(b.grad().ndim())); }
+Tensor batch_norm_bias_grad(const Backward& b) {
+  return sum(only_grad(b), other_dims(b.grad().ndim()));
+}
 
 // Moves a running statistic towards that of this batch.
 void mix(const Args& args, int running, const Tensor& now) {
   if (!args.has(running)) return;
   const double momentum = args.real(6);
   GradMode no_grad(false);
-  add_(mul_(args.tensor(running), 1 - momentum), to(mul(now, momentum), args.tensor(running).dtype()));
+  add_(mul_(args.tensor(running), 1 - momentum),
+       to(mul(now, momentum), args.tensor(running).dtype()));
 }
 
-// --- nn.functional.batch_norm(self, running_mean, running_var, weight, bias, training, momentum, eps)
+// --- nn.functional.batch_norm(self, running_mean, running_var, weight, bias, training, momentum,
+// eps)
 
 void batch_norm_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   if (args.boolean(5) && self.ndim() >= 2) {
     WISP_CHECK_VALUE(self.numel() != self->size(1) || self->size(1) == 0,
-                     "Expected more than 1 value per channel when training, got input size ", self.sizes());
+                     "Expected more than 1 value per channel when training, got input size ",
+                     self.sizes());
   }
-  const std::vector<Tensor> all =
-      invoke_many<"_batch_norm">(self, args[3], args[4], args[1], args[2], args[5], args[6], args[7]);
+  const std::vector<Tensor> all = invoke_many<"_batch_norm">(self, args[3], args[4], args[1],
+                                                             args[2], args[5], args[6], args[7]);
   outs.push(all[0]);
   if (!args.boolean(5) || (!args.has(1) && !args.has(2))) return;
   const double count = static_cast<double>(self.numel() / std::max<int64_t>(1, self->size(1)));
@@ -141,7 +154,8 @@ void batch_norm_body(const Args& args, TensorList& outs) {
   mix(args, 2, mul(detach(all[2]), count / (count - 1)));  // without bias
 }
 
-// --- nn.functional.instance_norm(self, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+// --- nn.functional.instance_norm(self, running_mean, running_var, weight, bias, use_input_stats,
+// momentum, eps)
 
 void update_instance_stats(const Args& args) {
   GradMode no_grad(false);
@@ -157,10 +171,14 @@ void update_instance_stats(const Args& args) {
 // Every channel of every member is a group of its own.
 void instance_norm_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
-  if (!args.boolean(5)) return outs.push(invoke<"_batch_norm">(self, args[3], args[4], args[1], args[2], false, args[6], args[7]));
-  WISP_CHECK(self.ndim() >= 2, "instance_norm(): expected an input of at least 2 dimensions, got ", self.ndim());
+  if (!args.boolean(5))
+    return outs.push(
+        invoke<"_batch_norm">(self, args[3], args[4], args[1], args[2], false, args[6], args[7]));
+  WISP_CHECK(self.ndim() >= 2, "instance_norm(): expected an input of at least 2 dimensions, got ",
+             self.ndim());
   WISP_CHECK_VALUE(self.numel() != self->size(0) * self->size(1),
-                   "Expected more than 1 spatial element when training, got input size ", self.sizes());
+                   "Expected more than 1 spatial element when training, got input size ",
+                   self.sizes());
   if (args.has(1) || args.has(2)) update_instance_stats(args);
   outs.push(invoke<"group_norm">(self, self->size(1), args[3], args[4], args[7]));
 }
@@ -168,31 +186,39 @@ void instance_norm_body(const Args& args, TensorList& outs) {
 }  // namespace
 
 void register_batch_norm(Registry& r) {
-  r.add({.schema = "_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-         .doc = "The kernel of batch_norm, with the statistics it used.",
-         .infer = infer_batch_norm,
-         .kernel = batch_norm_kernel,
-         .vjp = {{"input", "input weight training eps result1 result2", batch_norm_input_grad},
-                 {"weight", "input training eps result1 result2", batch_norm_weight_grad},
-                 {"bias", "", batch_norm_bias_grad}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "BatchNormalization",
-         .homes = home::internal,
-         .node = "NativeBatchNormBackward0"});
-  r.add({.schema = "batch_norm(Tensor self, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
-         .doc = "Channels (dimension 1) brought to mean 0 and variance 1, by statistics of the batch in training and by the "
-                "running ones otherwise, then scaled and shifted.\n\n"
-                ">>> wisp.nn.functional.batch_norm(wisp.tensor([[1.], [3.]]), None, None, training=True)\ntensor([[-1.0000],\n        [ 1.0000]])",
-         .body = batch_norm_body,
-         .onnx = "BatchNormalization",
-         .homes = home::functional});
-  r.add({.schema = "instance_norm(Tensor self, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
-         .doc = "Every channel of every member of the batch brought to mean 0 and variance 1, then scaled and shifted.\n\n"
-                ">>> wisp.nn.functional.instance_norm(wisp.tensor([[[1., 3.]]]))\ntensor([[[-1.0000,  1.0000]]])",
-         .body = instance_norm_body,
-         .onnx = "InstanceNormalization",
-         .homes = home::functional});
+  r.add(
+      {.schema =
+           "_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+       .doc = "The kernel of batch_norm, with the statistics it used.",
+       .infer = infer_batch_norm,
+       .kernel = batch_norm_kernel,
+       .vjp = {{"input", "input weight training eps result1 result2", batch_norm_input_grad},
+               {"weight", "input training eps result1 result2", batch_norm_weight_grad},
+               {"bias", "", batch_norm_bias_grad}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "BatchNormalization",
+       .homes = home::internal,
+       .node = "NativeBatchNormBackward0"});
+  r.add(
+      {.schema =
+           "batch_norm(Tensor self, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
+       .doc =
+           "Channels (dimension 1) brought to mean 0 and variance 1, by statistics of the batch in training and by the "
+           "running ones otherwise, then scaled and shifted.\n\n"
+           ">>> wisp.nn.functional.batch_norm(wisp.tensor([[1.], [3.]]), None, None, training=True)\ntensor([[-1.0000],\n        [ 1.0000]])",
+       .body = batch_norm_body,
+       .onnx = "BatchNormalization",
+       .homes = home::functional});
+  r.add(
+      {.schema =
+           "instance_norm(Tensor self, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
+       .doc =
+           "Every channel of every member of the batch brought to mean 0 and variance 1, then scaled and shifted.\n\n"
+           ">>> wisp.nn.functional.instance_norm(wisp.tensor([[[1., 3.]]]))\ntensor([[[-1.0000,  1.0000]]])",
+       .body = instance_norm_body,
+       .onnx = "InstanceNormalization",
+       .homes = home::functional});
 }
 
 }  // namespace wisp::ops

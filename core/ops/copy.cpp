@@ -28,8 +28,8 @@ void infer_copy(Infer& infer) {
   const Tensor& src = infer.tensor(1);
   if (same(self.sizes(), src.sizes())) return;
   WISP_CHECK(src.ndim() <= self.ndim() && same(broadcast(self.sizes(), src.sizes()), self.sizes()),
-             "copy_(): the source of shape ", src.sizes(), " does not broadcast to the target's shape ",
-             self.sizes());
+             "copy_(): the source of shape ", src.sizes(),
+             " does not broadcast to the target's shape ", self.sizes());
 }
 
 void copy_kernel(const Call& call) {
@@ -50,8 +50,8 @@ void infer_fill(Infer& infer) {
   infer_like_self(infer);
   if (infer[1].is_tensor()) {
     const int64_t ndim = infer.tensor(1).ndim();
-    WISP_CHECK(ndim == 0, "fill_ only supports a 0-dimension value tensor but got tensor with ", ndim,
-               " dimensions.");
+    WISP_CHECK(ndim == 0, "fill_ only supports a 0-dimension value tensor but got tensor with ",
+               ndim, " dimensions.");
   } else {
     check_fits("fill_", infer.scalar(1), infer.out().dtype);
   }
@@ -111,9 +111,10 @@ void to_body(const Args& args, TensorList& outs) {
 
 void register_copy(Registry& r) {
   r.add({.schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
-         .doc = "Writes the elements of `src` into this tensor, broadcasting and converting them.\n\n"
-                ">>> x = wisp.zeros(2, 2)\n>>> x.copy_(wisp.tensor([1, 2]))\n"
-                "tensor([[1., 2.],\n        [1., 2.]])",
+         .doc =
+             "Writes the elements of `src` into this tensor, broadcasting and converting them.\n\n"
+             ">>> x = wisp.zeros(2, 2)\n>>> x.copy_(wisp.tensor([1, 2]))\n"
+             "tensor([[1., 2.],\n        [1., 2.]])",
          .infer = infer_copy,
          .kernel = copy_kernel,
          .vjp = {{"self", "", [](const Backward& b) { return zeros_like(b.grad()); }},
@@ -163,27 +164,33 @@ void register_copy(Registry& r) {
          .onnx = "Cast",
          .homes = home::internal,
          .node = "ToCopyBackward0"});
-  r.add({.schema = "to(Tensor self, Dtype? dtype=None, Device? device=None, bool non_blocking=False, "
-                   "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor",
-         .doc = "This tensor in another dtype, on another device or in another layout; itself if it is "
-                "that already.\n\n>>> wisp.tensor([1, 2]).to(wisp.float64)\n"
-                "tensor([1., 2.], dtype=wisp.float64)",
-         .body = to_body,
-         .onnx = "Cast",
-         .homes = home::internal});
-  r.add({.schema = "contiguous(Tensor self, *, MemoryFormat? memory_format=contiguous_format) -> Tensor",
-         .doc = "This tensor laid out in memory without gaps, in the order of its dimensions; itself if "
-                "it is so already.\n\n>>> wisp.ones(2, 3).t().contiguous().stride()\n(2, 1)",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               const Tensor& self = args.tensor(0);
-               const MemoryFormat format = format_of(args, 1, MemoryFormat::contiguous);
-               WISP_CHECK(format != MemoryFormat::preserve,
-                          "contiguous(): preserve memory format is unsupported by the contiguous operator");
-               outs.push(already(self, format) ? self : invoke<"clone">(self, format));
-             },
-         .onnx = "Identity",
-         .homes = home::method});
+  r.add(
+      {.schema = "to(Tensor self, Dtype? dtype=None, Device? device=None, bool non_blocking=False, "
+                 "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor",
+       .doc =
+           "This tensor in another dtype, on another device or in another layout; itself if it is "
+           "that already.\n\n>>> wisp.tensor([1, 2]).to(wisp.float64)\n"
+           "tensor([1., 2.], dtype=wisp.float64)",
+       .body = to_body,
+       .onnx = "Cast",
+       .homes = home::internal});
+  r.add(
+      {.schema =
+           "contiguous(Tensor self, *, MemoryFormat? memory_format=contiguous_format) -> Tensor",
+       .doc =
+           "This tensor laid out in memory without gaps, in the order of its dimensions; itself if "
+           "it is so already.\n\n>>> wisp.ones(2, 3).t().contiguous().stride()\n(2, 1)",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             const Tensor& self = args.tensor(0);
+             const MemoryFormat format = format_of(args, 1, MemoryFormat::contiguous);
+             WISP_CHECK(
+                 format != MemoryFormat::preserve,
+                 "contiguous(): preserve memory format is unsupported by the contiguous operator");
+             outs.push(already(self, format) ? self : invoke<"clone">(self, format));
+           },
+       .onnx = "Identity",
+       .homes = home::method});
 }
 
 }  // namespace wisp::ops

@@ -20,8 +20,8 @@ void fill_all(const Tensor& out, Scalar value) {
 
 void check_sizes(const Args& args, IntSpan sizes) {
   for (int64_t size : sizes) {
-    WISP_CHECK(size >= 0, args.name(), "(): Trying to create tensor with negative dimension ", size, ": ",
-               sizes);
+    WISP_CHECK(size >= 0, args.name(), "(): Trying to create tensor with negative dimension ", size,
+               ": ", sizes);
   }
 }
 
@@ -159,12 +159,13 @@ void infer_spaced(Infer& infer) {
   WISP_CHECK(steps >= 0, infer.name(), "(): number of steps must be non-negative, got ", steps);
   const bool is_complex = infer.scalar(0).is_complex() || infer.scalar(1).is_complex();
   infer.push({steps}, infer.dtype_or_none(dtype).value_or(is_complex ? default_complex_dtype()
-                                                                       : default_dtype()));
+                                                                     : default_dtype()));
 }
 
 void infer_eye(Infer& infer) {
   const int64_t rows = infer.integer(0), cols = infer.has(1) ? infer.integer(1) : rows;
-  WISP_CHECK(rows >= 0 && cols >= 0, "eye(): n and m must not be negative, got ", rows, " and ", cols);
+  WISP_CHECK(rows >= 0 && cols >= 0, "eye(): n and m must not be negative, got ", rows, " and ",
+             cols);
   infer.push({rows, cols}, infer.dtype_or_none(2).value_or(default_dtype()));
 }
 
@@ -181,7 +182,8 @@ void infer_empty_strided(Infer& infer) {
   WISP_CHECK(infer.integers(0).size() == infer.integers(1).size(), "empty_strided(): sizes ",
              infer.integers(0), " and strides ", infer.integers(1), " differ in length");
   for (int64_t stride : infer.integers(1)) {
-    WISP_CHECK(stride >= 0, "empty_strided(): negative strides are not supported, got ", infer.integers(1));
+    WISP_CHECK(stride >= 0, "empty_strided(): negative strides are not supported, got ",
+               infer.integers(1));
   }
   infer.push(infer.integers(0), infer.dtype_or_none(2).value_or(default_dtype()), infer.device(3));
   infer.out().strides = Dims(infer.integers(1));
@@ -196,130 +198,178 @@ OpDef factory(OpDef def) {
 }
 
 void register_constants(Registry& r) {
-  r.add(factory({.schema = "empty(int[] size, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .doc = "A tensor whose elements are not initialised.\n\n>>> wisp.empty(2, 3).shape\nwisp.Size([2, 3])",
-                 .infer =
-                     [](Infer& infer) {
-                       infer_size(infer);
-                       if (infer.has(3)) {
-                         infer.out().strides = strides_for(infer[3].as.memory_format, infer.integers(0));
-                       }
-                     },
-                 .kernel = leave_uninitialised,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
-  r.add(factory({.schema = "zeros(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "A tensor of zeros.\n\n>>> wisp.zeros(2, 3)\ntensor([[0., 0., 0.],\n        [0., 0., 0.]])",
-                 .infer = infer_size,
-                 .kernel = fill_value<0>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "empty(int[] size, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+       .doc =
+           "A tensor whose elements are not initialised.\n\n>>> wisp.empty(2, 3).shape\nwisp.Size([2, 3])",
+       .infer =
+           [](Infer& infer) {
+             infer_size(infer);
+             if (infer.has(3)) {
+               infer.out().strides = strides_for(infer[3].as.memory_format, infer.integers(0));
+             }
+           },
+       .kernel = leave_uninitialised,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema = "zeros(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "A tensor of zeros.\n\n>>> wisp.zeros(2, 3)\ntensor([[0., 0., 0.],\n        [0., 0., 0.]])",
+       .infer = infer_size,
+       .kernel = fill_value<0>,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
   r.add(factory({.schema = "ones(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
                  .doc = "A tensor of ones.\n\n>>> wisp.ones(2, dtype=wisp.int64)\ntensor([1, 1])",
                  .infer = infer_size,
                  .kernel = fill_value<1>,
                  .onnx = "ConstantOfShape",
                  .homes = home::function}));
-  r.add(factory({.schema = "full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "A tensor in which every element is `fill_value`.\n\n>>> wisp.full((2,), 3.5)\ntensor([3.5000, 3.5000])",
-                 .infer = infer_full,
-                 .kernel = fill_argument<1>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
-  r.add(factory({.schema = "empty_strided(int[] size, int[] stride, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "An uninitialised tensor with the given strides.\n\n>>> wisp.empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",
-                 .infer = infer_empty_strided,
-                 .kernel = leave_uninitialised,
-                 .onnx = "- strides have no meaning in ONNX",
-                 .homes = home::function}));
-  r.add(factory({.schema = "eye(int n, int? m=None, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "A matrix with ones on the diagonal and zeros elsewhere.\n\n>>> wisp.eye(2)\ntensor([[1., 0.],\n        [0., 1.]])",
-                 .infer = infer_eye,
-                 .kernel = eye_kernel,
-                 .onnx = "EyeLike",
-                 .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "A tensor in which every element is `fill_value`.\n\n>>> wisp.full((2,), 3.5)\ntensor([3.5000, 3.5000])",
+       .infer = infer_full,
+       .kernel = fill_argument<1>,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "empty_strided(int[] size, int[] stride, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "An uninitialised tensor with the given strides.\n\n>>> wisp.empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",
+       .infer = infer_empty_strided,
+       .kernel = leave_uninitialised,
+       .onnx = "- strides have no meaning in ONNX",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema = "eye(int n, int? m=None, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "A matrix with ones on the diagonal and zeros elsewhere.\n\n>>> wisp.eye(2)\ntensor([[1., 0.],\n        [0., 1.]])",
+       .infer = infer_eye,
+       .kernel = eye_kernel,
+       .onnx = "EyeLike",
+       .homes = home::function}));
 }
 
 void register_ranges(Registry& r) {
-  r.add(factory({.schema = "arange(Scalar end, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "The numbers 0, 1, ... up to `end`, which is excluded.\n\n>>> wisp.arange(4)\ntensor([0, 1, 2, 3])",
-                 .infer = infer_arange_end,
-                 .kernel = [](const Call& c) { write_range(c.out(), 0, 1); },
-                 .onnx = "Range",
-                 .homes = home::function}));
-  r.add(factory({.schema = "arange.start(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "The numbers from `start` up to `end`, which is excluded, in steps of `step`.\n\n>>> wisp.arange(1, 2.5, 0.5)\ntensor([1.0000, 1.5000, 2.0000])",
-                 .infer = infer_arange,
-                 .kernel = [](const Call& c) { write_range(c.out(), c.scalar(0), c.scalar(2)); },
-                 .onnx = "Range",
-                 .homes = home::function}));
-  r.add(factory({.schema = "linspace(Scalar start, Scalar end, int steps, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "`steps` numbers at equal distances from `start` to `end`, both included.\n\n>>> wisp.linspace(0, 1, 5)\ntensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])",
-                 .infer = infer_spaced<3>,
-                 .kernel = [](const Call& c) { write_spaced(c, [](auto x) { return x; }); },
-                 .onnx = "- constant",
-                 .homes = home::function}));
-  r.add(factory({.schema = "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "`base` to the powers `linspace(start, end, steps)`.\n\n>>> wisp.logspace(0, 2, 3)\ntensor([  1.,  10., 100.])",
-                 .infer = infer_spaced<4>,
-                 .kernel =
-                     [](const Call& c) {
-                       const double base = c.real(3);
-                       write_spaced(c, [base](auto x) { return std::pow(base, x); });
-                     },
-                 .onnx = "- constant",
-                 .homes = home::function}));
+  r.add(factory(
+      {.schema = "arange(Scalar end, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "The numbers 0, 1, ... up to `end`, which is excluded.\n\n>>> wisp.arange(4)\ntensor([0, 1, 2, 3])",
+       .infer = infer_arange_end,
+       .kernel = [](const Call& c) { write_range(c.out(), 0, 1); },
+       .onnx = "Range",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "arange.start(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "The numbers from `start` up to `end`, which is excluded, in steps of `step`.\n\n>>> wisp.arange(1, 2.5, 0.5)\ntensor([1.0000, 1.5000, 2.0000])",
+       .infer = infer_arange,
+       .kernel = [](const Call& c) { write_range(c.out(), c.scalar(0), c.scalar(2)); },
+       .onnx = "Range",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "linspace(Scalar start, Scalar end, int steps, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "`steps` numbers at equal distances from `start` to `end`, both included.\n\n>>> wisp.linspace(0, 1, 5)\ntensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])",
+       .infer = infer_spaced<3>,
+       .kernel = [](const Call& c) { write_spaced(c, [](auto x) { return x; }); },
+       .onnx = "- constant",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "`base` to the powers `linspace(start, end, steps)`.\n\n>>> wisp.logspace(0, 2, 3)\ntensor([  1.,  10., 100.])",
+       .infer = infer_spaced<4>,
+       .kernel =
+           [](const Call& c) {
+             const double base = c.real(3);
+             write_spaced(c, [base](auto x) { return std::pow(base, x); });
+           },
+       .onnx = "- constant",
+       .homes = home::function}));
 }
 
 void register_like(Registry& r) {
-  r.add(factory({.schema = "empty_like(Tensor self, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .doc = "An uninitialised tensor of the shape, dtype and layout of `self`.\n\n>>> wisp.empty_like(wisp.ones(2, 3)).shape\nwisp.Size([2, 3])",
-                 .infer = infer_like<1>,
-                 .kernel = leave_uninitialised,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
-  r.add(factory({.schema = "zeros_like(Tensor self, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .doc = "Zeros of the shape, dtype and layout of `self`.\n\n>>> wisp.zeros_like(wisp.tensor([1, 2]))\ntensor([0, 0])",
-                 .infer = infer_like<1>,
-                 .kernel = fill_value<0>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
-  r.add(factory({.schema = "ones_like(Tensor self, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .doc = "Ones of the shape, dtype and layout of `self`.\n\n>>> wisp.ones_like(wisp.zeros(2))\ntensor([1., 1.])",
-                 .infer = infer_like<1>,
-                 .kernel = fill_value<1>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
-  r.add(factory({.schema = "full_like(Tensor self, Scalar fill_value, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .doc = "`fill_value` in the shape, dtype and layout of `self`.\n\n>>> wisp.full_like(wisp.zeros(2), 7)\ntensor([7., 7.])",
-                 .infer = infer_like<2>,
-                 .kernel = fill_argument<1>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::function}));
-  r.add(factory({.schema = "new_empty(Tensor self, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "An uninitialised tensor of the given size and this one's dtype.\n\n>>> wisp.ones(1).new_empty(3).shape\nwisp.Size([3])",
-                 .infer = infer_new<2>,
-                 .kernel = leave_uninitialised,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::method}));
-  r.add(factory({.schema = "new_zeros(Tensor self, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "Zeros of the given size and this tensor's dtype.\n\n>>> wisp.tensor([1]).new_zeros(2)\ntensor([0, 0])",
-                 .infer = infer_new<2>,
-                 .kernel = fill_value<0>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::method}));
-  r.add(factory({.schema = "new_ones(Tensor self, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "Ones of the given size and this tensor's dtype.\n\n>>> wisp.tensor([1]).new_ones(2)\ntensor([1, 1])",
-                 .infer = infer_new<2>,
-                 .kernel = fill_value<1>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::method}));
-  r.add(factory({.schema = "new_full(Tensor self, int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor",
-                 .doc = "`fill_value` in the given size and this tensor's dtype.\n\n>>> wisp.ones(1).new_full((2,), 3)\ntensor([3., 3.])",
-                 .infer = infer_new<3>,
-                 .kernel = fill_argument<2>,
-                 .onnx = "ConstantOfShape",
-                 .homes = home::method}));
+  r.add(factory(
+      {.schema =
+           "empty_like(Tensor self, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+       .doc =
+           "An uninitialised tensor of the shape, dtype and layout of `self`.\n\n>>> wisp.empty_like(wisp.ones(2, 3)).shape\nwisp.Size([2, 3])",
+       .infer = infer_like<1>,
+       .kernel = leave_uninitialised,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "zeros_like(Tensor self, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+       .doc =
+           "Zeros of the shape, dtype and layout of `self`.\n\n>>> wisp.zeros_like(wisp.tensor([1, 2]))\ntensor([0, 0])",
+       .infer = infer_like<1>,
+       .kernel = fill_value<0>,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "ones_like(Tensor self, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+       .doc =
+           "Ones of the shape, dtype and layout of `self`.\n\n>>> wisp.ones_like(wisp.zeros(2))\ntensor([1., 1.])",
+       .infer = infer_like<1>,
+       .kernel = fill_value<1>,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "full_like(Tensor self, Scalar fill_value, *, Dtype? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+       .doc =
+           "`fill_value` in the shape, dtype and layout of `self`.\n\n>>> wisp.full_like(wisp.zeros(2), 7)\ntensor([7., 7.])",
+       .infer = infer_like<2>,
+       .kernel = fill_argument<1>,
+       .onnx = "ConstantOfShape",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "new_empty(Tensor self, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "An uninitialised tensor of the given size and this one's dtype.\n\n>>> wisp.ones(1).new_empty(3).shape\nwisp.Size([3])",
+       .infer = infer_new<2>,
+       .kernel = leave_uninitialised,
+       .onnx = "ConstantOfShape",
+       .homes = home::method}));
+  r.add(factory(
+      {.schema =
+           "new_zeros(Tensor self, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "Zeros of the given size and this tensor's dtype.\n\n>>> wisp.tensor([1]).new_zeros(2)\ntensor([0, 0])",
+       .infer = infer_new<2>,
+       .kernel = fill_value<0>,
+       .onnx = "ConstantOfShape",
+       .homes = home::method}));
+  r.add(factory(
+      {.schema =
+           "new_ones(Tensor self, int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "Ones of the given size and this tensor's dtype.\n\n>>> wisp.tensor([1]).new_ones(2)\ntensor([1, 1])",
+       .infer = infer_new<2>,
+       .kernel = fill_value<1>,
+       .onnx = "ConstantOfShape",
+       .homes = home::method}));
+  r.add(factory(
+      {.schema =
+           "new_full(Tensor self, int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "`fill_value` in the given size and this tensor's dtype.\n\n>>> wisp.ones(1).new_full((2,), 3)\ntensor([3., 3.])",
+       .infer = infer_new<3>,
+       .kernel = fill_argument<2>,
+       .onnx = "ConstantOfShape",
+       .homes = home::method}));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ void dropout_mask_kernel(const Call& call) {
   const double p = call.real(1);
   const auto keep = static_cast<float>(1 - p), scale = static_cast<float>(p < 1 ? 1 / (1 - p) : 0);
   const Generator::State state = default_generator().reserve(cpu::counters_for(out.numel()));
-  const Tensor mask = out.dtype() == DType::float32 ? out : Tensor::empty(out.sizes(), DType::float32);
+  const Tensor mask =
+      out.dtype() == DType::float32 ? out : Tensor::empty(out.sizes(), DType::float32);
   float* data = mask.data<float>();
   cpu::fill_uniform(data, out.numel(), {state.seed, state.counter});
   if (out.dtype() == DType::float64) {  // the scale in full precision
@@ -64,7 +65,8 @@ void dropout_body(const Args& args, TensorList& outs) {
 template <int spatial>
 void channel_dropout_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
-  WISP_CHECK(self.ndim() >= 2, args.name(), "(): Expected at least 2 dimensions, got ", self.ndim());
+  WISP_CHECK(self.ndim() >= 2, args.name(), "(): Expected at least 2 dimensions, got ",
+             self.ndim());
   if (idle(args)) return outs.push(self);
   const bool batched = self.ndim() != spatial + 1 || spatial == 2 || spatial == 3;
   Dims shape(static_cast<size_t>(self.ndim()), 1);
@@ -73,8 +75,8 @@ void channel_dropout_body(const Args& args, TensorList& outs) {
   apply_mask(args, outs, shape);
 }
 
-// Dropped elements become the value selu has at minus infinity, and all are scaled and shifted back to mean 0
-// and variance 1.
+// Dropped elements become the value selu has at minus infinity, and all are scaled and shifted back
+// to mean 0 and variance 1.
 void alpha_dropout_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   if (idle(args)) return outs.push(self);
@@ -82,7 +84,8 @@ void alpha_dropout_body(const Args& args, TensorList& outs) {
   const double p = args.real(1);
   const double scale = p < 1 ? 1 / std::sqrt((saturation * saturation * p + 1) * (1 - p)) : 0;
   const Tensor kept = gt(mask_for(self, self.sizes(), p), 0);
-  const Tensor shift = where(kept, Scalar(saturation * scale * p), Scalar(saturation * scale * (p - 1)));
+  const Tensor shift =
+      where(kept, Scalar(saturation * scale * p), Scalar(saturation * scale * (p - 1)));
   const Tensor factor = mul(to(kept, self.dtype()), scale);
   const Tensor result = add(mul(self, factor), to(shift, self.dtype()));
   outs.push(args.boolean(3) ? Tensor(copy_(self, result)) : result);
@@ -100,32 +103,46 @@ void register_dropout(Registry& r) {
          .onnx = "- part of Dropout",
          .traits = trait::random,
          .homes = home::internal});
-  r.add({.schema = "dropout(Tensor self, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-         .doc = "In training, elements become 0 with probability p and the others are divided by 1 - p.\n\n"
-                ">>> wisp.nn.functional.dropout(wisp.ones(2), training=False)\ntensor([1., 1.])",
-         .body = dropout_body,
-         .onnx = "Dropout",
-         .traits = trait::random,
-         .homes = home::function | home::functional});
+  r.add(
+      {.schema =
+           "dropout(Tensor self, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+       .doc =
+           "In training, elements become 0 with probability p and the others are divided by 1 - p.\n\n"
+           ">>> wisp.nn.functional.dropout(wisp.ones(2), training=False)\ntensor([1., 1.])",
+       .body = dropout_body,
+       .onnx = "Dropout",
+       .traits = trait::random,
+       .homes = home::function | home::functional});
   const struct {
     const char *schema, *doc;
     BodyFn body;
   } channels[] = {
       {"dropout1d(Tensor self, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-       "dropout of whole channels of shape (length).\n\n>>> wisp.nn.functional.dropout1d(wisp.ones(1, 2), training=False)\ntensor([[1., 1.]])", channel_dropout_body<1>},
+       "dropout of whole channels of shape (length).\n\n>>> wisp.nn.functional.dropout1d(wisp.ones(1, 2), training=False)\ntensor([[1., 1.]])",
+       channel_dropout_body<1>},
       {"dropout2d(Tensor self, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-       "dropout of whole channels of shape (height, width).\n\n>>> wisp.nn.functional.dropout2d(wisp.ones(1, 2), training=False)\ntensor([[1., 1.]])", channel_dropout_body<2>},
+       "dropout of whole channels of shape (height, width).\n\n>>> wisp.nn.functional.dropout2d(wisp.ones(1, 2), training=False)\ntensor([[1., 1.]])",
+       channel_dropout_body<2>},
       {"dropout3d(Tensor self, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
-       "dropout of whole channels of shape (depth, height, width).\n\n>>> wisp.nn.functional.dropout3d(wisp.ones(1, 2), training=False)\ntensor([[1., 1.]])", channel_dropout_body<3>}};
+       "dropout of whole channels of shape (depth, height, width).\n\n>>> wisp.nn.functional.dropout3d(wisp.ones(1, 2), training=False)\ntensor([[1., 1.]])",
+       channel_dropout_body<3>}};
   for (const auto& row : channels) {
-    r.add({.schema = row.schema, .doc = row.doc, .body = row.body, .onnx = "Dropout", .traits = trait::random, .homes = home::functional});
+    r.add({.schema = row.schema,
+           .doc = row.doc,
+           .body = row.body,
+           .onnx = "Dropout",
+           .traits = trait::random,
+           .homes = home::functional});
   }
-  r.add({.schema = "alpha_dropout(Tensor self, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
-         .doc = "dropout that keeps mean and variance of what selu gives.\n\n>>> wisp.nn.functional.alpha_dropout(wisp.ones(2))\ntensor([1., 1.])",
-         .body = alpha_dropout_body,
-         .onnx = "- random",
-         .traits = trait::random,
-         .homes = home::function | home::functional});
+  r.add(
+      {.schema =
+           "alpha_dropout(Tensor self, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
+       .doc =
+           "dropout that keeps mean and variance of what selu gives.\n\n>>> wisp.nn.functional.alpha_dropout(wisp.ones(2))\ntensor([1., 1.])",
+       .body = alpha_dropout_body,
+       .onnx = "- random",
+       .traits = trait::random,
+       .homes = home::function | home::functional});
 }
 
 }  // namespace wisp::ops

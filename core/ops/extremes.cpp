@@ -29,7 +29,8 @@ void extreme_kernel(const Call& call) {
   run_reduce(call, op, reduced_dims(call, dim, self.ndim()), math_dtype(self.dtype()), call.out());
 }
 
-// --- All elements at once: the gradient is shared by those that are the extreme, or NaN if that won.
+// --- All elements at once: the gradient is shared by those that are the extreme, or NaN if that
+// won.
 
 Tensor full_extreme_grad(const Backward& b) {
   const Tensor& self = b.tensor(0);
@@ -50,8 +51,9 @@ Tensor amax_grad(const Backward& b) { return share(b, b.grad(), b.out(), 1, 2); 
 void infer_aminmax(Infer& infer) {
   check_ordered(infer);
   const Tensor& self = infer.tensor(0);
-  WISP_CHECK(count_reduced(self.sizes(), reduced_dims(infer, 1, self.ndim())) > 0 || self.numel() > 0,
-             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+  WISP_CHECK(
+      count_reduced(self.sizes(), reduced_dims(infer, 1, self.ndim())) > 0 || self.numel() > 0,
+      "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
   infer_reduced(infer, 1, 2, self.dtype());
   infer_reduced(infer, 1, 2, self.dtype());
 }
@@ -86,7 +88,8 @@ void extreme_dim_kernel(const Call& call) {
 Tensor extreme_dim_grad(const Backward& b) {
   if (b.shape(0).empty()) return b.grad();
   const Tensor places = unreduce(b.out(1), b, 1, 2);
-  return scatter_add(zeros(b.shape(0), b.grad().dtype()), b.integer(1), places, unreduce(b.grad(), b, 1, 2));
+  return scatter_add(zeros(b.shape(0), b.grad().dtype()), b.integer(1), places,
+                     unreduce(b.grad(), b, 1, 2));
 }
 
 void infer_position(Infer& infer) {
@@ -98,87 +101,114 @@ void infer_position(Infer& infer) {
 }
 
 void register_full(Registry& r) {
-  r.add(reduction({.schema = "max(Tensor self) -> Tensor",
-                   .doc = "The largest element; NaN if there is one.\n\n>>> wisp.max(wisp.tensor([1., 3., 2.]))\ntensor(3.)",
-                   .infer = infer_extreme<0, 0>,
-                   .kernel = extreme_kernel<Reduction::max, 0>,
-                   .vjp = {{"self", "self result", full_extreme_grad}},
-                   .onnx = "ReduceMax",
-                   .traits = trait::out,
-                   .node = "MaxBackward1"}));
-  r.add(reduction({.schema = "min(Tensor self) -> Tensor",
-                   .doc = "The smallest element; NaN if there is one.\n\n>>> wisp.min(wisp.tensor([3., 1., 2.]))\ntensor(1.)",
-                   .infer = infer_extreme<0, 0>,
-                   .kernel = extreme_kernel<Reduction::min, 0>,
-                   .vjp = {{"self", "self result", full_extreme_grad}},
-                   .onnx = "ReduceMin",
-                   .traits = trait::out,
-                   .node = "MinBackward1"}));
-  r.add({.schema = "max.other(Tensor self, Tensor other) -> Tensor",
-         .doc = "The larger of both, element by element: `maximum`.\n\n>>> wisp.max(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([3, 5])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(invoke<"maximum">(args[0], args[1])); },
-         .onnx = "Max",
-         .traits = trait::out});
-  r.add({.schema = "min.other(Tensor self, Tensor other) -> Tensor",
-         .doc = "The smaller of both, element by element: `minimum`.\n\n>>> wisp.min(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([1, 2])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(invoke<"minimum">(args[0], args[1])); },
-         .onnx = "Min",
-         .traits = trait::out});
+  r.add(reduction(
+      {.schema = "max(Tensor self) -> Tensor",
+       .doc =
+           "The largest element; NaN if there is one.\n\n>>> wisp.max(wisp.tensor([1., 3., 2.]))\ntensor(3.)",
+       .infer = infer_extreme<0, 0>,
+       .kernel = extreme_kernel<Reduction::max, 0>,
+       .vjp = {{"self", "self result", full_extreme_grad}},
+       .onnx = "ReduceMax",
+       .traits = trait::out,
+       .node = "MaxBackward1"}));
+  r.add(reduction(
+      {.schema = "min(Tensor self) -> Tensor",
+       .doc =
+           "The smallest element; NaN if there is one.\n\n>>> wisp.min(wisp.tensor([3., 1., 2.]))\ntensor(1.)",
+       .infer = infer_extreme<0, 0>,
+       .kernel = extreme_kernel<Reduction::min, 0>,
+       .vjp = {{"self", "self result", full_extreme_grad}},
+       .onnx = "ReduceMin",
+       .traits = trait::out,
+       .node = "MinBackward1"}));
+  r.add(
+      {.schema = "max.other(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "The larger of both, element by element: `maximum`.\n\n>>> wisp.max(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([3, 5])",
+       .body = [](const Args& args,
+                  TensorList& outs) { outs.push(invoke<"maximum">(args[0], args[1])); },
+       .onnx = "Max",
+       .traits = trait::out});
+  r.add(
+      {.schema = "min.other(Tensor self, Tensor other) -> Tensor",
+       .doc =
+           "The smaller of both, element by element: `minimum`.\n\n>>> wisp.min(wisp.tensor([1, 5]), wisp.tensor([3, 2]))\ntensor([1, 2])",
+       .body = [](const Args& args,
+                  TensorList& outs) { outs.push(invoke<"minimum">(args[0], args[1])); },
+       .onnx = "Min",
+       .traits = trait::out});
 }
 
 void register_along(Registry& r) {
-  r.add(reduction({.schema = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                   .doc = "The largest elements along a dimension and their (first) positions.\n\n>>> wisp.max(wisp.tensor([[1., 3.], [4., 2.]]), 1).indices\ntensor([1, 0])",
-                   .infer = infer_extreme_dim,
-                   .kernel = extreme_dim_kernel<Reduction::argmax>,
-                   .vjp = {{"self", "self.shape dim keepdim result1", extreme_dim_grad}},
-                   .onnx = "TopK",
-                   .traits = trait::out,
-                   .node = "MaxBackward0"}));
-  r.add(reduction({.schema = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                   .doc = "The smallest elements along a dimension and their (first) positions.\n\n>>> wisp.min(wisp.tensor([[1., 3.], [4., 2.]]), 1).indices\ntensor([0, 1])",
-                   .infer = infer_extreme_dim,
-                   .kernel = extreme_dim_kernel<Reduction::argmin>,
-                   .vjp = {{"self", "self.shape dim keepdim result1", extreme_dim_grad}},
-                   .onnx = "TopK",
-                   .traits = trait::out,
-                   .node = "MinBackward0"}));
-  r.add(reduction({.schema = "amax(Tensor self, int[1]? dim=[], bool keepdim=False) -> Tensor",
-                   .doc = "The largest elements along the given dimensions. Equal ones share the gradient.\n\n>>> wisp.amax(wisp.tensor([[1., 3.], [4., 2.]]), 0)\ntensor([4., 3.])",
-                   .infer = infer_extreme<1, 2>,
-                   .kernel = extreme_kernel<Reduction::max, 1>,
-                   .vjp = {{"self", "self dim keepdim result", amax_grad}},
-                   .onnx = "ReduceMax",
-                   .traits = trait::out}));
-  r.add(reduction({.schema = "amin(Tensor self, int[1]? dim=[], bool keepdim=False) -> Tensor",
-                   .doc = "The smallest elements along the given dimensions. Equal ones share the gradient.\n\n>>> wisp.amin(wisp.tensor([[1., 3.], [4., 2.]]), 0)\ntensor([1., 2.])",
-                   .infer = infer_extreme<1, 2>,
-                   .kernel = extreme_kernel<Reduction::min, 1>,
-                   .vjp = {{"self", "self dim keepdim result", amax_grad}},
-                   .onnx = "ReduceMin",
-                   .traits = trait::out}));
-  r.add(reduction({.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-                   .doc = "The smallest and the largest elements along a dimension, or of all.\n\n>>> wisp.aminmax(wisp.tensor([1., 3., 2.])).max\ntensor(3.)",
-                   .infer = infer_aminmax,
-                   .kernel = aminmax_kernel,
-                   .vjp = {{"self", "self dim keepdim result result1", aminmax_grad}},
-                   .onnx = "- ReduceMin and ReduceMax",
-                   .traits = trait::out}));
+  r.add(reduction(
+      {.schema =
+           "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The largest elements along a dimension and their (first) positions.\n\n>>> wisp.max(wisp.tensor([[1., 3.], [4., 2.]]), 1).indices\ntensor([1, 0])",
+       .infer = infer_extreme_dim,
+       .kernel = extreme_dim_kernel<Reduction::argmax>,
+       .vjp = {{"self", "self.shape dim keepdim result1", extreme_dim_grad}},
+       .onnx = "TopK",
+       .traits = trait::out,
+       .node = "MaxBackward0"}));
+  r.add(reduction(
+      {.schema =
+           "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The smallest elements along a dimension and their (first) positions.\n\n>>> wisp.min(wisp.tensor([[1., 3.], [4., 2.]]), 1).indices\ntensor([0, 1])",
+       .infer = infer_extreme_dim,
+       .kernel = extreme_dim_kernel<Reduction::argmin>,
+       .vjp = {{"self", "self.shape dim keepdim result1", extreme_dim_grad}},
+       .onnx = "TopK",
+       .traits = trait::out,
+       .node = "MinBackward0"}));
+  r.add(reduction(
+      {.schema = "amax(Tensor self, int[1]? dim=[], bool keepdim=False) -> Tensor",
+       .doc =
+           "The largest elements along the given dimensions. Equal ones share the gradient.\n\n>>> wisp.amax(wisp.tensor([[1., 3.], [4., 2.]]), 0)\ntensor([4., 3.])",
+       .infer = infer_extreme<1, 2>,
+       .kernel = extreme_kernel<Reduction::max, 1>,
+       .vjp = {{"self", "self dim keepdim result", amax_grad}},
+       .onnx = "ReduceMax",
+       .traits = trait::out}));
+  r.add(reduction(
+      {.schema = "amin(Tensor self, int[1]? dim=[], bool keepdim=False) -> Tensor",
+       .doc =
+           "The smallest elements along the given dimensions. Equal ones share the gradient.\n\n>>> wisp.amin(wisp.tensor([[1., 3.], [4., 2.]]), 0)\ntensor([1., 2.])",
+       .infer = infer_extreme<1, 2>,
+       .kernel = extreme_kernel<Reduction::min, 1>,
+       .vjp = {{"self", "self dim keepdim result", amax_grad}},
+       .onnx = "ReduceMin",
+       .traits = trait::out}));
+  r.add(reduction(
+      {.schema =
+           "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+       .doc =
+           "The smallest and the largest elements along a dimension, or of all.\n\n>>> wisp.aminmax(wisp.tensor([1., 3., 2.])).max\ntensor(3.)",
+       .infer = infer_aminmax,
+       .kernel = aminmax_kernel,
+       .vjp = {{"self", "self dim keepdim result result1", aminmax_grad}},
+       .onnx = "- ReduceMin and ReduceMax",
+       .traits = trait::out}));
 }
 
 void register_positions(Registry& r) {
-  r.add(reduction({.schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-                   .doc = "Where the largest element along a dimension is; of several the first. Without `dim`, the position in the flattened tensor.\n\n>>> wisp.argmax(wisp.tensor([[1., 3.], [4., 2.]]))\ntensor(2)",
-                   .infer = infer_position,
-                   .kernel = extreme_kernel<Reduction::argmax, 1>,
-                   .onnx = "ArgMax",
-                   .traits = trait::out}));
-  r.add(reduction({.schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-                   .doc = "Where the smallest element along a dimension is; of several the first. Without `dim`, the position in the flattened tensor.\n\n>>> wisp.argmin(wisp.tensor([[1., 3.], [4., 2.]]), 1)\ntensor([0, 1])",
-                   .infer = infer_position,
-                   .kernel = extreme_kernel<Reduction::argmin, 1>,
-                   .onnx = "ArgMin",
-                   .traits = trait::out}));
+  r.add(reduction(
+      {.schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+       .doc =
+           "Where the largest element along a dimension is; of several the first. Without `dim`, the position in the flattened tensor.\n\n>>> wisp.argmax(wisp.tensor([[1., 3.], [4., 2.]]))\ntensor(2)",
+       .infer = infer_position,
+       .kernel = extreme_kernel<Reduction::argmax, 1>,
+       .onnx = "ArgMax",
+       .traits = trait::out}));
+  r.add(reduction(
+      {.schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+       .doc =
+           "Where the smallest element along a dimension is; of several the first. Without `dim`, the position in the flattened tensor.\n\n>>> wisp.argmin(wisp.tensor([[1., 3.], [4., 2.]]), 1)\ntensor([0, 1])",
+       .infer = infer_position,
+       .kernel = extreme_kernel<Reduction::argmin, 1>,
+       .onnx = "ArgMin",
+       .traits = trait::out}));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Putting tensors together: cat, stack and their relatives.
+#include "cpu/join.h"
+
 #include <algorithm>
 
 #include "cpu/copy.h"
-#include "cpu/join.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
@@ -41,11 +42,12 @@ DType common_dtype(List tensors) {
 }
 
 void check_fits(const Tensor& t, size_t position, const Tensor& first, int64_t dim) {
-  WISP_CHECK(t.ndim() == first.ndim(), "cat(): Tensors must have same number of dimensions: got ", first.ndim(), " and ",
-             t.ndim());
+  WISP_CHECK(t.ndim() == first.ndim(), "cat(): Tensors must have same number of dimensions: got ",
+             first.ndim(), " and ", t.ndim());
   for (int64_t i = 0; i < t.ndim(); ++i) {
-    WISP_CHECK(i == dim || t->size(i) == first->size(i), "cat(): Sizes of tensors must match except in dimension ", dim,
-               ". Expected size ", first->size(i), " but got size ", t->size(i), " for tensor number ", position,
+    WISP_CHECK(i == dim || t->size(i) == first->size(i),
+               "cat(): Sizes of tensors must match except in dimension ", dim, ". Expected size ",
+               first->size(i), " but got size ", t->size(i), " for tensor number ", position,
                " in the list.");
   }
 }
@@ -58,7 +60,8 @@ void infer_cat(Infer& infer) {
   Dims sizes(first.sizes());
   int64_t total = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    WISP_CHECK(tensors[i].ndim() > 0, "cat(): zero-dimensional tensor (at position ", i, ") cannot be concatenated");
+    WISP_CHECK(tensors[i].ndim() > 0, "cat(): zero-dimensional tensor (at position ", i,
+               ") cannot be concatenated");
     if (is_skipped(tensors[i])) continue;
     check_fits(tensors[i], i, first, dim);
     total += tensors[i]->size(dim);
@@ -99,7 +102,9 @@ bool try_interleave(const Tensor& out, List tensors, int64_t dim) {
     if (is_skipped(t)) continue;
     const int64_t bytes = t->size(dim) * inner;
     const bool short_rows = rows > 1 && bytes < 32;  // better copied as columns
-    if (t.dtype() != out.dtype() || !t->is_contiguous(format) || !out->is_contiguous(format) || short_rows) return false;
+    if (t.dtype() != out.dtype() || !t->is_contiguous(format) || !out->is_contiguous(format) ||
+        short_rows)
+      return false;
     pieces.push_back({t->bytes(), bytes});
   }
   cpu::interleave(out->bytes(), rows, pieces);
@@ -143,8 +148,9 @@ void infer_stack(Infer& infer) {
   const Tensor& first = tensors[0];
   const int64_t dim = wrap_dim(infer.integer(1), first.ndim() + 1, "stack");
   for (size_t i = 1; i < tensors.size(); ++i) {
-    WISP_CHECK(same(tensors[i].sizes(), first.sizes()), "stack expects each tensor to be equal size, but got ",
-               first.sizes(), " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
+    WISP_CHECK(same(tensors[i].sizes(), first.sizes()),
+               "stack expects each tensor to be equal size, but got ", first.sizes(),
+               " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
   }
   Dims sizes(first.sizes());
   sizes.insert(dim, static_cast<int64_t>(tensors.size()));
@@ -166,8 +172,10 @@ void stack_kernel(const Call& call) {
   }
   if (out.is_contiguous() && try_interleave(out, wide, dim)) return;
   for (size_t i = 0; i < wide.size(); ++i) {
-    char* at = out->bytes() + static_cast<int64_t>(i) * out->stride(dim) * static_cast<int64_t>(out->item_size());
-    cpu::copy(wide[i].sizes(), {at, out.strides(), out.dtype()}, {wide[i]->bytes(), wide[i].strides(), wide[i].dtype()});
+    char* at = out->bytes() +
+               static_cast<int64_t>(i) * out->stride(dim) * static_cast<int64_t>(out->item_size());
+    cpu::copy(wide[i].sizes(), {at, out.strides(), out.dtype()},
+              {wide[i]->bytes(), wide[i].strides(), wide[i].dtype()});
   }
 }
 
@@ -222,7 +230,8 @@ void infer_block_diag(Infer& infer) {
   const List tensors = infer.tensors(0);
   Block total{0, 0};
   for (size_t i = 0; i < tensors.size(); ++i) {
-    WISP_CHECK(tensors[i].ndim() <= 2, "block_diag(): Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
+    WISP_CHECK(tensors[i].ndim() <= 2,
+               "block_diag(): Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
                tensors[i].ndim(), " dimensions");
     const Block block = block_of(tensors[i].sizes());
     total.rows += block.rows;
@@ -255,7 +264,9 @@ void block_diag_grad(const Backward& b, std::span<const bool> wanted, std::vecto
     const IntSpan sizes = saved.subspan(1, static_cast<size_t>(saved[0]));
     saved = saved.subspan(1 + sizes.size());
     const Block block = block_of(sizes);
-    if (wanted[i]) grads[i] = reshape(narrow(narrow(b.grad(), 0, at.rows, block.rows), 1, at.cols, block.cols), sizes);
+    if (wanted[i])
+      grads[i] =
+          reshape(narrow(narrow(b.grad(), 0, at.rows, block.rows), 1, at.cols, block.cols), sizes);
     at.rows += block.rows;
     at.cols += block.cols;
   }
@@ -264,8 +275,10 @@ void block_diag_grad(const Backward& b, std::span<const bool> wanted, std::vecto
 void check_mesh(List tensors) {
   WISP_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
   for (const Tensor& t : tensors) {
-    WISP_CHECK(t.ndim() <= 1, "meshgrid(): Expected 0D or 1D tensor in the tensor list but got shape ", t.sizes());
-    WISP_CHECK(t.dtype() == tensors[0].dtype(), "meshgrid expects all tensors to have the same dtype");
+    WISP_CHECK(t.ndim() <= 1,
+               "meshgrid(): Expected 0D or 1D tensor in the tensor list but got shape ", t.sizes());
+    WISP_CHECK(t.dtype() == tensors[0].dtype(),
+               "meshgrid expects all tensors to have the same dtype");
   }
 }
 
@@ -273,8 +286,8 @@ void meshgrid_body(const Args& args, TensorList& outs) {
   const List tensors = args.tensors(0);
   check_mesh(tensors);
   const std::string_view indexing = args.has(1) ? args.string(1) : "ij";
-  WISP_CHECK(indexing == "ij" || indexing == "xy", "meshgrid(): indexing must be one of \"xy\" or \"ij\", but received: ",
-             indexing);
+  WISP_CHECK(indexing == "ij" || indexing == "xy",
+             "meshgrid(): indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
   const bool swapped = indexing == "xy" && tensors.size() >= 2;
   auto axis = [&](size_t i) { return swapped && i < 2 ? 1 - i : i; };
   Dims shape(tensors.size());
@@ -332,83 +345,103 @@ void combinations_body(const Args& args, TensorList& outs) {
 }
 
 void register_cat(Registry& r) {
-  r.add({.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor",
-         .doc = "Tensors one after the other along a dimension.\n\n>>> wisp.cat([wisp.tensor([1, 2]), wisp.tensor([3])])\ntensor([1, 2, 3])",
-         .infer = infer_cat,
-         .kernel = cat_kernel,
-         .vjp = {{"tensors", "tensors.shape dim", nullptr, cat_grad}},
-         .jvp = Jvp::linear,
-         .batch = Batch::loop,
-         .onnx = "Concat",
-         .traits = trait::out,
-         .homes = home::function});
+  r.add(
+      {.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor",
+       .doc =
+           "Tensors one after the other along a dimension.\n\n>>> wisp.cat([wisp.tensor([1, 2]), wisp.tensor([3])])\ntensor([1, 2, 3])",
+       .infer = infer_cat,
+       .kernel = cat_kernel,
+       .vjp = {{"tensors", "tensors.shape dim", nullptr, cat_grad}},
+       .jvp = Jvp::linear,
+       .batch = Batch::loop,
+       .onnx = "Concat",
+       .traits = trait::out,
+       .homes = home::function});
   r.alias("concat", "cat");
   r.alias("concatenate", "cat");
-  r.add({.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
-         .doc = "Tensors of one shape along a new dimension.\n\n>>> wisp.stack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[1, 2],\n        [3, 4]])",
-         .infer = infer_stack,
-         .kernel = stack_kernel,
-         .vjp = {{"tensors", "dim", nullptr, stack_grad}},
-         .jvp = Jvp::linear,
-         .batch = Batch::loop,
-         .onnx = "ConcatFromSequence",
-         .traits = trait::out,
-         .homes = home::function});
-  r.add({.schema = "hstack(Tensor[] tensors) -> Tensor",
-         .doc = "Side by side: along the columns, or vectors one after the other.\n\n>>> wisp.hstack([wisp.tensor([1, 2]), wisp.tensor([3])])\ntensor([1, 2, 3])",
-         .body = hstack_body,
-         .onnx = "Concat",
-         .traits = trait::out,
-         .homes = home::function});
-  r.add({.schema = "vstack(Tensor[] tensors) -> Tensor",
-         .doc = "One below the other; vectors are rows.\n\n>>> wisp.vstack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[1, 2],\n        [3, 4]])",
-         .body = vstack_body,
-         .onnx = "Concat",
-         .traits = trait::out,
-         .homes = home::function});
+  r.add(
+      {.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
+       .doc =
+           "Tensors of one shape along a new dimension.\n\n>>> wisp.stack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[1, 2],\n        [3, 4]])",
+       .infer = infer_stack,
+       .kernel = stack_kernel,
+       .vjp = {{"tensors", "dim", nullptr, stack_grad}},
+       .jvp = Jvp::linear,
+       .batch = Batch::loop,
+       .onnx = "ConcatFromSequence",
+       .traits = trait::out,
+       .homes = home::function});
+  r.add(
+      {.schema = "hstack(Tensor[] tensors) -> Tensor",
+       .doc =
+           "Side by side: along the columns, or vectors one after the other.\n\n>>> wisp.hstack([wisp.tensor([1, 2]), wisp.tensor([3])])\ntensor([1, 2, 3])",
+       .body = hstack_body,
+       .onnx = "Concat",
+       .traits = trait::out,
+       .homes = home::function});
+  r.add(
+      {.schema = "vstack(Tensor[] tensors) -> Tensor",
+       .doc =
+           "One below the other; vectors are rows.\n\n>>> wisp.vstack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[1, 2],\n        [3, 4]])",
+       .body = vstack_body,
+       .onnx = "Concat",
+       .traits = trait::out,
+       .homes = home::function});
   r.alias("row_stack", "vstack");
-  r.add({.schema = "dstack(Tensor[] tensors) -> Tensor",
-         .doc = "Along the third dimension.\n\n>>> wisp.dstack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[[1, 3],\n         [2, 4]]])",
-         .body = dstack_body,
-         .onnx = "Concat",
-         .traits = trait::out,
-         .homes = home::function});
-  r.add({.schema = "column_stack(Tensor[] tensors) -> Tensor",
-         .doc = "Side by side; vectors are columns.\n\n>>> wisp.column_stack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[1, 3],\n        [2, 4]])",
-         .body = column_stack_body,
-         .onnx = "Concat",
-         .traits = trait::out,
-         .homes = home::function});
+  r.add(
+      {.schema = "dstack(Tensor[] tensors) -> Tensor",
+       .doc =
+           "Along the third dimension.\n\n>>> wisp.dstack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[[1, 3],\n         [2, 4]]])",
+       .body = dstack_body,
+       .onnx = "Concat",
+       .traits = trait::out,
+       .homes = home::function});
+  r.add(
+      {.schema = "column_stack(Tensor[] tensors) -> Tensor",
+       .doc =
+           "Side by side; vectors are columns.\n\n>>> wisp.column_stack([wisp.tensor([1, 2]), wisp.tensor([3, 4])])\ntensor([[1, 3],\n        [2, 4]])",
+       .body = column_stack_body,
+       .onnx = "Concat",
+       .traits = trait::out,
+       .homes = home::function});
 }
 
 }  // namespace
 
 void register_join(Registry& r) {
   register_cat(r);
-  r.add({.schema = "block_diag(Tensor... tensors) -> Tensor",
-         .doc = "A matrix with the given ones along its diagonal and zeros elsewhere.\n\n>>> wisp.block_diag(wisp.tensor([[1, 2]]), wisp.tensor([3]))\ntensor([[1, 2, 0],\n        [0, 0, 3]])",
-         .infer = infer_block_diag,
-         .kernel = block_diag_kernel,
-         .vjp = {{"tensors", "tensors.shape", nullptr, block_diag_grad}},
-         .jvp = Jvp::linear,
-         .batch = Batch::loop,
-         .onnx = "- Pad and Concat",
-         .homes = home::function});
-  r.add({.schema = "meshgrid(Tensor... tensors, *, str? indexing=None) -> Tensor[]",
-         .doc = "The coordinates of a grid: each vector along a dimension of its own. With indexing=\"xy\" the first two dimensions are swapped.\n\n>>> wisp.meshgrid(wisp.tensor([1, 2]), wisp.tensor([3, 4]), indexing='ij')\n(tensor([[1, 1],\n        [2, 2]]), tensor([[3, 4],\n        [3, 4]]))",
-         .body = meshgrid_body,
-         .onnx = "Expand",
-         .homes = home::function});
-  r.add({.schema = "cartesian_prod(Tensor... tensors) -> Tensor",
-         .doc = "All ways to pick one element of each vector, as rows.\n\n>>> wisp.cartesian_prod(wisp.tensor([1, 2]), wisp.tensor([3, 4]))\ntensor([[1, 3],\n        [1, 4],\n        [2, 3],\n        [2, 4]])",
-         .body = cartesian_prod_body,
-         .onnx = "- Expand and Concat",
-         .homes = home::function});
-  r.add({.schema = "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
-         .doc = "All ways to choose `r` elements of a vector, as rows.\n\n>>> wisp.combinations(wisp.tensor([1, 2, 3]))\ntensor([[1, 2],\n        [1, 3],\n        [2, 3]])",
-         .body = combinations_body,
-         .onnx = "- Gather",
-         .homes = home::function});
+  r.add(
+      {.schema = "block_diag(Tensor... tensors) -> Tensor",
+       .doc =
+           "A matrix with the given ones along its diagonal and zeros elsewhere.\n\n>>> wisp.block_diag(wisp.tensor([[1, 2]]), wisp.tensor([3]))\ntensor([[1, 2, 0],\n        [0, 0, 3]])",
+       .infer = infer_block_diag,
+       .kernel = block_diag_kernel,
+       .vjp = {{"tensors", "tensors.shape", nullptr, block_diag_grad}},
+       .jvp = Jvp::linear,
+       .batch = Batch::loop,
+       .onnx = "- Pad and Concat",
+       .homes = home::function});
+  r.add(
+      {.schema = "meshgrid(Tensor... tensors, *, str? indexing=None) -> Tensor[]",
+       .doc =
+           "The coordinates of a grid: each vector along a dimension of its own. With indexing=\"xy\" the first two dimensions are swapped.\n\n>>> wisp.meshgrid(wisp.tensor([1, 2]), wisp.tensor([3, 4]), indexing='ij')\n(tensor([[1, 1],\n        [2, 2]]), tensor([[3, 4],\n        [3, 4]]))",
+       .body = meshgrid_body,
+       .onnx = "Expand",
+       .homes = home::function});
+  r.add(
+      {.schema = "cartesian_prod(Tensor... tensors) -> Tensor",
+       .doc =
+           "All ways to pick one element of each vector, as rows.\n\n>>> wisp.cartesian_prod(wisp.tensor([1, 2]), wisp.tensor([3, 4]))\ntensor([[1, 3],\n        [1, 4],\n        [2, 3],\n        [2, 4]])",
+       .body = cartesian_prod_body,
+       .onnx = "- Expand and Concat",
+       .homes = home::function});
+  r.add(
+      {.schema = "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+       .doc =
+           "All ways to choose `r` elements of a vector, as rows.\n\n>>> wisp.combinations(wisp.tensor([1, 2, 3]))\ntensor([[1, 2],\n        [1, 3],\n        [2, 3]])",
+       .body = combinations_body,
+       .onnx = "- Gather",
+       .homes = home::function});
 }
 
 }  // namespace wisp::ops

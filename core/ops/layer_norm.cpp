@@ -15,16 +15,20 @@ namespace {
 // --- native_layer_norm(input, normalized_shape, weight, bias, eps) -> (result, mean, rstd)
 
 void check_normalized_shape(const Args& args, const Tensor& input, IntSpan shape) {
-  WISP_CHECK(!shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = ", shape);
+  WISP_CHECK(
+      !shape.empty(),
+      "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = ",
+      shape);
   const size_t ndim = static_cast<size_t>(input.ndim());
   const bool fits = ndim >= shape.size() && same(input.sizes().subspan(ndim - shape.size()), shape);
-  WISP_CHECK(fits, "Given normalized_shape=", shape, ", expected input with shape [*, ", shape, "], but got input of size",
-             input.sizes());
+  WISP_CHECK(fits, "Given normalized_shape=", shape, ", expected input with shape [*, ", shape,
+             "], but got input of size", input.sizes());
   for (int i : {2, 3}) {
     if (static_cast<size_t>(i) >= args.op().sig.params.size() || !args[i].is_tensor()) continue;
-    WISP_CHECK(same(args.tensor(i).sizes(), shape), "Expected ", args.op().sig.params[static_cast<size_t>(i)].name,
-               " to be of same shape as normalized_shape, but got one of shape ", args.tensor(i).sizes(),
-               " and normalized_shape = ", shape);
+    WISP_CHECK(same(args.tensor(i).sizes(), shape), "Expected ",
+               args.op().sig.params[static_cast<size_t>(i)].name,
+               " to be of same shape as normalized_shape, but got one of shape ",
+               args.tensor(i).sizes(), " and normalized_shape = ", shape);
   }
 }
 
@@ -59,7 +63,8 @@ char* bytes_or_null(const Tensor& t) { return t.defined() ? t->bytes() : nullptr
 // A result to write into in `dtype`: itself, or memory that is copied to it in the end.
 class Target {
  public:
-  Target(const Tensor& out, DType dtype) : out_(out), memory_(out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype)) {}
+  Target(const Tensor& out, DType dtype)
+      : out_(out), memory_(out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype)) {}
   ~Target() {
     if (!memory_.is_same(out_)) copy_raw(out_, memory_);
   }
@@ -73,7 +78,8 @@ class Target {
 void layer_norm_kernel(const Call& call) {
   const DType dtype = math_dtype(call.tensor(0).dtype());
   const Tensor x = consecutive(call.tensor(0), dtype);
-  const Tensor weight = optional_consecutive(call[2], dtype), bias = optional_consecutive(call[3], dtype);
+  const Tensor weight = optional_consecutive(call[2], dtype),
+               bias = optional_consecutive(call[3], dtype);
   const Target y(call.out(0), dtype);
   const int64_t columns = product(call.integers(1));
   cpu::layer_norm({.dtype = dtype,
@@ -88,14 +94,16 @@ void layer_norm_kernel(const Call& call) {
                    .rstd = call.out(2)->bytes()});
 }
 
-// --- Its derivatives: (grad, input, mean, rstd, weight, normalized_shape) -> the gradient of one input
+// --- Its derivatives: (grad, input, mean, rstd, weight, normalized_shape) -> the gradient of one
+// input
 
 enum class Wanted { input, weight };
 
 template <Wanted wanted>
 void infer_layer_norm_grad(Infer& infer) {
   const Tensor& input = infer.tensor(1);
-  infer.push(wanted == Wanted::input ? input.sizes() : infer.integers(5), input.dtype(), input.device());
+  infer.push(wanted == Wanted::input ? input.sizes() : infer.integers(5), input.dtype(),
+             input.device());
 }
 
 template <Wanted wanted>
@@ -120,7 +128,8 @@ void layer_norm_grad_kernel(const Call& call) {
 
 Dims last_dims(size_t count) {
   Dims dims;
-  for (size_t i = 0; i < count; ++i) dims.push_back(static_cast<int64_t>(i) - static_cast<int64_t>(count));
+  for (size_t i = 0; i < count; ++i)
+    dims.push_back(static_cast<int64_t>(i) - static_cast<int64_t>(count));
   return dims;
 }
 
@@ -131,7 +140,8 @@ Dims first_dims(int64_t count) {
 }
 
 const Tensor& only_grad(const Backward& b) {
-  WISP_CHECK(b.has_grad(0) && !b.has_grad(1) && !b.has_grad(2), "native_layer_norm(): mean and rstd have no derivative");
+  WISP_CHECK(b.has_grad(0) && !b.has_grad(1) && !b.has_grad(2),
+             "native_layer_norm(): mean and rstd have no derivative");
   return b.grad(0);
 }
 
@@ -145,11 +155,12 @@ struct Normalized {
   Tensor z, rstd;
 };
 
-// (g - mean(g) - z mean(g z)) rstd with g = grad * weight. One kernel, unless the gradient is itself to be
-// differentiated.
+// (g - mean(g) - z mean(g z)) rstd with g = grad * weight. One kernel, unless the gradient is
+// itself to be differentiated.
 Tensor layer_norm_input_grad(const Backward& b) {
   const Tensor& grad = only_grad(b);
-  if (!mode.grad) return invoke<"_layer_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[2], b[1]);
+  if (!mode.grad)
+    return invoke<"_layer_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[2], b[1]);
   const Dims dims = last_dims(b.integers(1).size());
   const Normalized n(b.tensor(0), dims, b.real(4));
   const Tensor g = b.has(2) ? mul(grad, b.tensor(2)) : grad;
@@ -164,39 +175,50 @@ Tensor sum_rows(const Tensor& t, size_t normalized) {
 
 Tensor layer_norm_weight_grad(const Backward& b) {
   const Tensor& grad = only_grad(b);
-  if (!mode.grad) return invoke<"_layer_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[1]);
+  if (!mode.grad)
+    return invoke<"_layer_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[1]);
   const size_t normalized = b.integers(1).size();
-  return sum_rows(mul(grad, Normalized(b.tensor(0), last_dims(normalized), b.real(4)).z), normalized);
+  return sum_rows(mul(grad, Normalized(b.tensor(0), last_dims(normalized), b.real(4)).z),
+                  normalized);
 }
 
 void register_layer_norm_kernels(Registry& r) {
-  r.add({.schema = "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-         .doc = "layer_norm, the means, and 1 / the standard deviations.\n\n>>> wisp.native_layer_norm(wisp.tensor([1., 3.]), (2,), None, None, 0.)[0]\ntensor([-1.,  1.])",
-         .infer = infer_layer_norm,
-         .kernel = layer_norm_kernel,
-         .vjp = {{"input", "input normalized_shape weight eps result1 result2", layer_norm_input_grad},
-                 {"weight", "input normalized_shape eps result1 result2", layer_norm_weight_grad},
-                 {"bias", "normalized_shape", [](const Backward& b) { return sum_rows(only_grad(b), b.integers(1).size()); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "LayerNormalization",
-         .homes = home::function});
-  r.add({.schema = "_layer_norm_input_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape) -> Tensor",
-         .doc = "The gradient of layer_norm's input.",
-         .infer = infer_layer_norm_grad<Wanted::input>,
-         .kernel = layer_norm_grad_kernel<Wanted::input>,
-         .jvp = Jvp::none,
-         .batch = Batch::loop,
-         .onnx = "- backward only",
-         .homes = home::internal});
-  r.add({.schema = "_layer_norm_weight_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape) -> Tensor",
-         .doc = "The gradient of layer_norm's weight.",
-         .infer = infer_layer_norm_grad<Wanted::weight>,
-         .kernel = layer_norm_grad_kernel<Wanted::weight>,
-         .jvp = Jvp::none,
-         .batch = Batch::loop,
-         .onnx = "- backward only",
-         .homes = home::internal});
+  r.add(
+      {.schema =
+           "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+       .doc =
+           "layer_norm, the means, and 1 / the standard deviations.\n\n>>> wisp.native_layer_norm(wisp.tensor([1., 3.]), (2,), None, None, 0.)[0]\ntensor([-1.,  1.])",
+       .infer = infer_layer_norm,
+       .kernel = layer_norm_kernel,
+       .vjp = {{"input", "input normalized_shape weight eps result1 result2",
+                layer_norm_input_grad},
+               {"weight", "input normalized_shape eps result1 result2", layer_norm_weight_grad},
+               {"bias", "normalized_shape",
+                [](const Backward& b) { return sum_rows(only_grad(b), b.integers(1).size()); }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "LayerNormalization",
+       .homes = home::function});
+  r.add(
+      {.schema =
+           "_layer_norm_input_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape) -> Tensor",
+       .doc = "The gradient of layer_norm's input.",
+       .infer = infer_layer_norm_grad<Wanted::input>,
+       .kernel = layer_norm_grad_kernel<Wanted::input>,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
+  r.add(
+      {.schema =
+           "_layer_norm_weight_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape) -> Tensor",
+       .doc = "The gradient of layer_norm's weight.",
+       .infer = infer_layer_norm_grad<Wanted::weight>,
+       .kernel = layer_norm_grad_kernel<Wanted::weight>,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
 }
 
 // --- rms_norm(self, normalized_shape, weight, eps)
@@ -204,14 +226,16 @@ void register_layer_norm_kernels(Registry& r) {
 void rms_norm_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   check_normalized_shape(args, self, args.integers(1));
-  const double smallest = visit<dtypes::floating>(self.dtype(), "rms_norm", [&]<class T>() -> double {
-    if constexpr (std::is_same_v<T, Half>) return 0x1p-10;
-    if constexpr (std::is_same_v<T, BFloat16>) return 0x1p-7;
-    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::epsilon();
-  });
+  const double smallest =
+      visit<dtypes::floating>(self.dtype(), "rms_norm", [&]<class T>() -> double {
+        if constexpr (std::is_same_v<T, Half>) return 0x1p-10;
+        if constexpr (std::is_same_v<T, BFloat16>) return 0x1p-7;
+        if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::epsilon();
+      });
   const Tensor x = to(self, math_dtype(self.dtype()));
   const Dims dims = last_dims(args.integers(1).size());
-  const Tensor scale = rsqrt(add(mean(square(x), dims, true), args.has(3) ? args.real(3) : smallest));
+  const Tensor scale =
+      rsqrt(add(mean(square(x), dims, true), args.has(3) ? args.real(3) : smallest));
   const Tensor result = args.has(2) ? mul(mul(x, scale), args.tensor(2)) : mul(x, scale);
   outs.push(to(result, self.dtype()));
 }
@@ -221,20 +245,27 @@ void rms_norm_body(const Args& args, TensorList& outs) {
 void group_norm_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   const int64_t groups = args.integer(1);
-  WISP_CHECK(self.ndim() >= 2, "Expected at least 2 dimensions for input tensor but received ", self.ndim());
+  WISP_CHECK(self.ndim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
+             self.ndim());
   const int64_t batch = self->size(0), channels = self->size(1);
   WISP_CHECK(groups > 0, "Expected num groups to be greater than 0, got ", groups);
-  WISP_CHECK(channels % groups == 0, "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-             self.sizes(), " and num_groups=", groups);
+  WISP_CHECK(
+      channels % groups == 0,
+      "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+      self.sizes(), " and num_groups=", groups);
   for (int i : {2, 3}) {
-    WISP_CHECK(!args.has(i) || (args.tensor(i).ndim() == 1 && args.tensor(i).numel() == channels), "Expected ", i == 2 ? "weight" : "bias",
-               " to be a vector of size equal to the number of channels in input, but got one of shape ",
-               args.has(i) ? args.tensor(i).sizes() : IntSpan(), " and input of shape ", self.sizes());
+    WISP_CHECK(
+        !args.has(i) || (args.tensor(i).ndim() == 1 && args.tensor(i).numel() == channels),
+        "Expected ", i == 2 ? "weight" : "bias",
+        " to be a vector of size equal to the number of channels in input, but got one of shape ",
+        args.has(i) ? args.tensor(i).sizes() : IntSpan(), " and input of shape ", self.sizes());
   }
   const int64_t members = batch * groups == 0 ? 0 : self.numel() / (batch * groups);
   const int64_t rows[] = {batch * groups, members};
   Tensor result = reshape(self, rows);
-  if (members > 0) result = invoke<"native_layer_norm">(result, IntSpan(&members, 1), Tensor(), Tensor(), args.real(4));
+  if (members > 0)
+    result =
+        invoke<"native_layer_norm">(result, IntSpan(&members, 1), Tensor(), Tensor(), args.real(4));
   result = view(result, self.sizes());
   Dims per_channel(static_cast<size_t>(self.ndim() - 1), 1);
   per_channel[0] = channels;
@@ -249,22 +280,34 @@ void group_norm_body(const Args& args, TensorList& outs) {
 
 void register_layer_norm(Registry& r) {
   register_layer_norm_kernels(r);
-  r.add({.schema = "layer_norm(Tensor self, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
-         .doc = "The last dimensions brought to mean 0 and variance 1, then scaled and shifted.\n\n>>> wisp.layer_norm(wisp.tensor([1., 3.]), (2,))\ntensor([-1.0000,  1.0000])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(invoke<"native_layer_norm">(args[0], args[1], args[2], args[3], args[4])); },
-         .onnx = "LayerNormalization",
-         .homes = home::function | home::functional});
-  r.add({.schema = "rms_norm(Tensor self, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
-         .doc = "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1., 1.])",
-         .body = rms_norm_body,
-         .onnx = "RMSNormalization",
-         .homes = home::function | home::functional});
-  r.add({.schema = "group_norm(Tensor self, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
-         .doc = "Groups of channels (dimension 1) brought to mean 0 and variance 1, then scaled and shifted per channel.\n\n"
-                ">>> wisp.group_norm(wisp.tensor([[1., 3.]]), 1)\ntensor([[-1.0000,  1.0000]])",
-         .body = group_norm_body,
-         .onnx = "GroupNormalization",
-         .homes = home::function | home::functional});
+  r.add(
+      {.schema =
+           "layer_norm(Tensor self, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+       .doc =
+           "The last dimensions brought to mean 0 and variance 1, then scaled and shifted.\n\n>>> wisp.layer_norm(wisp.tensor([1., 3.]), (2,))\ntensor([-1.0000,  1.0000])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(invoke<"native_layer_norm">(args[0], args[1], args[2], args[3], args[4]));
+           },
+       .onnx = "LayerNormalization",
+       .homes = home::function | home::functional});
+  r.add(
+      {.schema =
+           "rms_norm(Tensor self, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+       .doc =
+           "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1., 1.])",
+       .body = rms_norm_body,
+       .onnx = "RMSNormalization",
+       .homes = home::function | home::functional});
+  r.add(
+      {.schema =
+           "group_norm(Tensor self, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+       .doc =
+           "Groups of channels (dimension 1) brought to mean 0 and variance 1, then scaled and shifted per channel.\n\n"
+           ">>> wisp.group_norm(wisp.tensor([[1., 3.]]), 1)\ntensor([[-1.0000,  1.0000]])",
+       .body = group_norm_body,
+       .onnx = "GroupNormalization",
+       .homes = home::function | home::functional});
 }
 
 }  // namespace wisp::ops

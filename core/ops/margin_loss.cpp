@@ -26,8 +26,9 @@ void kl_div_body(const Args& args, TensorList& outs) {
   }
   const Reduction how = reduction_of(args, 4, 2, 3);
   if (!old && how == Reduction::mean) {
-    warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by "
-         "the batch size, and aligns with the KL div math definition.");
+    warn(
+        "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by "
+        "the batch size, and aligns with the KL div math definition.");
   }
   outs.push(reduced(each, how));
 }
@@ -36,9 +37,11 @@ void kl_div_body(const Args& args, TensorList& outs) {
 void poisson_nll_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 7, 4, 6);
   const Tensor &x = args.tensor(0), &t = args.tensor(1);
-  Tensor each = args.boolean(2) ? sub(exp(x), mul(t, x)) : sub(x, mul(t, log(add(x, args.real(5)))));
+  Tensor each =
+      args.boolean(2) ? sub(exp(x), mul(t, x)) : sub(x, mul(t, log(add(x, args.real(5)))));
   if (args.boolean(3)) {  // Stirling's approximation of log(t!)
-    const Tensor stirling = add(sub(mul(t, log(t)), t), mul(log(mul(t, 2 * std::numbers::pi)), 0.5));
+    const Tensor stirling =
+        add(sub(mul(t, log(t)), t), mul(log(mul(t, 2 * std::numbers::pi)), 0.5));
     each = add(each, where(le(t, 1), Scalar(0), stirling));
   }
   outs.push(reduced(each, how));
@@ -52,16 +55,19 @@ Tensor variance_for(const Args& args) {
     return full_like(x, Scalar(args.real(2)));
   }
   const Tensor& var = args.tensor(2);
-  WISP_CHECK_VALUE(var.numel() == 0 || !any(lt(var, 0)).item().truth(), "var has negative entry/entries");
+  WISP_CHECK_VALUE(var.numel() == 0 || !any(lt(var, 0)).item().truth(),
+                   "var has negative entry/entries");
   if (same(var.sizes(), x.sizes()) || x.ndim() == 0) return var;
   const IntSpan lead = x.sizes().first(static_cast<size_t>(x.ndim() - 1));
   if (same(var.sizes(), lead)) return unsqueeze(var, -1);
-  const bool shared = var.ndim() == x.ndim() && same(var.sizes().first(lead.size()), lead) && var->size(var.ndim() - 1) == 1;
+  const bool shared = var.ndim() == x.ndim() && same(var.sizes().first(lead.size()), lead) &&
+                      var->size(var.ndim() - 1) == 1;
   WISP_CHECK_VALUE(shared, "var is of incorrect size");
   return var;
 }
 
-// (self, target, var, full, eps, reduction). The gradient passes through the lower bound of the variance.
+// (self, target, var, full, eps, reduction). The gradient passes through the lower bound of the
+// variance.
 void gaussian_nll_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 5);
   const Tensor given = variance_for(args), fixed = detach(given);
@@ -90,9 +96,12 @@ void hinge_embedding_loss_body(const Args& args, TensorList& outs) {
 // (input1, input2, target, margin, size_average, reduce, reduction)
 void margin_ranking_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 6, 4, 5);
-  WISP_CHECK(args.tensor(0).ndim() == args.tensor(1).ndim() && args.tensor(0).ndim() == args.tensor(2).ndim(),
-             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ", args.tensor(0).sizes(),
-             ", input2: ", args.tensor(1).sizes(), ", target: ", args.tensor(2).sizes(), " ");
+  WISP_CHECK(
+      args.tensor(0).ndim() == args.tensor(1).ndim() &&
+          args.tensor(0).ndim() == args.tensor(2).ndim(),
+      "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
+      args.tensor(0).sizes(), ", input2: ", args.tensor(1).sizes(),
+      ", target: ", args.tensor(2).sizes(), " ");
   const Tensor gap = sub(args.tensor(0), args.tensor(1));
   outs.push(reduced(at_least_zero(sub(Scalar(args.real(3)), mul(args.tensor(2), gap))), how));
 }
@@ -102,12 +111,15 @@ void cosine_embedding_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 6, 4, 5);
   const Tensor &a = args.tensor(0), &b = args.tensor(1), &t = args.tensor(2);
   WISP_CHECK(t.ndim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
-  WISP_CHECK(a.ndim() == t.ndim() + 1 && b.ndim() == t.ndim() + 1, t.ndim() == 1
+  WISP_CHECK(a.ndim() == t.ndim() + 1 && b.ndim() == t.ndim() + 1,
+             t.ndim() == 1
                  ? "1D target tensor expects 2D input tensors, but found inputs with sizes "
-                 : "0D target tensor expects 1D input tensors, but found inputs with sizes ", a.sizes(), " and ", b.sizes(), ".");
+                 : "0D target tensor expects 1D input tensors, but found inputs with sizes ",
+             a.sizes(), " and ", b.sizes(), ".");
   const int64_t dim = t.ndim();
   constexpr double tiny = 1e-12;
-  const Tensor lengths = mul(add(sum_along(square(a), dim), tiny), add(sum_along(square(b), dim), tiny));
+  const Tensor lengths =
+      mul(add(sum_along(square(a), dim), tiny), add(sum_along(square(b), dim), tiny));
   const Tensor cosine = mul(sum_along(mul(a, b), dim), rsqrt(lengths));
   const Tensor alike = where(eq(t, 1), sub(Scalar(1), cosine), Scalar(0));
   const Tensor apart = where(eq(t, -1), at_least_zero(sub(cosine, args.real(3))), Scalar(0));
@@ -118,7 +130,9 @@ void cosine_embedding_loss_body(const Args& args, TensorList& outs) {
 void triplet_margin_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 9, 7, 8);
   WISP_CHECK_VALUE(args.real(3) > 0, "margin must be greater than 0, got ", args.real(3));
-  auto distance = [&](int i, int j) { return invoke<"pairwise_distance">(args[i], args[j], args.real(4), args.real(5)); };
+  auto distance = [&](int i, int j) {
+    return invoke<"pairwise_distance">(args[i], args[j], args.real(4), args.real(5));
+  };
   const Tensor near = distance(0, 1);
   Tensor far = distance(0, 2);
   if (args.boolean(6)) far = invoke<"minimum">(far, distance(1, 2));
@@ -129,16 +143,19 @@ void triplet_margin_loss_body(const Args& args, TensorList& outs) {
 
 // Input and target with a batch dimension, which is taken away again in the end.
 struct Batched {
-  Batched(const Args& args, int64_t target_ndim) : single(args.tensor(0).ndim() <= 1), x(args.tensor(0)), target(args.tensor(1)) {
+  Batched(const Args& args, int64_t target_ndim)
+      : single(args.tensor(0).ndim() <= 1), x(args.tensor(0)), target(args.tensor(1)) {
     if (single) {
       const int64_t row[] = {1, x.numel()}, flat[] = {1, target.numel()};
       x = reshape(x, row);
       target = reshape(target, target_ndim == 2 ? IntSpan(flat) : IntSpan(flat + 1, 1));
     }
-    WISP_CHECK(x.ndim() == 2 && x->size(1) > 0, args.name(), "(): Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+    WISP_CHECK(x.ndim() == 2 && x->size(1) > 0, args.name(),
+               "(): Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
                args.tensor(0).sizes());
-    WISP_CHECK(target.ndim() == target_ndim && target->size(0) == x->size(0), args.name(), "(): inconsistent target size, expected ",
-               x->size(0), " but got ", args.tensor(1).sizes());
+    WISP_CHECK(target.ndim() == target_ndim && target->size(0) == x->size(0), args.name(),
+               "(): inconsistent target size, expected ", x->size(0), " but got ",
+               args.tensor(1).sizes());
   }
   Tensor finish(const Tensor& each, Reduction how) const {
     return reduced(single ? reshape(each, IntSpan()) : each, how);
@@ -165,12 +182,14 @@ void multi_margin_loss_body(const Args& args, TensorList& outs) {
 void multilabel_margin_loss_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 4, 2, 3);
   const Batched b(args, 2);
-  WISP_CHECK(same(b.x.sizes(), b.target.sizes()), "multilabel_margin_loss(): inconsistent target size: ", b.target.sizes(),
+  WISP_CHECK(same(b.x.sizes(), b.target.sizes()),
+             "multilabel_margin_loss(): inconsistent target size: ", b.target.sizes(),
              " for input of size: ", b.x.sizes());
   const Tensor listed = gt(cumprod(to(ge(b.target, 0), DType::int64), 1), 0);
   const Tensor index = where(listed, b.target, Scalar(0));
   const Tensor hits = scatter_add(zeros_like(b.target), 1, index, to(listed, DType::int64));
-  const Tensor gaps = at_least_zero(add(sub(unsqueeze(b.x, 1), unsqueeze(gather(b.x, 1, index), 2)), 1));
+  const Tensor gaps =
+      at_least_zero(add(sub(unsqueeze(b.x, 1), unsqueeze(gather(b.x, 1, index), 2)), 1));
   const Tensor counted = logical_and(unsqueeze(listed, 2), unsqueeze(eq(hits, 0), 1));
   const Tensor each = where(counted, gaps, Scalar(0));
   const int64_t dims[] = {1, 2};
@@ -243,7 +262,11 @@ constexpr Entry entries[] = {
 
 void register_margin_loss(Registry& r) {
   for (const Entry& e : entries) {
-    r.add({.schema = e.schema, .doc = e.doc, .body = e.body, .onnx = "- a few pointwise operators", .homes = home::functional});
+    r.add({.schema = e.schema,
+           .doc = e.doc,
+           .body = e.body,
+           .onnx = "- a few pointwise operators",
+           .homes = home::functional});
   }
 }
 

@@ -25,27 +25,29 @@ Dims target_shape(IntSpan sizes) {
 
 void check_weight(const Tensor& weight, int64_t classes) {
   WISP_CHECK(weight.ndim() == 1 && weight.numel() == classes,
-             "weight tensor should be defined either for all ", classes, " classes or no classes but got weight tensor of shape: ",
-             weight.sizes());
+             "weight tensor should be defined either for all ", classes,
+             " classes or no classes but got weight tensor of shape: ", weight.sizes());
 }
 
 void infer_nll_loss(Infer& infer) {
   const Tensor &self = infer.tensor(0), &target = infer.tensor(1);
   WISP_CHECK_VALUE(self.ndim() > 0, "Expected 1 or more dimensions (got 0)");
-  WISP_CHECK(is_floating(self.dtype()), "expected scalar type Float for input of nll_loss but found ", legacy_name(self.dtype()));
-  WISP_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8, "expected scalar type Long but found ",
-             legacy_name(target.dtype()));
+  WISP_CHECK(is_floating(self.dtype()),
+             "expected scalar type Float for input of nll_loss but found ",
+             legacy_name(self.dtype()));
+  WISP_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8,
+             "expected scalar type Long but found ", legacy_name(target.dtype()));
   const Dims expected = target_shape(self.sizes());
   if (self.ndim() > 1 && target.ndim() > 0) {
     WISP_CHECK_VALUE(target->size(0) == self->size(0), "Expected input batch_size (", self->size(0),
                      ") to match target batch_size (", target->size(0), ").");
   }
-  WISP_CHECK(same(target.sizes(), expected) || (self.ndim() == 1 && target.numel() == 1), "size mismatch (got input: ",
-             self.sizes(), ", target: ", target.sizes(), ")");
+  WISP_CHECK(same(target.sizes(), expected) || (self.ndim() == 1 && target.numel() == 1),
+             "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
   if (infer.has(2)) {
     check_weight(infer.tensor(2), self->size(class_dim(self.sizes())));
-    WISP_CHECK(infer.tensor(2).dtype() == self.dtype(), "expected scalar type ", legacy_name(self.dtype()), " but found ",
-               legacy_name(infer.tensor(2).dtype()));
+    WISP_CHECK(infer.tensor(2).dtype() == self.dtype(), "expected scalar type ",
+               legacy_name(self.dtype()), " but found ", legacy_name(infer.tensor(2).dtype()));
   }
   const bool none = infer.integer(3) == static_cast<int64_t>(Reduction::none);
   infer.push(none ? IntSpan(expected) : IntSpan(), self.dtype(), self.device());
@@ -74,7 +76,8 @@ struct Job {
 };
 
 void set_number(const Tensor& out, double value) {
-  visit<dtypes::floating>(out.dtype(), "nll_loss", [&]<class T>() { *out.data<T>() = convert<T>(value); });
+  visit<dtypes::floating>(out.dtype(), "nll_loss",
+                          [&]<class T>() { *out.data<T>() = convert<T>(value); });
 }
 
 void nll_loss_kernel(const Call& call) {
@@ -82,8 +85,10 @@ void nll_loss_kernel(const Call& call) {
   const DType compute = math_dtype(call.tensor(0).dtype());
   const Tensor self = consecutive(call.tensor(0), compute);
   const Job job(self.sizes(), compute, call.tensor(1), call[2], call.integer(4));
-  const Tensor each = how == Reduction::none ? Tensor::empty(call.out(0).sizes(), compute) : Tensor();
-  const cpu::NllSums sums = cpu::nll_loss(job.shape, self->bytes(), each.defined() ? each->bytes() : nullptr);
+  const Tensor each =
+      how == Reduction::none ? Tensor::empty(call.out(0).sizes(), compute) : Tensor();
+  const cpu::NllSums sums =
+      cpu::nll_loss(job.shape, self->bytes(), each.defined() ? each->bytes() : nullptr);
   if (each.defined()) {
     copy_raw(call.out(0), each);
   } else {
@@ -117,26 +122,36 @@ void nll_loss_grad_kernel(const Call& call) {
 }
 
 void register_kernels(Registry& r) {
-  r.add({.schema = "_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
-         .doc = "The kernel of nll_loss, and the sum of the weights.",
-         .infer = infer_nll_loss,
-         .kernel = nll_loss_kernel,
-         .vjp = {{"self", "self.shape target weight reduction ignore_index result1", nll_loss_self_grad}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "NegativeLogLikelihoodLoss",
-         .homes = home::internal,
-         .node = "NllLossBackward0"});
-  r.add({.schema = "_nll_loss_grad(Tensor grad, Tensor target, Tensor? weight, Tensor total_weight, int[] size, int reduction, int ignore_index) -> Tensor",
-         .doc = "The derivative of nll_loss by its input.",
-         .infer = [](Infer& infer) { infer.push(infer.integers(4), infer.tensor(0).dtype(), infer.tensor(0).device()); },
-         .kernel = nll_loss_grad_kernel,
-         .vjp = {{"grad", "target weight reduction ignore_index",
-                  [](const Backward& b) { return invoke<"_nll_loss">(b.grad(), b[1], b[2], b[5], b[6]); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "- backward only",
-         .homes = home::internal});
+  r.add(
+      {.schema =
+           "_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+       .doc = "The kernel of nll_loss, and the sum of the weights.",
+       .infer = infer_nll_loss,
+       .kernel = nll_loss_kernel,
+       .vjp = {{"self", "self.shape target weight reduction ignore_index result1",
+                nll_loss_self_grad}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "NegativeLogLikelihoodLoss",
+       .homes = home::internal,
+       .node = "NllLossBackward0"});
+  r.add(
+      {.schema =
+           "_nll_loss_grad(Tensor grad, Tensor target, Tensor? weight, Tensor total_weight, int[] size, int reduction, int ignore_index) -> Tensor",
+       .doc = "The derivative of nll_loss by its input.",
+       .infer =
+           [](Infer& infer) {
+             infer.push(infer.integers(4), infer.tensor(0).dtype(), infer.tensor(0).device());
+           },
+       .kernel = nll_loss_grad_kernel,
+       .vjp = {{"grad", "target weight reduction ignore_index",
+                [](const Backward& b) {
+                  return invoke<"_nll_loss">(b.grad(), b[1], b[2], b[5], b[6]);
+                }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
 }
 
 // --- The public functions: (input, target, weight, size_average, ignore_index, reduce, reduction)
@@ -163,17 +178,20 @@ int64_t elements_per_class(const Tensor& x, int64_t dim) {
 // Targets that are probabilities of classes.
 Tensor entropy_of_probabilities(const Args& args, Reduction how, double smoothing) {
   const Tensor &x = args.tensor(0), &given = args.tensor(1);
-  WISP_CHECK(is_floating(given.dtype()), "Expected floating point type for target with class probabilities, got ",
+  WISP_CHECK(is_floating(given.dtype()),
+             "Expected floating point type for target with class probabilities, got ",
              legacy_name(given.dtype()));
   WISP_CHECK(args.integer(4) < 0, "ignore_index is not supported for floating point target");
   const int64_t dim = class_dim(x.sizes());
   Tensor target = given;
-  if (smoothing > 0) target = add(mul(target, 1 - smoothing), smoothing / static_cast<double>(x->size(dim)));
+  if (smoothing > 0)
+    target = add(mul(target, 1 - smoothing), smoothing / static_cast<double>(x->size(dim)));
   Tensor terms = mul(log_softmax(x, dim), target);
   if (args.has(2)) terms = mul(terms, spread_weight(args.tensor(2), x, dim));
   if (how == Reduction::none) return neg(sum(terms, IntSpan(&dim, 1)));
   const Tensor total = neg(sum(terms));
-  return how == Reduction::sum ? total : div(total, static_cast<double>(elements_per_class(x, dim)));
+  return how == Reduction::sum ? total
+                               : div(total, static_cast<double>(elements_per_class(x, dim)));
 }
 
 // The entropy against equal probabilities of all classes, at targets that are not ignored.
@@ -186,7 +204,8 @@ Tensor smooth_part(const Args& args, const Tensor& log_p, Reduction how) {
   if (how != Reduction::mean) return reduced(each, how);
   if (!args.has(2)) return div(sum(each), sum(logical_not(ignored)));
   const Tensor classes = flatten(masked_fill(target, ignored, Scalar(0)));
-  const Tensor weights = masked_fill(index_select(args.tensor(2), 0, classes), flatten(ignored), Scalar(0));
+  const Tensor weights =
+      masked_fill(index_select(args.tensor(2), 0, classes), flatten(ignored), Scalar(0));
   return div(sum(each), sum(weights));
 }
 
@@ -194,12 +213,15 @@ void cross_entropy_body(const Args& args, TensorList& outs) {
   const Reduction how = reduction_of(args, 6, 3, 5);
   const Tensor &x = args.tensor(0), &target = args.tensor(1);
   const double smoothing = args.real(7);
-  WISP_CHECK(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
+  WISP_CHECK(smoothing >= 0 && smoothing <= 1,
+             "label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
   WISP_CHECK(x.ndim() > 0, "cross_entropy(): expected an input of at least one dimension");
-  if (same(x.sizes(), target.sizes())) return outs.push(entropy_of_probabilities(args, how, smoothing));
+  if (same(x.sizes(), target.sizes()))
+    return outs.push(entropy_of_probabilities(args, how, smoothing));
   const int64_t dim = class_dim(x.sizes());
   const Tensor log_p = log_softmax(x, dim);
-  const Tensor loss = invoke<"_nll_loss">(log_p, target, args[2], static_cast<int64_t>(how), args[4]);
+  const Tensor loss =
+      invoke<"_nll_loss">(log_p, target, args[2], static_cast<int64_t>(how), args[4]);
   if (smoothing == 0) return outs.push(loss);
   const double share = smoothing / static_cast<double>(x->size(dim));
   outs.push(add(mul(loss, 1 - smoothing), mul(smooth_part(args, log_p, how), share)));
@@ -209,18 +231,24 @@ void cross_entropy_body(const Args& args, TensorList& outs) {
 
 void register_nll_loss(Registry& r) {
   register_kernels(r);
-  r.add({.schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
-         .doc = "The weighted mean (or sum, or each) of `-input[target]`, where input holds log-probabilities of classes.\n\n"
-                ">>> wisp.nn.functional.nll_loss(wisp.tensor([[-1., -2.], [-3., -4.]]), wisp.tensor([0, 1]))\ntensor(2.5000)",
-         .body = nll_loss_body,
-         .onnx = "NegativeLogLikelihoodLoss",
-         .homes = home::functional});
-  r.add({.schema = "cross_entropy(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
-         .doc = "nll_loss of `log_softmax(input)`. Targets are classes, or probabilities of them if they have input's shape.\n\n"
-                ">>> wisp.nn.functional.cross_entropy(wisp.tensor([[2., 0.], [0., 2.]]), wisp.tensor([0, 1]))\ntensor(0.1269)",
-         .body = cross_entropy_body,
-         .onnx = "SoftmaxCrossEntropyLoss",
-         .homes = home::functional});
+  r.add(
+      {.schema =
+           "nll_loss(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+       .doc =
+           "The weighted mean (or sum, or each) of `-input[target]`, where input holds log-probabilities of classes.\n\n"
+           ">>> wisp.nn.functional.nll_loss(wisp.tensor([[-1., -2.], [-3., -4.]]), wisp.tensor([0, 1]))\ntensor(2.5000)",
+       .body = nll_loss_body,
+       .onnx = "NegativeLogLikelihoodLoss",
+       .homes = home::functional});
+  r.add(
+      {.schema =
+           "cross_entropy(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+       .doc =
+           "nll_loss of `log_softmax(input)`. Targets are classes, or probabilities of them if they have input's shape.\n\n"
+           ">>> wisp.nn.functional.cross_entropy(wisp.tensor([[2., 0.], [0., 2.]]), wisp.tensor([0, 1]))\ntensor(0.1269)",
+       .body = cross_entropy_body,
+       .onnx = "SoftmaxCrossEntropyLoss",
+       .homes = home::functional});
 }
 
 }  // namespace wisp::ops

@@ -16,13 +16,18 @@ namespace {
 
 void check_norm_dtype(const Infer& infer, DType own, DType wanted) {
   const char* op = "linalg.vector_norm(): ";
-  WISP_CHECK(is_differentiable(own), op, "Expected a floating point or complex tensor as input. Got ", legacy_name(own));
-  WISP_CHECK(is_differentiable(wanted), op, "dtype should be floating point or complex, but got ", legacy_name(wanted));
-  WISP_CHECK(is_complex(own) == is_complex(wanted), op, "dtype should be ", is_complex(own) ? "complex" : "real", " for ",
-             is_complex(own) ? "complex" : "real", " inputs, but got ", legacy_name(wanted));
+  WISP_CHECK(is_differentiable(own), op,
+             "Expected a floating point or complex tensor as input. Got ", legacy_name(own));
+  WISP_CHECK(is_differentiable(wanted), op, "dtype should be floating point or complex, but got ",
+             legacy_name(wanted));
+  WISP_CHECK(is_complex(own) == is_complex(wanted), op, "dtype should be ",
+             is_complex(own) ? "complex" : "real", " for ", is_complex(own) ? "complex" : "real",
+             " inputs, but got ", legacy_name(wanted));
   WISP_CHECK(promote(own, wanted) == wanted, op, "the dtype of the input (", legacy_name(own),
-             ") should be convertible without narrowing to the specified dtype (", legacy_name(wanted), ")");
-  WISP_CHECK(!infer.scalar(1).is_complex(), op, "Expected a non-complex scalar as the order of norm.");
+             ") should be convertible without narrowing to the specified dtype (",
+             legacy_name(wanted), ")");
+  WISP_CHECK(!infer.scalar(1).is_complex(), op,
+             "Expected a non-complex scalar as the order of norm.");
 }
 
 void infer_vector_norm(Infer& infer) {
@@ -32,9 +37,10 @@ void infer_vector_norm(Infer& infer) {
   const TensorSpec& spec = infer_reduced(infer, 2, 3, to_real(dtype));
   const double order = infer.real(1);
   // Sums start from 0, the largest and smallest element from nothing.
-  WISP_CHECK(self.numel() > 0 || count_elements(spec.sizes) == 0 || (order >= 0 && !std::isinf(order)),
-             "linalg.vector_norm(): cannot compute the ", order,
-             " norm on an empty tensor because the operation does not have an identity");
+  WISP_CHECK(
+      self.numel() > 0 || count_elements(spec.sizes) == 0 || (order >= 0 && !std::isinf(order)),
+      "linalg.vector_norm(): cannot compute the ", order,
+      " norm on an empty tensor because the operation does not have an identity");
 }
 
 Reduction norm_of(double order) {
@@ -50,7 +56,8 @@ void vector_norm_kernel(const Call& call) {
   cpu::ReduceParams params;
   params.p = call.real(1);
   const DType dtype = call.dtype_or_none(4).value_or(self.dtype());
-  run_reduce(call, norm_of(params.p), reduced_dims(call, 2, self.ndim()), math_dtype(dtype), call.out(), params);
+  run_reduce(call, norm_of(params.p), reduced_dims(call, 2, self.ndim()), math_dtype(dtype),
+             call.out(), params);
 }
 
 // sgn(x) |x|^(p - 1); zeros do not move a norm.
@@ -92,7 +99,8 @@ void norm_body(const Args& args, TensorList& outs) {
 
 void named_norm_body(const Args& args, TensorList& outs) {
   const std::string_view order = args.string(1);
-  WISP_CHECK_KIND(not_implemented, order != "nuc", "norm(): the nuclear norm is not available here");
+  WISP_CHECK_KIND(not_implemented, order != "nuc",
+                  "norm(): the nuclear norm is not available here");
   WISP_CHECK(order == "fro", "norm(): Order ", order, " not supported.");
   outs.push(invoke<"vector_norm">(args[0], 2, args[2], args[3], args[4]));
 }
@@ -103,7 +111,8 @@ void renorm_body(const Args& args, TensorList& outs) {
   const double p = args.real(1), most = args.real(3);
   WISP_CHECK(p > 0, "renorm(): non-positive-norm not supported");
   WISP_CHECK(most >= 0, "renorm(): expected maxnorm to be >= 0 but got ", most);
-  WISP_CHECK(self.ndim() > 1, "renorm(): input needs at least 2 dimensions, got ", self.ndim(), " dimensions");
+  WISP_CHECK(self.ndim() > 1, "renorm(): input needs at least 2 dimensions, got ", self.ndim(),
+             " dimensions");
   const int64_t dim = wrap_dim(args.integer(2), self.ndim(), args.name());
   Dims others;
   for (int64_t i = 0; i < self.ndim(); ++i) {
@@ -117,37 +126,51 @@ void renorm_body(const Args& args, TensorList& outs) {
 }  // namespace
 
 void register_norm(Registry& r) {
-  r.add(reduction({.schema = "vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
-                   .doc = "The norm `sum(abs(x)**ord)**(1/ord)` over the given dimensions; with inf and -inf the largest and smallest size, with 0 the number of non-zeros.\n\n>>> wisp.linalg.vector_norm(wisp.tensor([3., 4.]))\ntensor(5.)",
-                   .infer = infer_vector_norm,
-                   .kernel = vector_norm_kernel,
-                   .vjp = {{"self", "self ord dim keepdim result", vector_norm_grad}},
-                   .onnx = "ReduceL2",
-                   .traits = trait::out,
-                   .homes = home::linalg,
-                   .node = "LinalgVectorNormBackward0"}));
-  r.add({.schema = "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, Dtype? dtype=None) -> Tensor",
-         .doc = "The norm over the given dimensions: `linalg.vector_norm` by an older name.\n\n>>> wisp.norm(wisp.tensor([3., 4.]))\ntensor(5.)",
-         .body = norm_body,
-         .onnx = "ReduceL2",
-         .traits = trait::out});
-  r.add({.schema = "norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, Dtype? dtype=None) -> Tensor",
-         .doc = "The Frobenius norm (\"fro\").\n\n>>> wisp.norm(wisp.tensor([[1., 2.], [2., 4.]]), p='fro')\ntensor(5.)",
-         .body = named_norm_body,
-         .onnx = "ReduceL2",
-         .traits = trait::out});
-  r.add({.schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
-         .doc = "Scales every slice along `dim` whose p-norm exceeds `maxnorm` down to it.\n\n>>> wisp.renorm(wisp.tensor([[3., 4.], [0., 1.]]), 2, 0, 1)\ntensor([[0.6000, 0.8000],\n        [0.0000, 1.0000]])",
-         .body = renorm_body,
-         .onnx = "- Mul of ReduceL2",
-         .traits = trait::in_place | trait::out});
-  r.add({.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
-         .doc = "The p-norm of `self - other`.\n\n>>> wisp.dist(wisp.tensor([3., 4.]), wisp.tensor([0., 0.]))\ntensor(5.)",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               outs.push(invoke<"vector_norm">(sub(args.tensor(0), args.tensor(1)), args[2], Arg(), false));
-             },
-         .onnx = "- ReduceL2 of Sub"});
+  r.add(reduction(
+      {.schema =
+           "vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "The norm `sum(abs(x)**ord)**(1/ord)` over the given dimensions; with inf and -inf the largest and smallest size, with 0 the number of non-zeros.\n\n>>> wisp.linalg.vector_norm(wisp.tensor([3., 4.]))\ntensor(5.)",
+       .infer = infer_vector_norm,
+       .kernel = vector_norm_kernel,
+       .vjp = {{"self", "self ord dim keepdim result", vector_norm_grad}},
+       .onnx = "ReduceL2",
+       .traits = trait::out,
+       .homes = home::linalg,
+       .node = "LinalgVectorNormBackward0"}));
+  r.add(
+      {.schema =
+           "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "The norm over the given dimensions: `linalg.vector_norm` by an older name.\n\n>>> wisp.norm(wisp.tensor([3., 4.]))\ntensor(5.)",
+       .body = norm_body,
+       .onnx = "ReduceL2",
+       .traits = trait::out});
+  r.add(
+      {.schema =
+           "norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "The Frobenius norm (\"fro\").\n\n>>> wisp.norm(wisp.tensor([[1., 2.], [2., 4.]]), p='fro')\ntensor(5.)",
+       .body = named_norm_body,
+       .onnx = "ReduceL2",
+       .traits = trait::out});
+  r.add(
+      {.schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+       .doc =
+           "Scales every slice along `dim` whose p-norm exceeds `maxnorm` down to it.\n\n>>> wisp.renorm(wisp.tensor([[3., 4.], [0., 1.]]), 2, 0, 1)\ntensor([[0.6000, 0.8000],\n        [0.0000, 1.0000]])",
+       .body = renorm_body,
+       .onnx = "- Mul of ReduceL2",
+       .traits = trait::in_place | trait::out});
+  r.add(
+      {.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+       .doc =
+           "The p-norm of `self - other`.\n\n>>> wisp.dist(wisp.tensor([3., 4.]), wisp.tensor([0., 0.]))\ntensor(5.)",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(
+                 invoke<"vector_norm">(sub(args.tensor(0), args.tensor(1)), args[2], Arg(), false));
+           },
+       .onnx = "- ReduceL2 of Sub"});
 }
 
 }  // namespace wisp::ops

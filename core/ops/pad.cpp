@@ -23,10 +23,12 @@ Ends ends_of(IntSpan pad, int64_t ndim, int64_t dim) {
 void check_pad(const Args& args) {
   const Tensor& self = args.tensor(0);
   const IntSpan pad = args.integers(1);
-  WISP_CHECK(pad.size() % 2 == 0, args.name(), "(): Padding length must be divisible by 2, got ", pad.size());
-  WISP_CHECK(pad.size() <= 2 * static_cast<size_t>(self.ndim()), args.name(),
-             "(): Padding length should be less than or equal to two times the input dimension but got padding length ",
-             pad.size(), " and input of dimension ", self.ndim());
+  WISP_CHECK(pad.size() % 2 == 0, args.name(), "(): Padding length must be divisible by 2, got ",
+             pad.size());
+  WISP_CHECK(
+      pad.size() <= 2 * static_cast<size_t>(self.ndim()), args.name(),
+      "(): Padding length should be less than or equal to two times the input dimension but got padding length ",
+      pad.size(), " and input of dimension ", self.ndim());
 }
 
 void infer_constant(Infer& infer) {
@@ -36,12 +38,14 @@ void infer_constant(Infer& infer) {
   for (int64_t dim = 0; dim < self.ndim(); ++dim) {
     const Ends ends = ends_of(infer.integers(1), self.ndim(), dim);
     sizes[dim] += ends.front + ends.back;
-    WISP_CHECK(sizes[dim] >= 0, infer.name(), "(): The input size ", self->size(dim), ", plus negative padding ", ends.front,
-               " and ", ends.back, " resulted in a negative output size, which is invalid. Check dimension ", dim,
+    WISP_CHECK(sizes[dim] >= 0, infer.name(), "(): The input size ", self->size(dim),
+               ", plus negative padding ", ends.front, " and ", ends.back,
+               " resulted in a negative output size, which is invalid. Check dimension ", dim,
                " of your input.");
   }
   TensorSpec& spec = infer.push(sizes, self.dtype(), self.device());
-  if (!self.is_contiguous() && is_channels_last(self.sizes(), self.strides())) spec.strides = channels_last_strides(sizes);
+  if (!self.is_contiguous() && is_channels_last(self.sizes(), self.strides()))
+    spec.strides = channels_last_strides(sizes);
 }
 
 // Fills, then copies what is left of the input into its place.
@@ -95,21 +99,28 @@ Tensor continuation(const Tensor& self, int64_t dim, Mode mode, int64_t amount, 
 
 void check_mode(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
   const int64_t size = self->size(dim), most = std::max(ends.front, ends.back);
-  WISP_CHECK(mode != Mode::reflect || most < size,
-             "pad(): Padding size should be less than the corresponding input dimension, but got: padding (", ends.front, ", ",
-             ends.back, ") at dimension ", dim, " of input ", self.sizes());
+  WISP_CHECK(
+      mode != Mode::reflect || most < size,
+      "pad(): Padding size should be less than the corresponding input dimension, but got: padding (",
+      ends.front, ", ", ends.back, ") at dimension ", dim, " of input ", self.sizes());
   const int64_t left = size + std::min<int64_t>(ends.front, 0) + std::min<int64_t>(ends.back, 0);
-  WISP_CHECK(mode != Mode::circular || most <= left, "pad(): Padding value causes wrapping around more than once.");
-  WISP_CHECK(size > 0 || most <= 0, "pad(): cannot continue an empty dimension ", dim, " of input ", self.sizes());
-  WISP_CHECK(left > 0 || size == 0, "pad(): padding (", ends.front, ", ", ends.back, ") leaves nothing of dimension ", dim, " of input ", self.sizes());
+  WISP_CHECK(mode != Mode::circular || most <= left,
+             "pad(): Padding value causes wrapping around more than once.");
+  WISP_CHECK(size > 0 || most <= 0, "pad(): cannot continue an empty dimension ", dim, " of input ",
+             self.sizes());
+  WISP_CHECK(left > 0 || size == 0, "pad(): padding (", ends.front, ", ", ends.back,
+             ") leaves nothing of dimension ", dim, " of input ", self.sizes());
 }
 
 Tensor continued(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
   check_mode(self, dim, mode, ends);
-  const int64_t cut_front = std::max<int64_t>(-ends.front, 0), cut_back = std::max<int64_t>(-ends.back, 0);
+  const int64_t cut_front = std::max<int64_t>(-ends.front, 0),
+                cut_back = std::max<int64_t>(-ends.back, 0);
   const bool cuts = cut_front || cut_back;
-  const Tensor kept = cuts ? narrow(self, dim, cut_front, self->size(dim) - cut_front - cut_back) : self;
-  const Tensor& source = mode == Mode::circular ? kept : self;  // what is cut off does not come round again
+  const Tensor kept =
+      cuts ? narrow(self, dim, cut_front, self->size(dim) - cut_front - cut_back) : self;
+  const Tensor& source =
+      mode == Mode::circular ? kept : self;  // what is cut off does not come round again
   std::vector<Tensor> parts;
   if (ends.front > 0) parts.push_back(continuation(source, dim, mode, ends.front, true));
   parts.push_back(kept);
@@ -126,7 +137,8 @@ void pad_body(const Args& args, TensorList& outs) {
   }
   const Mode mode = mode_of(args.string(2));
   check_pad(args);
-  WISP_CHECK(!args.has(3) || args.real(3) == 0, "pad(): Padding mode \"", args.string(2), "\" doesn't take in value argument");
+  WISP_CHECK(!args.has(3) || args.real(3) == 0, "pad(): Padding mode \"", args.string(2),
+             "\" doesn't take in value argument");
   Tensor result = self;
   for (int64_t dim = self.ndim() - static_cast<int64_t>(pad.size() / 2); dim < self.ndim(); ++dim) {
     const Ends ends = ends_of(pad, self.ndim(), dim);
@@ -138,20 +150,24 @@ void pad_body(const Args& args, TensorList& outs) {
 }  // namespace
 
 void register_pad(Registry& r) {
-  r.add({.schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
-         .doc = "Adds elements of one value at the ends of the last dimensions; negative numbers cut off.\n\n>>> wisp.constant_pad_nd(wisp.tensor([1, 2]), (1, 2), 7)\ntensor([7, 1, 2, 7, 7])",
-         .infer = infer_constant,
-         .kernel = constant_kernel,
-         .vjp = {{"self", "pad", constant_grad}},
-         .jvp = Jvp::linear,
-         .batch = Batch::loop,
-         .onnx = "Pad",
-         .homes = home::function});
-  r.add({.schema = "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
-         .doc = "Adds elements at the ends of the last dimensions: `pad` is (left, right, top, bottom, ...), and negative numbers cut off. Modes: 'constant' (of the given value), 'reflect', 'replicate' and 'circular'.\n\n>>> wisp.nn.functional.pad(wisp.tensor([[1., 2., 3.]]), (2, 1), mode='reflect')\ntensor([[3., 2., 1., 2., 3., 2.]])",
-         .body = pad_body,
-         .onnx = "Pad",
-         .homes = home::functional});
+  r.add(
+      {.schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+       .doc =
+           "Adds elements of one value at the ends of the last dimensions; negative numbers cut off.\n\n>>> wisp.constant_pad_nd(wisp.tensor([1, 2]), (1, 2), 7)\ntensor([7, 1, 2, 7, 7])",
+       .infer = infer_constant,
+       .kernel = constant_kernel,
+       .vjp = {{"self", "pad", constant_grad}},
+       .jvp = Jvp::linear,
+       .batch = Batch::loop,
+       .onnx = "Pad",
+       .homes = home::function});
+  r.add(
+      {.schema = "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+       .doc =
+           "Adds elements at the ends of the last dimensions: `pad` is (left, right, top, bottom, ...), and negative numbers cut off. Modes: 'constant' (of the given value), 'reflect', 'replicate' and 'circular'.\n\n>>> wisp.nn.functional.pad(wisp.tensor([[1., 2., 3.]]), (2, 1), mode='reflect')\ntensor([[3., 2., 1., 2., 3., 2.]])",
+       .body = pad_body,
+       .onnx = "Pad",
+       .homes = home::functional});
 }
 
 }  // namespace wisp::ops

@@ -10,10 +10,14 @@ namespace {
 
 DType apply_types(Types types, DType common) {
   switch (types) {
-    case Types::to_float: return to_floating(common);
-    case Types::boolean: return DType::bool_;
-    case Types::real_part: return to_real(common);
-    default: return common;
+    case Types::to_float:
+      return to_floating(common);
+    case Types::boolean:
+      return DType::bool_;
+    case Types::real_part:
+      return to_real(common);
+    default:
+      return common;
   }
 }
 
@@ -59,7 +63,8 @@ void infer_pointwise(Infer& infer, Types types) {
 }
 
 void check_compute(const Infer& infer, DTypeSet allowed) {
-  if (WISP_UNLIKELY(!contains(allowed, infer.compute))) fail_not_implemented(infer.name(), infer.compute);
+  if (WISP_UNLIKELY(!contains(allowed, infer.compute)))
+    fail_not_implemented(infer.name(), infer.compute);
 }
 
 namespace {
@@ -77,7 +82,7 @@ cpu::Operand scalar_operand(Scalar value, DType dtype, ScalarSlot& slot) {
 }
 
 void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
-                 const cpu::Params& params) {
+                const cpu::Params& params) {
   const Tensor& out = call.out();
   cpu::Pointwise job{.op = opcode,
                      .compute = call.compute,
@@ -90,7 +95,8 @@ void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, in
   Dims expanded[3];
   for (int i = 0; i < count; ++i) {
     if (!args[i]->is_tensor()) {
-      job.in[i] = scalar_operand(args[i]->scalar(), cpu::input_dtype(opcode, i, call.compute), slots[i]);
+      job.in[i] =
+          scalar_operand(args[i]->scalar(), cpu::input_dtype(opcode, i, call.compute), slots[i]);
       continue;
     }
     const TensorImpl& t = *args[i]->as.tensor;
@@ -101,7 +107,8 @@ void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, in
   cpu::pointwise(job);
 }
 
-void run(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count, const cpu::Params& given) {
+void run(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
+         const cpu::Params& given) {
   if (WISP_LIKELY(!is_integral(call.compute))) {
     run_kernel(call, opcode, args, count, given);
     return;
@@ -144,8 +151,8 @@ namespace {
 constexpr int64_t direct_limit = 4096;
 constexpr int64_t direct_number_limit = 256;
 
-// A number next to tensors of this dtype that does not change the dtype of the result. Bools are left
-// to infer: not every operator takes them.
+// A number next to tensors of this dtype that does not change the dtype of the result. Bools are
+// left to infer: not every operator takes them.
 bool fits(const Arg& number, DType dtype) {
   return number.kind == ArgKind::integer || number.kind == ArgKind::real ||
          (number.kind == ArgKind::complex && is_complex(dtype));
@@ -157,7 +164,8 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
   if (!first.is_tensor()) return nullptr;
   const TensorImpl& a = *first.as.tensor;
   const DType dtype = a.dtype();
-  if (!a.is_contiguous() || a.numel() > direct_limit || !contains(dtypes::real_math, dtype)) return nullptr;
+  if (!a.is_contiguous() || a.numel() > direct_limit || !contains(dtypes::real_math, dtype))
+    return nullptr;
   const auto opcode = static_cast<cpu::Opcode>(op.opcode);
   const cpu::TileFn kernel = cpu::tile_kernel(opcode, dtype);
   if (!kernel) return nullptr;
@@ -170,7 +178,8 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
       if (b.dtype() != dtype || !b.is_contiguous() || !same(a.sizes(), b.sizes())) return nullptr;
       in[i] = b.bytes();
     } else {
-      if (i != 1 || !fits(arg, dtype) || a.numel() > direct_number_limit || a.ndim() == 0) return nullptr;
+      if (i != 1 || !fits(arg, dtype) || a.numel() > direct_number_limit || a.ndim() == 0)
+        return nullptr;
       const double number = arg.scalar().real();
       if (dtype == DType::float32) {
         std::fill_n(reinterpret_cast<float*>(tile), a.numel(), static_cast<float>(number));
@@ -189,16 +198,25 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
 
 TensorImpl* pointwise_direct_plain(const OpDef& op, const Arg* args) {
   const Arg& alpha = args[op.operands[1] + 1];
-  return alpha.kind == ArgKind::integer && alpha.as.integer == 1 ? pointwise_direct(op, args) : nullptr;
+  return alpha.kind == ArgKind::integer && alpha.as.integer == 1 ? pointwise_direct(op, args)
+                                                                 : nullptr;
 }
 
 OpDef pointwise(Types types, OpDef def) {
   if (!def.infer) {
     switch (types) {
-      case Types::same: def.infer = infer_pointwise<Types::same>; break;
-      case Types::to_float: def.infer = infer_pointwise<Types::to_float>; break;
-      case Types::boolean: def.infer = infer_pointwise<Types::boolean>; break;
-      case Types::real_part: def.infer = infer_pointwise<Types::real_part>; break;
+      case Types::same:
+        def.infer = infer_pointwise<Types::same>;
+        break;
+      case Types::to_float:
+        def.infer = infer_pointwise<Types::to_float>;
+        break;
+      case Types::boolean:
+        def.infer = infer_pointwise<Types::boolean>;
+        break;
+      case Types::real_part:
+        def.infer = infer_pointwise<Types::real_part>;
+        break;
     }
   }
   if (!def.kernel) {

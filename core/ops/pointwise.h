@@ -1,4 +1,5 @@
-// What pointwise table entries share: shape and dtype inference, and the kernel that runs an opcode.
+// What pointwise table entries share: shape and dtype inference, and the kernel that runs an
+// opcode.
 #pragma once
 
 #include "cpu/pointwise.h"

@@ -1,5 +1,5 @@
-// PyTorch's rules for the dtype of a result: tensors with dimensions count most, then 0-d tensors, then
-// Python numbers; a lower kind changes the result only if its category is higher.
+// PyTorch's rules for the dtype of a result: tensors with dimensions count most, then 0-d tensors,
+// then Python numbers; a lower kind changes the result only if its category is higher.
 #pragma once
 
 #include "dispatch/op_def.h"

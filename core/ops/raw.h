@@ -38,9 +38,9 @@ inline Tensor apart_from(const Tensor& out, const Tensor& input) {
   return copy;
 }
 
-// A kernel that starts from self's elements (trait::writes_self): write(target) changes some of them and
-// the result is left in `out`. Kernels that add to float16 or bfloat16 do so in a float32 copy, which
-// is rounded once.
+// A kernel that starts from self's elements (trait::writes_self): write(target) changes some of
+// them and the result is left in `out`. Kernels that add to float16 or bfloat16 do so in a float32
+// copy, which is rounded once.
 template <class F>
 void update(const Tensor& out, const Tensor& self, bool adds, F write) {
   if (adds && contains(dtypes::half, out.dtype())) {

@@ -1,5 +1,5 @@
-// What reduction entries share. They are told where their arguments `dim` and `keepdim` stand in the
-// schema; 0 means that there is no such argument, and all dimensions are reduced.
+// What reduction entries share. They are told where their arguments `dim` and `keepdim` stand in
+// the schema; 0 means that there is no such argument, and all dimensions are reduced.
 #pragma once
 
 #include "cpu/reduce.h"
@@ -17,17 +17,21 @@ Dims reduced_shape(IntSpan sizes, uint64_t reduced, bool keepdim);
 // How many elements each result comes from.
 int64_t count_reduced(IntSpan sizes, uint64_t reduced);
 // Refuses to reduce nothing, for operators that would have no answer.
-void check_not_empty(const Infer& infer, int dim, uint64_t reduced, ErrorKind unspecified = ErrorKind::runtime);
+void check_not_empty(const Infer& infer, int dim, uint64_t reduced,
+                     ErrorKind unspecified = ErrorKind::runtime);
 
 // Adds the result of reducing argument 0.
-TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype, EmptyDims empty = EmptyDims::all);
+TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype,
+                          EmptyDims empty = EmptyDims::all);
 
-// Runs a reduction of argument 0 into `out`, and into `second` for kernels that have a second result.
-void run_reduce(const Call& call, cpu::Reduction op, uint64_t reduced, DType compute, const Tensor& out,
-                const cpu::ReduceParams& params = {}, const Tensor* second = nullptr);
+// Runs a reduction of argument 0 into `out`, and into `second` for kernels that have a second
+// result.
+void run_reduce(const Call& call, cpu::Reduction op, uint64_t reduced, DType compute,
+                const Tensor& out, const cpu::ReduceParams& params = {},
+                const Tensor* second = nullptr);
 
-// In derivatives: a reduced tensor with the reduced dimensions back, as size 1 or in their full size.
-// The rule has to save self (or its shape), dim and keepdim.
+// In derivatives: a reduced tensor with the reduced dimensions back, as size 1 or in their full
+// size. The rule has to save self (or its shape), dim and keepdim.
 Tensor unreduce(const Tensor& reduced, const Backward& b, int dim, int keepdim);
 Tensor expand_reduced(const Tensor& reduced, const Backward& b, int dim, int keepdim);
 

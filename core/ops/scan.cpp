@@ -32,7 +32,8 @@ void infer_scan(Infer& infer) {
 }
 
 // Computes in `compute` and leaves the result in out.
-void run_scan(const Call& call, Scan op, DType compute, bool reverse, const Tensor& out, int64_t* places = nullptr) {
+void run_scan(const Call& call, Scan op, DType compute, bool reverse, const Tensor& out,
+              int64_t* places = nullptr) {
   const Tensor self = consecutive(call.tensor(0), compute);
   const Tensor result = out.dtype() == compute ? out : Tensor::empty(out.sizes(), compute);
   cpu::scan({.op = op,
@@ -52,13 +53,16 @@ void scan_kernel(const Call& call) {
 
 template <Scan op>
 void extreme_kernel(const Call& call) {
-  run_scan(call, op, math_dtype(call.tensor(0).dtype()), false, call.out(0), call.out(1).data<int64_t>());
+  run_scan(call, op, math_dtype(call.tensor(0).dtype()), false, call.out(0),
+           call.out(1).data<int64_t>());
 }
 
 void linear_scan_kernel(const Call& call) {
   const DType compute = math_dtype(call.out().dtype());
-  const Tensor self = consecutive(call.tensor(0), compute), factor = consecutive(call.tensor(1), compute);
-  const Tensor result = call.out().dtype() == compute ? call.out() : Tensor::empty(self.sizes(), compute);
+  const Tensor self = consecutive(call.tensor(0), compute),
+               factor = consecutive(call.tensor(1), compute);
+  const Tensor result =
+      call.out().dtype() == compute ? call.out() : Tensor::empty(self.sizes(), compute);
   cpu::linear_scan({.dtype = compute,
                     .lines = cpu::lines_of(self.sizes(), dim_of(call, 2, self.sizes())),
                     .x = self->bytes(),
@@ -70,7 +74,8 @@ void linear_scan_kernel(const Call& call) {
 
 // --- Derivatives
 
-// A tensor of this shape that holds `part` from position `at` of a dimension on, and zeros elsewhere.
+// A tensor of this shape that holds `part` from position `at` of a dimension on, and zeros
+// elsewhere.
 Tensor placed(const Tensor& part, IntSpan shape, int64_t dim, int64_t at) {
   const Dims strides = contiguous_strides(shape);
   return embed(part, shape, strides, at * strides[dim]);
@@ -93,8 +98,9 @@ Tensor product_before(const Tensor& running, int64_t dim) {
   return add(shifted(running, dim), one_at(running, dim, 0));
 }
 
-// y_i = x_0 ... x_i moves with x_j by (x_0 ... x_(j-1)) (x_(j+1) ... x_i): the gradients of all y_i with
-// i >= j, each times what lies between, are a linear recurrence from the end. Nothing is divided.
+// y_i = x_0 ... x_i moves with x_j by (x_0 ... x_(j-1)) (x_(j+1) ... x_i): the gradients of all y_i
+// with i >= j, each times what lies between, are a linear recurrence from the end. Nothing is
+// divided.
 Tensor cumprod_grad(const Backward& b) {
   if (b.shape(0).empty() || b.grad().numel() == 0) return b.grad();
   const int64_t dim = dim_of(b, 1, b.shape(0));
@@ -102,8 +108,8 @@ Tensor cumprod_grad(const Backward& b) {
   return mul(conj(product_before(b.out(), dim)), linear_scan(b.grad(), conj(self), dim, true));
 }
 
-// y_i = log(e^x_0 + ... + e^x_i) moves with x_j by e^(x_j - y_i). All exponents stay below 0: first from
-// y_i down to y_j, step by step, then from there to x_j.
+// y_i = log(e^x_0 + ... + e^x_i) moves with x_j by e^(x_j - y_i). All exponents stay below 0: first
+// from y_i down to y_j, step by step, then from there to x_j.
 Tensor logcumsumexp_grad(const Backward& b) {
   if (b.shape(0).empty() || b.grad().numel() == 0) return b.grad();
   const int64_t dim = dim_of(b, 1, b.shape(0)), n = b.shape(0)[dim];
@@ -143,57 +149,69 @@ OpDef scanning(OpDef def) {
 }
 
 void register_sums(Registry& r) {
-  r.add(scanning({.schema = "cumsum(Tensor self, int dim, *, Dtype? dtype=None) -> Tensor",
-                  .doc = "The running sum along a dimension.\n\n>>> wisp.cumsum(wisp.tensor([1., 2., 3.]), 0)\ntensor([1., 3., 6.])",
-                  .infer = infer_scan<2>,
-                  .kernel = scan_kernel<Scan::sum>,
-                  .vjp = {{"self", "dim", [](const Backward& b) { return invoke<"_cumsum_reverse">(b.grad(), b[1]); }}},
-                  .jvp = Jvp::linear,
-                  .onnx = "CumSum",
-                  .traits = trait::in_place | trait::out}));
-  r.add(scanning({.schema = "_cumsum_reverse(Tensor self, int dim) -> Tensor",
-                  .doc = "The running sum from the end of a dimension: the derivative of cumsum.",
-                  .infer = infer_scan<0>,
-                  .kernel = scan_kernel<Scan::sum, true>,
-                  .vjp = {{"self", "dim", [](const Backward& b) { return cumsum(b.grad(), b.integer(1)); }}},
-                  .jvp = Jvp::linear,
-                  .onnx = "CumSum",
-                  .homes = home::internal}));
-  r.add(scanning({.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
-                  .doc = "The logarithm of the running sum of exponentials along a dimension.\n\n>>> wisp.logcumsumexp(wisp.tensor([0., 0., 0.]), 0)\ntensor([0.0000, 0.6931, 1.0986])",
-                  .infer =
-                      [](Infer& infer) {
-                        infer_scan<0>(infer);
-                        if (!is_differentiable(infer.tensor(0).dtype())) fail_not_implemented(infer.name(), infer.tensor(0).dtype());
-                      },
-                  .kernel = scan_kernel<Scan::logsumexp>,
-                  .vjp = {{"self", "self dim result", logcumsumexp_grad}},
-                  .onnx = "- has no ONNX operator",
-                  .traits = trait::out}));
+  r.add(scanning(
+      {.schema = "cumsum(Tensor self, int dim, *, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "The running sum along a dimension.\n\n>>> wisp.cumsum(wisp.tensor([1., 2., 3.]), 0)\ntensor([1., 3., 6.])",
+       .infer = infer_scan<2>,
+       .kernel = scan_kernel<Scan::sum>,
+       .vjp = {{"self", "dim",
+                [](const Backward& b) { return invoke<"_cumsum_reverse">(b.grad(), b[1]); }}},
+       .jvp = Jvp::linear,
+       .onnx = "CumSum",
+       .traits = trait::in_place | trait::out}));
+  r.add(scanning(
+      {.schema = "_cumsum_reverse(Tensor self, int dim) -> Tensor",
+       .doc = "The running sum from the end of a dimension: the derivative of cumsum.",
+       .infer = infer_scan<0>,
+       .kernel = scan_kernel<Scan::sum, true>,
+       .vjp = {{"self", "dim", [](const Backward& b) { return cumsum(b.grad(), b.integer(1)); }}},
+       .jvp = Jvp::linear,
+       .onnx = "CumSum",
+       .homes = home::internal}));
+  r.add(scanning(
+      {.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
+       .doc =
+           "The logarithm of the running sum of exponentials along a dimension.\n\n>>> wisp.logcumsumexp(wisp.tensor([0., 0., 0.]), 0)\ntensor([0.0000, 0.6931, 1.0986])",
+       .infer =
+           [](Infer& infer) {
+             infer_scan<0>(infer);
+             if (!is_differentiable(infer.tensor(0).dtype()))
+               fail_not_implemented(infer.name(), infer.tensor(0).dtype());
+           },
+       .kernel = scan_kernel<Scan::logsumexp>,
+       .vjp = {{"self", "self dim result", logcumsumexp_grad}},
+       .onnx = "- has no ONNX operator",
+       .traits = trait::out}));
 }
 
 void register_products(Registry& r) {
-  r.add(scanning({.schema = "cumprod(Tensor self, int dim, *, Dtype? dtype=None) -> Tensor",
-                  .doc = "The running product along a dimension.\n\n>>> wisp.cumprod(wisp.tensor([1., 2., 3.]), 0)\ntensor([1., 2., 6.])",
-                  .infer = infer_scan<2>,
-                  .kernel = scan_kernel<Scan::prod>,
-                  .vjp = {{"self", "self dim result", cumprod_grad}},
-                  .onnx = "- has no ONNX operator",
-                  .traits = trait::in_place | trait::out}));
-  r.add(scanning({.schema = "_linear_scan(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor",
-                  .doc = "y[i] = self[i] + factor[i] * y[i - 1] along a dimension; in reverse, y[i] = self[i] + factor[i + 1] * y[i + 1].",
-                  .infer =
-                      [](Infer& infer) {
-                        const Tensor &self = infer.tensor(0), &factor = infer.tensor(1);
-                        WISP_CHECK(same(self.sizes(), factor.sizes()), infer.name(), "(): expected equal shapes, got ", self.sizes(), " and ", factor.sizes());
-                        dim_of(infer, 2, self.sizes());
-                        infer.push(self.sizes(), promote(self.dtype(), factor.dtype()), self.device());
-                      },
-                  .kernel = linear_scan_kernel,
-                  .vjp = {{"self", "factor dim reverse", linear_scan_self_grad},
-                          {"factor", "factor dim reverse result", linear_scan_factor_grad}},
-                  .onnx = "Scan",
-                  .homes = home::internal}));
+  r.add(scanning(
+      {.schema = "cumprod(Tensor self, int dim, *, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "The running product along a dimension.\n\n>>> wisp.cumprod(wisp.tensor([1., 2., 3.]), 0)\ntensor([1., 2., 6.])",
+       .infer = infer_scan<2>,
+       .kernel = scan_kernel<Scan::prod>,
+       .vjp = {{"self", "self dim result", cumprod_grad}},
+       .onnx = "- has no ONNX operator",
+       .traits = trait::in_place | trait::out}));
+  r.add(scanning(
+      {.schema = "_linear_scan(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor",
+       .doc =
+           "y[i] = self[i] + factor[i] * y[i - 1] along a dimension; in reverse, y[i] = self[i] + factor[i + 1] * y[i + 1].",
+       .infer =
+           [](Infer& infer) {
+             const Tensor &self = infer.tensor(0), &factor = infer.tensor(1);
+             WISP_CHECK(same(self.sizes(), factor.sizes()), infer.name(),
+                        "(): expected equal shapes, got ", self.sizes(), " and ", factor.sizes());
+             dim_of(infer, 2, self.sizes());
+             infer.push(self.sizes(), promote(self.dtype(), factor.dtype()), self.device());
+           },
+       .kernel = linear_scan_kernel,
+       .vjp = {{"self", "factor dim reverse", linear_scan_self_grad},
+               {"factor", "factor dim reverse result", linear_scan_factor_grad}},
+       .onnx = "Scan",
+       .homes = home::internal}));
 }
 
 void infer_cumextreme(Infer& infer) {
@@ -205,20 +223,24 @@ void infer_cumextreme(Infer& infer) {
 }
 
 void register_extremes_so_far(Registry& r) {
-  r.add(scanning({.schema = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-                  .doc = "The largest element so far along a dimension, and its (last) position.\n\n>>> wisp.cummax(wisp.tensor([1., 3., 2.]), 0).values\ntensor([1., 3., 3.])",
-                  .infer = infer_cumextreme,
-                  .kernel = extreme_kernel<Scan::max>,
-                  .vjp = {{"self", "self.shape dim result1", cumextreme_grad}},
-                  .onnx = "- has no ONNX operator",
-                  .traits = trait::out}));
-  r.add(scanning({.schema = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-                  .doc = "The smallest element so far along a dimension, and its (last) position.\n\n>>> wisp.cummin(wisp.tensor([3., 1., 2.]), 0).values\ntensor([3., 1., 1.])",
-                  .infer = infer_cumextreme,
-                  .kernel = extreme_kernel<Scan::min>,
-                  .vjp = {{"self", "self.shape dim result1", cumextreme_grad}},
-                  .onnx = "- has no ONNX operator",
-                  .traits = trait::out}));
+  r.add(scanning(
+      {.schema = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The largest element so far along a dimension, and its (last) position.\n\n>>> wisp.cummax(wisp.tensor([1., 3., 2.]), 0).values\ntensor([1., 3., 3.])",
+       .infer = infer_cumextreme,
+       .kernel = extreme_kernel<Scan::max>,
+       .vjp = {{"self", "self.shape dim result1", cumextreme_grad}},
+       .onnx = "- has no ONNX operator",
+       .traits = trait::out}));
+  r.add(scanning(
+      {.schema = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The smallest element so far along a dimension, and its (last) position.\n\n>>> wisp.cummin(wisp.tensor([3., 1., 2.]), 0).values\ntensor([3., 1., 1.])",
+       .infer = infer_cumextreme,
+       .kernel = extreme_kernel<Scan::min>,
+       .vjp = {{"self", "self.shape dim result1", cumextreme_grad}},
+       .onnx = "- has no ONNX operator",
+       .traits = trait::out}));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ void check_index(const Args& args) {
   if (index.numel() == 0) return;
   const Dims sizes = at_least_1d(self.sizes()), wanted = at_least_1d(index.sizes());
   WISP_CHECK(wanted.size() == sizes.size(), args.name(),
-             "(): Index tensor must have the same number of dimensions as self tensor, got ", index.ndim(), " and ",
-             self.ndim());
+             "(): Index tensor must have the same number of dimensions as self tensor, got ",
+             index.ndim(), " and ", self.ndim());
   for (int64_t i = 0; i < static_cast<int64_t>(sizes.size()); ++i) {
     WISP_CHECK(i == dim || wanted[i] <= sizes[i], args.name(), "(): Expected index ", index.sizes(),
                " to be no larger than self ", self.sizes(), " apart from dimension ", dim);
@@ -34,13 +34,15 @@ void check_index(const Args& args) {
 
 void check_src(const Args& args) {
   const Tensor &self = args.tensor(0), &index = args.tensor(2), &src = args.tensor(3);
-  WISP_CHECK(self.dtype() == src.dtype(), args.name(), "(): Expected self.dtype to be equal to src.dtype, got ",
-             name(self.dtype()), " and ", name(src.dtype()));
+  WISP_CHECK(self.dtype() == src.dtype(), args.name(),
+             "(): Expected self.dtype to be equal to src.dtype, got ", name(self.dtype()), " and ",
+             name(src.dtype()));
   if (index.numel() == 0) return;
   const Dims wanted = at_least_1d(index.sizes()), given = at_least_1d(src.sizes());
   bool fits = wanted.size() == given.size();
   for (size_t i = 0; fits && i < wanted.size(); ++i) fits = wanted[i] <= given[i];
-  WISP_CHECK(fits, args.name(), "(): Expected index ", index.sizes(), " to be no larger size than src ", src.sizes());
+  WISP_CHECK(fits, args.name(), "(): Expected index ", index.sizes(),
+             " to be no larger size than src ", src.sizes());
 }
 
 // The lines of a gather or scatter, checked; keeps what they point to.
@@ -48,7 +50,8 @@ class LineJob {
  public:
   LineJob(const Args& args)
       : sizes_(at_least_1d(args.tensor(2).sizes())),
-        index_(args.tensor(2).dtype() == DType::int64 ? args.tensor(2) : consecutive(args.tensor(2), DType::int64)),
+        index_(args.tensor(2).dtype() == DType::int64 ? args.tensor(2)
+                                                      : consecutive(args.tensor(2), DType::int64)),
         strides_(at_least_1d(index_.strides())) {
     const Tensor& self = args.tensor(0);
     const int64_t dim = wrap_dim(args.integer(1), self.ndim());
@@ -155,7 +158,8 @@ Tensor source_grad(const Backward& b) {
 
 std::string_view reduction_of(const Args& args) {
   const std::string_view reduce = args.string(4);
-  const bool known = reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin";
+  const bool known = reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" ||
+                     reduce == "amin";
   WISP_CHECK(known, "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
   return reduce;
 }
@@ -192,7 +196,8 @@ void divide_by_count(const Tensor& target, const LineJob& job, bool include_self
   const Tensor count = full(target.sizes(), include_self ? 1 : 0, DType::int64);
   scatter_number(count, job, cpu::Combine::add, 1);
   const Tensor parts = clamp(count, 1);
-  copy_raw(target, is_differentiable(target.dtype()) ? div(target, parts) : div_mode(target, parts, "floor"));
+  copy_raw(target, is_differentiable(target.dtype()) ? div(target, parts)
+                                                     : div_mode(target, parts, "floor"));
 }
 
 void scatter_reduce_kernel(const Call& call) {
@@ -203,7 +208,8 @@ void scatter_reduce_kernel(const Call& call) {
   const bool include_self = call.boolean(5);
   update(call.out(), call.tensor(0), true, [&](const Tensor& target) {
     if (job.empty()) return;
-    if (!include_self) scatter_number(target, job, cpu::Combine::copy, identity_of(how, target.dtype()));
+    if (!include_self)
+      scatter_number(target, job, cpu::Combine::copy, identity_of(how, target.dtype()));
     scatter_into(target, job, how, src);
     if (reduce == "mean") divide_by_count(target, job, include_self);
   });
@@ -266,7 +272,8 @@ Tensor reduced_self_grad(const Reduced& r) {
 // A product by one of its factors: the others multiplied, which a single zero must not hide.
 Tensor prod_src_grad(const Reduced& r) {
   const Tensor is_zero = eq(r.src, 0);
-  const Tensor zero_count = scatter_add(zeros_like(r.self), r.dim, r.index, to(is_zero, r.self.dtype()));
+  const Tensor zero_count =
+      scatter_add(zeros_like(r.self), r.dim, r.index, to(is_zero, r.self.dtype()));
   const Tensor only_zero = logical_and(is_zero, eq(r.picked(zero_count), 1));
   const Tensor others = r.again(r.self, masked_fill(r.src, only_zero, 1));
   const Tensor divided = div(r.picked(r.result), masked_fill(r.src, is_zero, 1));
@@ -294,7 +301,8 @@ Tensor scatter_reduce_src_grad(const Backward& b) {
 // The older spelling: scatter(..., reduce='add') and 'multiply'.
 Tensor scatter_with(const Args& args, const Tensor& src) {
   const std::string_view reduce = args.string(4);
-  WISP_CHECK(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
+  WISP_CHECK(reduce == "add" || reduce == "multiply",
+             "reduce argument must be either add or multiply.");
   const char* name = reduce == "add" ? "sum" : "prod";
   return scatter_reduce(args.tensor(0), args.integer(1), args.tensor(2), src, name);
 }
@@ -306,16 +314,19 @@ Tensor from_the_start(const Tensor& indices, int64_t size) {
 
 void take_along_dim_body(const Args& args, TensorList& outs) {
   const Tensor &self = args.tensor(0), &indices = args.tensor(1);
-  WISP_CHECK(indices.dtype() == DType::int64, "take_along_dim(): dtype of indices should be Long but got ",
+  WISP_CHECK(indices.dtype() == DType::int64,
+             "take_along_dim(): dtype of indices should be Long but got ",
              legacy_name(indices.dtype()));
   if (!args.has(2)) {
     const int64_t all = -1;
-    outs.push(gather(reshape(self, {&all, 1}), 0, from_the_start(reshape(indices, {&all, 1}), self.numel())));
+    outs.push(gather(reshape(self, {&all, 1}), 0,
+                     from_the_start(reshape(indices, {&all, 1}), self.numel())));
     return;
   }
-  WISP_CHECK(self.ndim() == indices.ndim(),
-             "take_along_dim(): input and indices should have the same number of dimensions, but got ", self.ndim(),
-             " dimensions for input, and ", indices.ndim(), " dimensions for indices");
+  WISP_CHECK(
+      self.ndim() == indices.ndim(),
+      "take_along_dim(): input and indices should have the same number of dimensions, but got ",
+      self.ndim(), " dimensions for input, and ", indices.ndim(), " dimensions for indices");
   const int64_t dim = wrap_dim(args.integer(2), self.ndim(), "take_along_dim");
   Dims self_sizes(self.sizes()), index_sizes(indices.sizes());
   if (self.ndim() > 0) self_sizes[dim] = index_sizes[dim] = 1;
@@ -326,15 +337,17 @@ void take_along_dim_body(const Args& args, TensorList& outs) {
     index_sizes[dim] = indices->size(dim);
   }
   const int64_t size = self.ndim() > 0 ? self->size(dim) : 1;
-  outs.push(gather(expand(self, self_sizes), dim, expand(from_the_start(indices, size), index_sizes)));
+  outs.push(
+      gather(expand(self, self_sizes), dim, expand(from_the_start(indices, size), index_sizes)));
 }
 
 // A copy of self with src in one of its views.
 Tensor with_view(const Tensor& self, const Tensor& src, auto make_view) {
   const Tensor result = clone(self);
   const Tensor region = make_view(result);
-  WISP_CHECK(same(src.sizes(), region.sizes()), "expected src to have a size equal to the slice of self. src size = ",
-             src.sizes(), ", slice size = ", region.sizes());
+  WISP_CHECK(same(src.sizes(), region.sizes()),
+             "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+             ", slice size = ", region.sizes());
   copy_(region, src);
   return result;
 }
@@ -351,114 +364,141 @@ OpDef scattering(OpDef def) {
 }
 
 void register_gather(Registry& r) {
-  r.add({.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-         .doc = "Elements picked along a dimension: out[i][j] = self[index[i][j]][j] for dim 0. Gradients are dense whatever "
-                "`sparse_grad` says.\n\n"
-                ">>> wisp.gather(wisp.tensor([[1, 2], [3, 4]]), 1, wisp.tensor([[0, 0], [1, 0]]))\n"
-                "tensor([[1, 1],\n        [4, 3]])",
-         .infer = infer_gather,
-         .kernel = gather_kernel,
-         .vjp = {{"self", "self.shape dim index", gather_grad}},
-         .jvp = Jvp::linear,
-         .batch = Batch::loop,
-         .onnx = "GatherElements",
-         .traits = trait::out});
-  r.add({.schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-         .doc = "gather() with broadcasting: what argmax, argsort and the like found along a dimension.\n\n"
-                ">>> wisp.take_along_dim(wisp.tensor([[10, 30, 20]]), wisp.tensor([[0, 2, 1]]), dim=1)\n"
-                "tensor([[10, 20, 30]])",
-         .body = take_along_dim_body,
-         .onnx = "GatherElements",
-         .traits = trait::out});
+  r.add(
+      {.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+       .doc =
+           "Elements picked along a dimension: out[i][j] = self[index[i][j]][j] for dim 0. Gradients are dense whatever "
+           "`sparse_grad` says.\n\n"
+           ">>> wisp.gather(wisp.tensor([[1, 2], [3, 4]]), 1, wisp.tensor([[0, 0], [1, 0]]))\n"
+           "tensor([[1, 1],\n        [4, 3]])",
+       .infer = infer_gather,
+       .kernel = gather_kernel,
+       .vjp = {{"self", "self.shape dim index", gather_grad}},
+       .jvp = Jvp::linear,
+       .batch = Batch::loop,
+       .onnx = "GatherElements",
+       .traits = trait::out});
+  r.add(
+      {.schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+       .doc =
+           "gather() with broadcasting: what argmax, argsort and the like found along a dimension.\n\n"
+           ">>> wisp.take_along_dim(wisp.tensor([[10, 30, 20]]), wisp.tensor([[0, 2, 1]]), dim=1)\n"
+           "tensor([[10, 20, 30]])",
+       .body = take_along_dim_body,
+       .onnx = "GatherElements",
+       .traits = trait::out});
 }
 
 void register_plain_scatter(Registry& r) {
-  r.add(scattering({.schema = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-                    .doc = "A copy of `self` with elements of `src` written along a dimension: out[index[i][j]][j] = src[i][j] "
-                           "for dim 0. Where an index repeats, the last one stays.\n\n"
-                           ">>> wisp.zeros(2, 3).scatter(1, wisp.tensor([[2], [0]]), wisp.tensor([[5.], [6.]]))\n"
-                           "tensor([[0., 0., 5.],\n        [6., 0., 0.]])",
-                    .infer = infer_scatter_src,
-                    .kernel = scatter_kernel<cpu::Combine::copy>,
-                    .vjp = {{"self", "dim index", cleared}, {"src", "dim index src.shape", source_grad}}}));
-  r.add(scattering({.schema = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-                    .doc = "The same with one value for all places.\n\n"
-                           ">>> wisp.zeros(2, 3).scatter(1, wisp.tensor([[2], [0]]), 1)\n"
-                           "tensor([[0., 0., 1.],\n        [1., 0., 0.]])",
-                    .infer = infer_scatter_value,
-                    .kernel = scatter_value_kernel,
-                    .vjp = {{"self", "dim index", cleared}},
-                    .jvp = Jvp::elementwise,
-                    .node = "ScatterBackward1"}));
-  r.add(scattering({.schema = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-                    .doc = "Elements of `src` added ('add') to those of `self`, or multiplied ('multiply') with them; see "
-                           "scatter_reduce.\n\n"
-                           ">>> wisp.ones(3).scatter(0, wisp.tensor([0, 0]), wisp.tensor([2., 3.]), reduce='multiply')\n"
-                           "tensor([6., 1., 1.])",
-                    .body = [](const Args& args, TensorList& outs) { outs.push(scatter_with(args, args.tensor(3))); }}));
-  r.add(scattering({.schema = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-                    .doc = "The same with one value for all places.\n\n"
-                           ">>> wisp.ones(3).scatter(0, wisp.tensor([0, 0]), 2, reduce='add')\ntensor([5., 1., 1.])",
-                    .body =
-                        [](const Args& args, TensorList& outs) {
-                          const Tensor &self = args.tensor(0), &index = args.tensor(2);
-                          outs.push(scatter_with(args, full(index.sizes(), args.scalar(3), self.dtype())));
-                        }}));
+  r.add(scattering(
+      {.schema = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+       .doc =
+           "A copy of `self` with elements of `src` written along a dimension: out[index[i][j]][j] = src[i][j] "
+           "for dim 0. Where an index repeats, the last one stays.\n\n"
+           ">>> wisp.zeros(2, 3).scatter(1, wisp.tensor([[2], [0]]), wisp.tensor([[5.], [6.]]))\n"
+           "tensor([[0., 0., 5.],\n        [6., 0., 0.]])",
+       .infer = infer_scatter_src,
+       .kernel = scatter_kernel<cpu::Combine::copy>,
+       .vjp = {{"self", "dim index", cleared}, {"src", "dim index src.shape", source_grad}}}));
+  r.add(scattering(
+      {.schema = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+       .doc = "The same with one value for all places.\n\n"
+              ">>> wisp.zeros(2, 3).scatter(1, wisp.tensor([[2], [0]]), 1)\n"
+              "tensor([[0., 0., 1.],\n        [1., 0., 0.]])",
+       .infer = infer_scatter_value,
+       .kernel = scatter_value_kernel,
+       .vjp = {{"self", "dim index", cleared}},
+       .jvp = Jvp::elementwise,
+       .node = "ScatterBackward1"}));
+  r.add(scattering(
+      {.schema =
+           "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+       .doc =
+           "Elements of `src` added ('add') to those of `self`, or multiplied ('multiply') with them; see "
+           "scatter_reduce.\n\n"
+           ">>> wisp.ones(3).scatter(0, wisp.tensor([0, 0]), wisp.tensor([2., 3.]), reduce='multiply')\n"
+           "tensor([6., 1., 1.])",
+       .body = [](const Args& args, TensorList& outs) {
+         outs.push(scatter_with(args, args.tensor(3)));
+       }}));
+  r.add(scattering(
+      {.schema =
+           "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+       .doc =
+           "The same with one value for all places.\n\n"
+           ">>> wisp.ones(3).scatter(0, wisp.tensor([0, 0]), 2, reduce='add')\ntensor([5., 1., 1.])",
+       .body = [](const Args& args, TensorList& outs) {
+         const Tensor &self = args.tensor(0), &index = args.tensor(2);
+         outs.push(scatter_with(args, full(index.sizes(), args.scalar(3), self.dtype())));
+       }}));
 }
 
 void register_reducing_scatter(Registry& r) {
-  r.add(scattering({.schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-                    .doc = "A copy of `self` to which elements of `src` are added along a dimension. Where an index repeats, "
-                           "all are added, in order.\n\n"
-                           ">>> wisp.zeros(3).scatter_add(0, wisp.tensor([0, 0, 2]), wisp.tensor([1., 2., 3.]))\n"
-                           "tensor([3., 0., 3.])",
-                    .infer = infer_scatter_src,
-                    .kernel = scatter_kernel<cpu::Combine::add>,
-                    .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
-                            {"src", "dim index src.shape", source_grad}}}));
-  r.add(scattering({.schema = "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
-                              "bool include_self=True) -> Tensor",
-                    .doc = "A copy of `self` whose elements are combined with those of `src` by 'sum', 'prod', 'mean', 'amax' "
-                           "or 'amin'; without `include_self`, the elements written to start empty.\n\n"
-                           ">>> wisp.zeros(2).scatter_reduce(0, wisp.tensor([0, 0, 1]), wisp.tensor([1., 3., -1.]), 'amax')\n"
-                           "tensor([3., 0.])",
-                    .infer = infer_scatter_reduce,
-                    .kernel = scatter_reduce_kernel,
-                    .vjp = {{"self", "self dim index src reduce include_self result", scatter_reduce_self_grad},
-                            {"src", "self dim index src reduce include_self result", scatter_reduce_src_grad}},
-                    .jvp = Jvp::transposed}));
+  r.add(scattering(
+      {.schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+       .doc =
+           "A copy of `self` to which elements of `src` are added along a dimension. Where an index repeats, "
+           "all are added, in order.\n\n"
+           ">>> wisp.zeros(3).scatter_add(0, wisp.tensor([0, 0, 2]), wisp.tensor([1., 2., 3.]))\n"
+           "tensor([3., 0., 3.])",
+       .infer = infer_scatter_src,
+       .kernel = scatter_kernel<cpu::Combine::add>,
+       .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
+               {"src", "dim index src.shape", source_grad}}}));
+  r.add(scattering(
+      {.schema = "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+                 "bool include_self=True) -> Tensor",
+       .doc =
+           "A copy of `self` whose elements are combined with those of `src` by 'sum', 'prod', 'mean', 'amax' "
+           "or 'amin'; without `include_self`, the elements written to start empty.\n\n"
+           ">>> wisp.zeros(2).scatter_reduce(0, wisp.tensor([0, 0, 1]), wisp.tensor([1., 3., -1.]), 'amax')\n"
+           "tensor([3., 0.])",
+       .infer = infer_scatter_reduce,
+       .kernel = scatter_reduce_kernel,
+       .vjp = {{"self", "self dim index src reduce include_self result", scatter_reduce_self_grad},
+               {"src", "self dim index src reduce include_self result", scatter_reduce_src_grad}},
+       .jvp = Jvp::transposed}));
 }
 
 void register_view_scatter(Registry& r) {
-  r.add({.schema = "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-         .doc = "A copy of `self` with `src` in the slice from `start` to `end`.\n\n"
-                ">>> wisp.slice_scatter(wisp.zeros(4), wisp.ones(2), 0, 1, 3)\ntensor([0., 1., 1., 0.])",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               outs.push(with_view(args.tensor(0), args.tensor(1), [&](const Tensor& t) {
-                 return invoke<"slice">(t, args[2], args[3], args[4], args[5]);
-               }));
-             },
-         .onnx = "ScatterElements"});
-  r.add({.schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
-         .doc = "A copy of `self` with `src` at an index of a dimension.\n\n"
-                ">>> wisp.select_scatter(wisp.zeros(2, 2), wisp.ones(2), 0, 1)\ntensor([[0., 0.],\n        [1., 1.]])",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               outs.push(with_view(args.tensor(0), args.tensor(1),
-                                   [&](const Tensor& t) { return select(t, args.integer(2), args.integer(3)); }));
-             },
-         .onnx = "ScatterElements"});
-  r.add({.schema = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-         .doc = "A copy of `self` with `src` on a diagonal.\n\n"
-                ">>> wisp.diagonal_scatter(wisp.zeros(2, 2), wisp.ones(2))\ntensor([[1., 0.],\n        [0., 1.]])",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               outs.push(with_view(args.tensor(0), args.tensor(1), [&](const Tensor& t) {
-                 return invoke<"diagonal">(t, args[2], args[3], args[4]);
-               }));
-             },
-         .onnx = "ScatterElements"});
+  r.add(
+      {.schema =
+           "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+       .doc =
+           "A copy of `self` with `src` in the slice from `start` to `end`.\n\n"
+           ">>> wisp.slice_scatter(wisp.zeros(4), wisp.ones(2), 0, 1, 3)\ntensor([0., 1., 1., 0.])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(with_view(args.tensor(0), args.tensor(1), [&](const Tensor& t) {
+               return invoke<"slice">(t, args[2], args[3], args[4], args[5]);
+             }));
+           },
+       .onnx = "ScatterElements"});
+  r.add(
+      {.schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+       .doc =
+           "A copy of `self` with `src` at an index of a dimension.\n\n"
+           ">>> wisp.select_scatter(wisp.zeros(2, 2), wisp.ones(2), 0, 1)\ntensor([[0., 0.],\n        [1., 1.]])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(with_view(args.tensor(0), args.tensor(1), [&](const Tensor& t) {
+               return select(t, args.integer(2), args.integer(3));
+             }));
+           },
+       .onnx = "ScatterElements"});
+  r.add(
+      {.schema =
+           "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+       .doc =
+           "A copy of `self` with `src` on a diagonal.\n\n"
+           ">>> wisp.diagonal_scatter(wisp.zeros(2, 2), wisp.ones(2))\ntensor([[1., 0.],\n        [0., 1.]])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(with_view(args.tensor(0), args.tensor(1), [&](const Tensor& t) {
+               return invoke<"diagonal">(t, args[2], args[3], args[4]);
+             }));
+           },
+       .onnx = "ScatterElements"});
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace wisp::ops {
 
 namespace {
 
-int64_t dim_of(const Args& args, int i, const Tensor& t) { return wrap_dim(args.integer(i), t.ndim(), args.name()); }
+int64_t dim_of(const Args& args, int i, const Tensor& t) {
+  return wrap_dim(args.integer(i), t.ndim(), args.name());
+}
 
 // Along the dimension of a derivative rule, keeping it.
 Tensor sum_along(const Tensor& t, const Backward& b, int dim) {
@@ -35,7 +37,8 @@ template <bool log>
 void softmax_kernel(const Call& call) {
   const DType compute = math_dtype(call.out().dtype());
   const Tensor self = consecutive(call.tensor(0), compute);
-  const Tensor result = call.out().dtype() == compute ? call.out() : Tensor::empty(self.sizes(), compute);
+  const Tensor result =
+      call.out().dtype() == compute ? call.out() : Tensor::empty(self.sizes(), compute);
   cpu::softmax({.log = log,
                 .dtype = compute,
                 .lines = cpu::lines_of(self.sizes(), dim_of(call, 1, self)),
@@ -48,16 +51,18 @@ void softmax_kernel(const Call& call) {
 
 void infer_softmax_grad(Infer& infer) {
   const Tensor &grad = infer.tensor(0), &result = infer.tensor(1);
-  WISP_CHECK(same(grad.sizes(), result.sizes()), infer.name(), "(): expected equal shapes, got ", grad.sizes(),
-             " and ", result.sizes());
+  WISP_CHECK(same(grad.sizes(), result.sizes()), infer.name(), "(): expected equal shapes, got ",
+             grad.sizes(), " and ", result.sizes());
   infer.push(grad.sizes(), promote(grad.dtype(), result.dtype()), grad.device());
 }
 
 template <bool log>
 void softmax_grad_kernel(const Call& call) {
   const DType compute = math_dtype(call.out().dtype());
-  const Tensor grad = consecutive(call.tensor(0), compute), y = consecutive(call.tensor(1), compute);
-  const Tensor result = call.out().dtype() == compute ? call.out() : Tensor::empty(grad.sizes(), compute);
+  const Tensor grad = consecutive(call.tensor(0), compute),
+               y = consecutive(call.tensor(1), compute);
+  const Tensor result =
+      call.out().dtype() == compute ? call.out() : Tensor::empty(grad.sizes(), compute);
   cpu::softmax_grad({.log = log,
                      .dtype = compute,
                      .lines = cpu::lines_of(grad.sizes(), dim_of(call, 2, grad)),
@@ -97,7 +102,8 @@ Arg implicit_dim(const Args& args) {
 void logsumexp_kernel(const Call& call) {
   const Tensor& self = call.tensor(0);
   const DType compute = math_dtype(call.out().dtype());
-  run_reduce(call, cpu::Reduction::logsumexp, reduced_dims(call, 1, self.ndim()), compute, call.out());
+  run_reduce(call, cpu::Reduction::logsumexp, reduced_dims(call, 1, self.ndim()), compute,
+             call.out());
 }
 
 Tensor logsumexp_grad(const Backward& b) {
@@ -106,31 +112,42 @@ Tensor logsumexp_grad(const Backward& b) {
 }
 
 void register_rows(Registry& r) {
-  r.add({.schema = "softmax(Tensor self, int dim, Dtype? dtype=None) -> Tensor",
-         .doc = "`exp(self)`, scaled so that it adds up to 1 along a dimension.\n\n>>> wisp.softmax(wisp.tensor([0., 0., 0., 0.]), 0)\ntensor([0.2500, 0.2500, 0.2500, 0.2500])",
-         .infer = infer_softmax,
-         .kernel = softmax_kernel<false>,
-         .vjp = {{"self", "dim result", [](const Backward& b) { return invoke<"_softmax_grad">(b.grad(), b.out(), b[1]); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "Softmax",
-         .traits = trait::out,
-         .homes = home::function | home::method | home::special});
-  r.add({.schema = "log_softmax(Tensor self, int dim, Dtype? dtype=None) -> Tensor",
-         .doc = "The logarithm of softmax, without its loss of accuracy.\n\n>>> wisp.log_softmax(wisp.tensor([0., 0.]), 0)\ntensor([-0.6931, -0.6931])",
-         .infer = infer_softmax,
-         .kernel = softmax_kernel<true>,
-         .vjp = {{"self", "dim result", [](const Backward& b) { return invoke<"_log_softmax_grad">(b.grad(), b.out(), b[1]); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "LogSoftmax",
-         .traits = trait::out,
-         .homes = home::function | home::method | home::special});
+  r.add(
+      {.schema = "softmax(Tensor self, int dim, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "`exp(self)`, scaled so that it adds up to 1 along a dimension.\n\n>>> wisp.softmax(wisp.tensor([0., 0., 0., 0.]), 0)\ntensor([0.2500, 0.2500, 0.2500, 0.2500])",
+       .infer = infer_softmax,
+       .kernel = softmax_kernel<false>,
+       .vjp = {{"self", "dim result",
+                [](const Backward& b) {
+                  return invoke<"_softmax_grad">(b.grad(), b.out(), b[1]);
+                }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "Softmax",
+       .traits = trait::out,
+       .homes = home::function | home::method | home::special});
+  r.add(
+      {.schema = "log_softmax(Tensor self, int dim, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "The logarithm of softmax, without its loss of accuracy.\n\n>>> wisp.log_softmax(wisp.tensor([0., 0.]), 0)\ntensor([-0.6931, -0.6931])",
+       .infer = infer_softmax,
+       .kernel = softmax_kernel<true>,
+       .vjp = {{"self", "dim result",
+                [](const Backward& b) {
+                  return invoke<"_log_softmax_grad">(b.grad(), b.out(), b[1]);
+                }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "LogSoftmax",
+       .traits = trait::out,
+       .homes = home::function | home::method | home::special});
   r.add({.schema = "_softmax_grad(Tensor grad, Tensor output, int dim) -> Tensor",
          .doc = "Derivative of softmax: `output * (grad - sum(grad * output))`.",
          .infer = infer_softmax_grad,
          .kernel = softmax_grad_kernel<false>,
-         .vjp = {{"grad", "output dim", [](const Backward& b) { return invoke<"_softmax_grad">(b.grad(), b[1], b[2]); }},
+         .vjp = {{"grad", "output dim",
+                  [](const Backward& b) { return invoke<"_softmax_grad">(b.grad(), b[1], b[2]); }},
                  {"output", "grad output dim", softmax_grad_by_result}},
          .jvp = Jvp::transposed,
          .batch = Batch::loop,
@@ -141,7 +158,8 @@ void register_rows(Registry& r) {
          .doc = "Derivative of log_softmax: `grad - exp(output) * sum(grad)`.",
          .infer = infer_softmax_grad,
          .kernel = softmax_grad_kernel<true>,
-         .vjp = {{"grad", "output dim", log_softmax_grad_by_grad}, {"output", "grad output dim", log_softmax_grad_by_result}},
+         .vjp = {{"grad", "output dim", log_softmax_grad_by_grad},
+                 {"output", "grad output dim", log_softmax_grad_by_result}},
          .jvp = Jvp::transposed,
          .batch = Batch::loop,
          .onnx = "- backward only",
@@ -150,21 +168,39 @@ void register_rows(Registry& r) {
 }
 
 void register_functional(Registry& r) {
-  r.add({.schema = "softmax.functional(Tensor self, int? dim=None, int _stacklevel=3, Dtype? dtype=None) -> Tensor",
-         .doc = "softmax; without `dim` it is guessed, with a warning.\n\n>>> wisp.nn.functional.softmax(wisp.tensor([0., 0.]), dim=0)\ntensor([0.5000, 0.5000])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(invoke<"softmax">(args[0], implicit_dim(args), args[3])); },
-         .onnx = "Softmax",
-         .homes = home::functional});
-  r.add({.schema = "log_softmax.functional(Tensor self, int? dim=None, int _stacklevel=3, Dtype? dtype=None) -> Tensor",
-         .doc = "log_softmax; without `dim` it is guessed, with a warning.\n\n>>> wisp.nn.functional.log_softmax(wisp.tensor([0., 0.]), dim=0)\ntensor([-0.6931, -0.6931])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(invoke<"log_softmax">(args[0], implicit_dim(args), args[3])); },
-         .onnx = "LogSoftmax",
-         .homes = home::functional});
-  r.add({.schema = "softmin(Tensor self, int? dim=None, int _stacklevel=3, Dtype? dtype=None) -> Tensor",
-         .doc = "softmax of `-self`.\n\n>>> wisp.nn.functional.softmin(wisp.tensor([0., 0.]), dim=0)\ntensor([0.5000, 0.5000])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(invoke<"softmax">(neg(args.tensor(0)), implicit_dim(args), args[3])); },
-         .onnx = "Softmax",
-         .homes = home::functional});
+  r.add(
+      {.schema =
+           "softmax.functional(Tensor self, int? dim=None, int _stacklevel=3, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "softmax; without `dim` it is guessed, with a warning.\n\n>>> wisp.nn.functional.softmax(wisp.tensor([0., 0.]), dim=0)\ntensor([0.5000, 0.5000])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(invoke<"softmax">(args[0], implicit_dim(args), args[3]));
+           },
+       .onnx = "Softmax",
+       .homes = home::functional});
+  r.add(
+      {.schema =
+           "log_softmax.functional(Tensor self, int? dim=None, int _stacklevel=3, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "log_softmax; without `dim` it is guessed, with a warning.\n\n>>> wisp.nn.functional.log_softmax(wisp.tensor([0., 0.]), dim=0)\ntensor([-0.6931, -0.6931])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(invoke<"log_softmax">(args[0], implicit_dim(args), args[3]));
+           },
+       .onnx = "LogSoftmax",
+       .homes = home::functional});
+  r.add(
+      {.schema =
+           "softmin(Tensor self, int? dim=None, int _stacklevel=3, Dtype? dtype=None) -> Tensor",
+       .doc =
+           "softmax of `-self`.\n\n>>> wisp.nn.functional.softmin(wisp.tensor([0., 0.]), dim=0)\ntensor([0.5000, 0.5000])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(invoke<"softmax">(neg(args.tensor(0)), implicit_dim(args), args[3]));
+           },
+       .onnx = "Softmax",
+       .homes = home::functional});
 }
 
 }  // namespace
@@ -172,14 +208,17 @@ void register_functional(Registry& r) {
 void register_softmax(Registry& r) {
   register_rows(r);
   register_functional(r);
-  r.add(reduction({.schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-                   .doc = "The logarithm of the sum of exponentials over the given dimensions, without overflow.\n\n>>> wisp.logsumexp(wisp.tensor([0., 0.]), 0)\ntensor(0.6931)",
-                   .infer = [](Infer& infer) { infer_reduced(infer, 1, 2, to_floating(infer.tensor(0).dtype())); },
-                   .kernel = logsumexp_kernel,
-                   .vjp = {{"self", "self dim keepdim result", logsumexp_grad}},
-                   .onnx = "ReduceLogSumExp",
-                   .traits = trait::out,
-                   .homes = home::function | home::method | home::special}));
+  r.add(reduction(
+      {.schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+       .doc =
+           "The logarithm of the sum of exponentials over the given dimensions, without overflow.\n\n>>> wisp.logsumexp(wisp.tensor([0., 0.]), 0)\ntensor(0.6931)",
+       .infer =
+           [](Infer& infer) { infer_reduced(infer, 1, 2, to_floating(infer.tensor(0).dtype())); },
+       .kernel = logsumexp_kernel,
+       .vjp = {{"self", "self dim keepdim result", logsumexp_grad}},
+       .onnx = "ReduceLogSumExp",
+       .traits = trait::out,
+       .homes = home::function | home::method | home::special}));
 }
 
 }  // namespace wisp::ops

@@ -52,7 +52,8 @@ cpu::Rows rows_of(const Tensor& rows, const Tensor& values, const Tensor& indice
 
 void check_ordered(const Args& args) {
   const DType dtype = args.tensor(0).dtype();
-  WISP_CHECK(!is_complex(dtype), args.name(), "(): complex numbers have no order, got ", name(dtype));
+  WISP_CHECK(!is_complex(dtype), args.name(), "(): complex numbers have no order, got ",
+             name(dtype));
 }
 
 void push_values_and_indices(Infer& infer, IntSpan shape) {
@@ -89,17 +90,19 @@ Tensor put_back(const Backward& b, int64_t dim) {
 Tensor put_back_reduced(const Backward& b, int64_t dim_argument, bool keepdim) {
   const IntSpan shape = b.shape(0);
   if (keepdim || shape.empty()) return put_back(b, b.integer(static_cast<int>(dim_argument)));
-  const int64_t dim = wrap_dim(b.integer(static_cast<int>(dim_argument)), static_cast<int64_t>(shape.size()));
+  const int64_t dim =
+      wrap_dim(b.integer(static_cast<int>(dim_argument)), static_cast<int64_t>(shape.size()));
   const Tensor result = zeros(shape, b.grad().dtype());
-  return invoke_in_place<"scatter.src">(result, dim, unsqueeze(b.out(1), dim), unsqueeze(b.grad(), dim));
+  return invoke_in_place<"scatter.src">(result, dim, unsqueeze(b.out(1), dim),
+                                        unsqueeze(b.grad(), dim));
 }
 
 void infer_topk(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   check_ordered(infer);
   const int64_t dim = wrap_dim(infer.integer(2), self.ndim(), "topk"), k = infer.integer(1);
-  WISP_CHECK(k >= 0 && k <= length_of(self, dim), "topk(): selected index k out of range: k is ", k, " for ",
-             length_of(self, dim), " elements");
+  WISP_CHECK(k >= 0 && k <= length_of(self, dim), "topk(): selected index k out of range: k is ", k,
+             " for ", length_of(self, dim), " elements");
   Dims shape(self.sizes());
   if (self.ndim() > 0) shape[dim] = k;
   push_values_and_indices(infer, shape);
@@ -114,13 +117,15 @@ void topk_kernel(const Call& call) {
   });
 }
 
-// Results with one element per row along argument `dim_argument`; keepdim is the argument behind it.
+// Results with one element per row along argument `dim_argument`; keepdim is the argument behind
+// it.
 template <int dim_argument>
 void infer_pick(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   check_ordered(infer);
   const int64_t dim = wrap_dim(infer.integer(dim_argument), self.ndim(), infer.name());
-  WISP_CHECK_INDEX(length_of(self, dim) > 0, infer.name(), "(): Expected reduction dim ", dim, " to have non-zero size.");
+  WISP_CHECK_INDEX(length_of(self, dim) > 0, infer.name(), "(): Expected reduction dim ", dim,
+                   " to have non-zero size.");
   Dims shape(self.sizes());
   if (self.ndim() > 0) shape[dim] = 1;
   if (self.ndim() > 0 && !infer.boolean(dim_argument + 1)) shape.erase(dim);
@@ -131,8 +136,9 @@ void infer_kthvalue(Infer& infer) {
   infer_pick<2>(infer);
   const Tensor& self = infer.tensor(0);
   const int64_t dim = wrap_dim(infer.integer(2), self.ndim()), k = infer.integer(1);
-  WISP_CHECK(k >= 1 && k <= length_of(self, dim), "kthvalue(): selected number k out of range for dimension ", dim,
-             ": k is ", k, " for ", length_of(self, dim), " elements");
+  WISP_CHECK(k >= 1 && k <= length_of(self, dim),
+             "kthvalue(): selected number k out of range for dimension ", dim, ": k is ", k,
+             " for ", length_of(self, dim), " elements");
 }
 
 // The rows of a call that picks one element of each.
@@ -168,7 +174,8 @@ void median_kernel(const Call& call) {
   const Tensor rows = consecutive(call.tensor(0));
   const Tensor& out = call.out();
   if (rows.numel() == 0) {  // NaN, or for integers what NaN converts to
-    visit<dtypes::all_real>(out.dtype(), "median", [&]<class T>() { *out.data<T>() = convert<T>(std::nan("")); });
+    visit<dtypes::all_real>(out.dtype(), "median",
+                            [&]<class T>() { *out.data<T>() = convert<T>(std::nan("")); });
     return;
   }
   int64_t index;
@@ -193,15 +200,20 @@ void check_quantile(const Args& args) {
              "() input tensor must be either float or double dtype, got ", name(self.dtype()));
   WISP_CHECK(self.numel() > 0, args.name(), "() input tensor must be non-empty");
   const std::string_view how = args.string(4);
-  WISP_CHECK(how == "linear" || how == "lower" || how == "higher" || how == "midpoint" || how == "nearest", args.name(),
-             "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", how);
+  WISP_CHECK(
+      how == "linear" || how == "lower" || how == "higher" || how == "midpoint" || how == "nearest",
+      args.name(),
+      "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", how);
   if (args[1].is_tensor()) {
     const Tensor& q = args.tensor(1);
-    WISP_CHECK(q.ndim() <= 1, args.name(), "() q must be a scalar or 1D tensor, got ", q.ndim(), " dimensions");
-    WISP_CHECK(q.dtype() == self.dtype(), args.name(), "() q tensor must be same dtype as the input tensor, got ",
-               name(q.dtype()), " and ", name(self.dtype()));
+    WISP_CHECK(q.ndim() <= 1, args.name(), "() q must be a scalar or 1D tensor, got ", q.ndim(),
+               " dimensions");
+    WISP_CHECK(q.dtype() == self.dtype(), args.name(),
+               "() q tensor must be same dtype as the input tensor, got ", name(q.dtype()), " and ",
+               name(self.dtype()));
     const Tensor inside = logical_and(ge(q, 0), le(q, 1));
-    WISP_CHECK(sum(inside).item().integer() == q.numel(), args.name(), "() q values must be in the range [0, 1]");
+    WISP_CHECK(sum(inside).item().integer() == q.numel(), args.name(),
+               "() q values must be in the range [0, 1]");
   } else {
     const double q = args.real(1);
     WISP_CHECK(q >= 0 && q <= 1, args.name(), "() q must be in the range [0, 1] but got ", q);
@@ -222,7 +234,8 @@ Quantiles sorted_rows(const Args& args) {
     order.push_back(dim);
     rows = permute(self, order);
   }
-  const Tensor q = args[1].is_tensor() ? args.tensor(1) : full(IntSpan(), args.scalar(1), self.dtype());
+  const Tensor q =
+      args[1].is_tensor() ? args.tensor(1) : full(IntSpan(), args.scalar(1), self.dtype());
   return {invoke_many<"sort">(rows, -1)[0], reshape(q, {&all, 1})};
 }
 
@@ -293,105 +306,134 @@ OpDef ranking(OpDef def) {
 }
 
 void register_sorting(Registry& r) {
-  r.add(ranking({.schema = "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-                 .doc = "The elements in order along a dimension, and where they were. Equal ones keep their order; NaN counts "
-                        "as larger than everything.\n\n"
-                        ">>> values, indices = wisp.sort(wisp.tensor([3., 1., 2.]))\n"
-                        ">>> values\ntensor([1., 2., 3.])\n>>> indices\ntensor([1, 2, 0])",
-                 .infer = infer_sort<1>,
-                 .kernel = sort_kernel<1>,
-                 .vjp = {{"self", "self.shape dim result1", [](const Backward& b) { return put_back(b, b.integer(1)); }}}}));
-  r.add(ranking({.schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> "
-                           "(Tensor values, Tensor indices)",
-                 .doc = "The same: sorting is always stable.\n\n"
-                        ">>> wisp.sort(wisp.tensor([1, 0, 1]), stable=True).indices\ntensor([1, 0, 2])",
-                 .infer = infer_sort<2>,
-                 .kernel = sort_kernel<2>,
-                 .vjp = {{"self", "self.shape dim result1", [](const Backward& b) { return put_back(b, b.integer(2)); }}},
-                 .node = "SortBackward1"}));
+  r.add(ranking(
+      {.schema =
+           "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The elements in order along a dimension, and where they were. Equal ones keep their order; NaN counts "
+           "as larger than everything.\n\n"
+           ">>> values, indices = wisp.sort(wisp.tensor([3., 1., 2.]))\n"
+           ">>> values\ntensor([1., 2., 3.])\n>>> indices\ntensor([1, 2, 0])",
+       .infer = infer_sort<1>,
+       .kernel = sort_kernel<1>,
+       .vjp = {{"self", "self.shape dim result1",
+                [](const Backward& b) { return put_back(b, b.integer(1)); }}}}));
+  r.add(ranking(
+      {.schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> "
+                 "(Tensor values, Tensor indices)",
+       .doc = "The same: sorting is always stable.\n\n"
+              ">>> wisp.sort(wisp.tensor([1, 0, 1]), stable=True).indices\ntensor([1, 0, 2])",
+       .infer = infer_sort<2>,
+       .kernel = sort_kernel<2>,
+       .vjp = {{"self", "self.shape dim result1",
+                [](const Backward& b) { return put_back(b, b.integer(2)); }}},
+       .node = "SortBackward1"}));
   r.add(ranking({.schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
                  .doc = "The indices that sort a tensor along a dimension.\n\n"
                         ">>> wisp.argsort(wisp.tensor([3., 1., 2.]))\ntensor([1, 2, 0])",
                  .body = [](const Args& args, TensorList& outs) { argsort_body(args, 1, outs); }}));
-  r.add(ranking({.schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
-                 .doc = "The same: sorting is always stable.\n\n"
-                        ">>> wisp.argsort(wisp.tensor([1, 0, 1]), stable=True)\ntensor([1, 0, 2])",
-                 .body = [](const Args& args, TensorList& outs) { argsort_body(args, 2, outs); }}));
-  r.add(ranking({.schema = "msort(Tensor self) -> Tensor",
-                 .doc = "The elements in order along the first dimension.\n\n"
-                        ">>> wisp.msort(wisp.tensor([[3., 1.], [2., 5.]]))\ntensor([[2., 1.],\n        [3., 5.]])",
-                 .body = [](const Args& args,
-                            TensorList& outs) { outs.push(std::move(invoke_many<"sort">(args.tensor(0), 0)[0])); }}));
-  r.add(ranking({.schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> "
-                           "(Tensor values, Tensor indices)",
-                 .doc = "The k largest (or smallest) elements along a dimension, best first, and where they are. Of equal ones, "
-                        "the first are taken.\n\n"
-                        ">>> values, indices = wisp.topk(wisp.tensor([3., 1., 4., 2.]), 2)\n"
-                        ">>> values\ntensor([4., 3.])\n>>> indices\ntensor([2, 0])",
-                 .infer = infer_topk,
-                 .kernel = topk_kernel,
-                 .vjp = {{"self", "self.shape dim result1", [](const Backward& b) { return put_back(b, b.integer(2)); }}}}));
+  r.add(ranking(
+      {.schema =
+           "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+       .doc = "The same: sorting is always stable.\n\n"
+              ">>> wisp.argsort(wisp.tensor([1, 0, 1]), stable=True)\ntensor([1, 0, 2])",
+       .body = [](const Args& args, TensorList& outs) { argsort_body(args, 2, outs); }}));
+  r.add(ranking(
+      {.schema = "msort(Tensor self) -> Tensor",
+       .doc =
+           "The elements in order along the first dimension.\n\n"
+           ">>> wisp.msort(wisp.tensor([[3., 1.], [2., 5.]]))\ntensor([[2., 1.],\n        [3., 5.]])",
+       .body = [](const Args& args, TensorList& outs) {
+         outs.push(std::move(invoke_many<"sort">(args.tensor(0), 0)[0]));
+       }}));
+  r.add(ranking(
+      {.schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> "
+                 "(Tensor values, Tensor indices)",
+       .doc =
+           "The k largest (or smallest) elements along a dimension, best first, and where they are. Of equal ones, "
+           "the first are taken.\n\n"
+           ">>> values, indices = wisp.topk(wisp.tensor([3., 1., 4., 2.]), 2)\n"
+           ">>> values\ntensor([4., 3.])\n>>> indices\ntensor([2, 0])",
+       .infer = infer_topk,
+       .kernel = topk_kernel,
+       .vjp = {{"self", "self.shape dim result1",
+                [](const Backward& b) { return put_back(b, b.integer(2)); }}}}));
 }
 
 void register_ranks(Registry& r) {
-  r.add(ranking({.schema = "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                 .doc = "The k-th smallest element along a dimension, counted from 1, and where it is.\n\n"
-                        ">>> wisp.kthvalue(wisp.tensor([3., 1., 4., 2.]), 2).values\ntensor(2.)",
-                 .infer = infer_kthvalue,
-                 .kernel = kthvalue_kernel,
-                 .vjp = {{"self", "self.shape dim keepdim result1",
-                          [](const Backward& b) { return put_back_reduced(b, 2, b.boolean(3)); }}}}));
-  r.add(ranking({.schema = "median(Tensor self) -> Tensor",
-                 .doc = "The median of all elements: of an even number of them, the lower of the two in the middle.\n\n"
-                        ">>> wisp.median(wisp.tensor([1., 5., 2., 4.]))\ntensor(2.)",
-                 .infer = infer_median,
-                 .kernel = median_kernel<false>,
-                 .vjp = {{"self", "self result", median_grad}}}));
-  r.add(ranking({.schema = "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                 .doc = "The median along a dimension, and where it is.\n\n"
-                        ">>> wisp.median(wisp.tensor([[1., 5., 2.], [9., 8., 7.]]), 1).values\ntensor([2., 8.])",
-                 .infer = infer_pick<1>,
-                 .kernel = median_dim_kernel<false>,
-                 .vjp = {{"self", "self.shape dim keepdim result1",
-                          [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
-                 .node = "MedianBackward1"}));
+  r.add(ranking(
+      {.schema =
+           "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       .doc = "The k-th smallest element along a dimension, counted from 1, and where it is.\n\n"
+              ">>> wisp.kthvalue(wisp.tensor([3., 1., 4., 2.]), 2).values\ntensor(2.)",
+       .infer = infer_kthvalue,
+       .kernel = kthvalue_kernel,
+       .vjp = {{"self", "self.shape dim keepdim result1",
+                [](const Backward& b) { return put_back_reduced(b, 2, b.boolean(3)); }}}}));
+  r.add(ranking(
+      {.schema = "median(Tensor self) -> Tensor",
+       .doc =
+           "The median of all elements: of an even number of them, the lower of the two in the middle.\n\n"
+           ">>> wisp.median(wisp.tensor([1., 5., 2., 4.]))\ntensor(2.)",
+       .infer = infer_median,
+       .kernel = median_kernel<false>,
+       .vjp = {{"self", "self result", median_grad}}}));
+  r.add(ranking(
+      {.schema =
+           "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The median along a dimension, and where it is.\n\n"
+           ">>> wisp.median(wisp.tensor([[1., 5., 2.], [9., 8., 7.]]), 1).values\ntensor([2., 8.])",
+       .infer = infer_pick<1>,
+       .kernel = median_dim_kernel<false>,
+       .vjp = {{"self", "self.shape dim keepdim result1",
+                [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
+       .node = "MedianBackward1"}));
   r.add(ranking({.schema = "nanmedian(Tensor self) -> Tensor",
                  .doc = "The median of all elements that are not NaN.\n\n"
                         ">>> wisp.nanmedian(wisp.tensor([1., wisp.nan, 3.]))\ntensor(1.)",
                  .infer = infer_median,
                  .kernel = median_kernel<true>,
                  .vjp = {{"self", "self result", median_grad}}}));
-  r.add(ranking({.schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                 .doc = "The median along a dimension of the elements that are not NaN, and where it is.\n\n"
-                        ">>> wisp.nanmedian(wisp.tensor([[1., wisp.nan, 3.]]), 1).indices\ntensor([0])",
-                 .infer = infer_pick<1>,
-                 .kernel = median_dim_kernel<true>,
-                 .vjp = {{"self", "self.shape dim keepdim result1",
-                          [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
-                 .node = "NanmedianBackward1"}));
-  r.add(ranking({.schema = "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                 .doc = "The most frequent element along a dimension, the smallest of them if there are several, and the last "
-                        "place it is at.\n\n"
-                        ">>> wisp.mode(wisp.tensor([2, 1, 2, 1, 3]))[0]\ntensor(1)",
-                 .infer = infer_pick<1>,
-                 .kernel = mode_kernel,
-                 .vjp = {{"self", "self.shape dim keepdim result1",
-                          [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
-                 .onnx = "- Unique"}));
+  r.add(ranking(
+      {.schema =
+           "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       .doc = "The median along a dimension of the elements that are not NaN, and where it is.\n\n"
+              ">>> wisp.nanmedian(wisp.tensor([[1., wisp.nan, 3.]]), 1).indices\ntensor([0])",
+       .infer = infer_pick<1>,
+       .kernel = median_dim_kernel<true>,
+       .vjp = {{"self", "self.shape dim keepdim result1",
+                [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
+       .node = "NanmedianBackward1"}));
+  r.add(ranking(
+      {.schema =
+           "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+       .doc =
+           "The most frequent element along a dimension, the smallest of them if there are several, and the last "
+           "place it is at.\n\n"
+           ">>> wisp.mode(wisp.tensor([2, 1, 2, 1, 3]))[0]\ntensor(1)",
+       .infer = infer_pick<1>,
+       .kernel = mode_kernel,
+       .vjp = {{"self", "self.shape dim keepdim result1",
+                [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
+       .onnx = "- Unique"}));
 }
 
 void register_quantiles(Registry& r) {
-  r.add(ranking({.schema = "quantile(Tensor self, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, "
-                           "str interpolation='linear') -> Tensor",
-                 .doc = "The values below which fractions `q` of the elements lie, of all elements or along a dimension. Between "
-                        "two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'.\n\n"
-                        ">>> wisp.quantile(wisp.tensor([1., 2., 3., 4.]), 0.5)\ntensor(2.5000)",
-                 .body = quantile_body<false>}));
-  r.add(ranking({.schema = "nanquantile(Tensor self, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, "
-                           "str interpolation='linear') -> Tensor",
-                 .doc = "The same of the elements that are not NaN.\n\n"
-                        ">>> wisp.nanquantile(wisp.tensor([1., wisp.nan, 3.]), 0.5)\ntensor(2.)",
-                 .body = quantile_body<true>}));
+  r.add(ranking(
+      {.schema = "quantile(Tensor self, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, "
+                 "str interpolation='linear') -> Tensor",
+       .doc =
+           "The values below which fractions `q` of the elements lie, of all elements or along a dimension. Between "
+           "two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'.\n\n"
+           ">>> wisp.quantile(wisp.tensor([1., 2., 3., 4.]), 0.5)\ntensor(2.5000)",
+       .body = quantile_body<false>}));
+  r.add(ranking(
+      {.schema = "nanquantile(Tensor self, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, "
+                 "str interpolation='linear') -> Tensor",
+       .doc = "The same of the elements that are not NaN.\n\n"
+              ">>> wisp.nanquantile(wisp.tensor([1., wisp.nan, 3.]), 0.5)\ntensor(2.)",
+       .body = quantile_body<true>}));
 }
 
 }  // namespace

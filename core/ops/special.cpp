@@ -77,47 +77,59 @@ Tensor angle_grad(const Backward& b) {
 }
 
 void register_angles(Registry& r) {
-  r.add(pointwise(Types::to_float,
-                  {.schema = "deg2rad(Tensor self) -> Tensor",
-                   .doc = "Degrees to radians.\n\n>>> wisp.deg2rad(wisp.tensor([180.]))\ntensor([3.1416])",
-                   .infer = infer_degrees,
-                   .kernel = [](const Call& c) { scale_kernel(c, degree); },
-                   .vjp = {{"self", "", [](const Backward& b) { return mul(b.grad(), degree); }}},
-                   .onnx = "Mul",
-                   .node = "Deg2RadBackward0"}));
-  r.add(pointwise(Types::to_float,
-                  {.schema = "rad2deg(Tensor self) -> Tensor",
-                   .doc = "Radians to degrees.\n\n>>> wisp.rad2deg(wisp.tensor([3.1416]))\ntensor([180.0004])",
-                   .infer = infer_degrees,
-                   .kernel = [](const Call& c) { scale_kernel(c, 1 / degree); },
-                   .vjp = {{"self", "", [](const Backward& b) { return mul(b.grad(), 1 / degree); }}},
-                   .onnx = "Mul",
-                   .node = "Rad2DegBackward0"}));
+  r.add(pointwise(
+      Types::to_float,
+      {.schema = "deg2rad(Tensor self) -> Tensor",
+       .doc = "Degrees to radians.\n\n>>> wisp.deg2rad(wisp.tensor([180.]))\ntensor([3.1416])",
+       .infer = infer_degrees,
+       .kernel = [](const Call& c) { scale_kernel(c, degree); },
+       .vjp = {{"self", "", [](const Backward& b) { return mul(b.grad(), degree); }}},
+       .onnx = "Mul",
+       .node = "Deg2RadBackward0"}));
+  r.add(pointwise(
+      Types::to_float,
+      {.schema = "rad2deg(Tensor self) -> Tensor",
+       .doc = "Radians to degrees.\n\n>>> wisp.rad2deg(wisp.tensor([3.1416]))\ntensor([180.0004])",
+       .infer = infer_degrees,
+       .kernel = [](const Call& c) { scale_kernel(c, 1 / degree); },
+       .vjp = {{"self", "", [](const Backward& b) { return mul(b.grad(), 1 / degree); }}},
+       .onnx = "Mul",
+       .node = "Rad2DegBackward0"}));
   r.add(without_in_place(pointwise(
       Types::real_part,
       {.schema = "angle(Tensor self) -> Tensor",
-       .doc = "The angle of complex numbers; pi for negative real numbers, 0 for others.\n\n>>> wisp.angle(wisp.tensor([-1., 1.]))\ntensor([3.1416, 0.0000])",
+       .doc =
+           "The angle of complex numbers; pi for negative real numbers, 0 for others.\n\n>>> wisp.angle(wisp.tensor([-1., 1.]))\ntensor([3.1416, 0.0000])",
        .infer = infer_angle,
-       .kernel = [](const Call& c) { run_pointwise(c, is_complex(c.compute) ? Opcode::angle : Opcode::angle_real); },
+       .kernel =
+           [](const Call& c) {
+             run_pointwise(c, is_complex(c.compute) ? Opcode::angle : Opcode::angle_real);
+           },
        .vjp = {{"self", "self", angle_grad}},
        .jvp = Jvp::transposed,
        .onnx = "- complex numbers do not exist in ONNX"})));
-  r.add({.schema = "positive(Tensor self) -> Tensor",
-         .doc = "`+self`: the tensor itself.\n\n>>> wisp.positive(wisp.tensor([-1., 2.]))\ntensor([-1.,  2.])",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               WISP_CHECK(args.tensor(0).dtype() != DType::bool_, "The `+` operator, on a bool tensor is not supported.");
-               outs.push(args.tensor(0));
-             },
-         .onnx = "Identity"});
-  r.add({.schema = "isreal(Tensor self) -> Tensor",
-         .doc = "Which elements have no imaginary part.\n\n>>> wisp.isreal(wisp.tensor([1+0j, 1j]))\ntensor([ True, False])",
-         .body =
-             [](const Args& args, TensorList& outs) {
-               const Tensor& self = args.tensor(0);
-               outs.push(is_complex(self.dtype()) ? eq(imag(self), 0) : ones_like(self, DType::bool_));
-             },
-         .onnx = "- complex numbers do not exist in ONNX"});
+  r.add(
+      {.schema = "positive(Tensor self) -> Tensor",
+       .doc =
+           "`+self`: the tensor itself.\n\n>>> wisp.positive(wisp.tensor([-1., 2.]))\ntensor([-1.,  2.])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             WISP_CHECK(args.tensor(0).dtype() != DType::bool_,
+                        "The `+` operator, on a bool tensor is not supported.");
+             outs.push(args.tensor(0));
+           },
+       .onnx = "Identity"});
+  r.add(
+      {.schema = "isreal(Tensor self) -> Tensor",
+       .doc =
+           "Which elements have no imaginary part.\n\n>>> wisp.isreal(wisp.tensor([1+0j, 1j]))\ntensor([ True, False])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             const Tensor& self = args.tensor(0);
+             outs.push(is_complex(self.dtype()) ? eq(imag(self), 0)
+                                                : ones_like(self, DType::bool_));
+           },
+       .onnx = "- complex numbers do not exist in ONNX"});
 }
 
 // --- nan_to_num(self, nan, posinf, neginf)
@@ -165,28 +177,38 @@ Tensor logit_grad(const Backward& b) {
 }
 
 void register_common(Registry& r) {
-  r.add(pointwise(Types::same,
-                  {.schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-                   .doc = "Replaces NaN by `nan` (0) and infinities by the given or the outermost finite numbers.\n\n"
-                          ">>> wisp.nan_to_num(wisp.tensor([float('nan'), float('inf'), 2.]), posinf=9)\ntensor([0., 9., 2.])",
-                   .kernel = nan_to_num_kernel,
-                   .vjp = {{"self", "self", [](const Backward& b) { return where(isfinite(b.tensor(0)), b.grad(), Scalar(0)); }}},
-                   .onnx = "- Where of IsNaN and IsInf"}));
-  r.add(pointwise(Types::to_float,
-                  {.schema = "sinc(Tensor self) -> Tensor",
-                   .doc = "`sin(pi * self) / (pi * self)`, and 1 at 0.\n\n>>> wisp.sinc(wisp.tensor([0., 0.5]))\ntensor([1.0000, 0.6366])",
-                   .opcode = code(Opcode::sinc),
-                   .vjp = {{"self", "self", sinc_grad}},
-                   .onnx = "- Div of Sin",
-                   .homes = everywhere | home::special}));
-  r.add(pointwise(Types::to_float,
-                  {.schema = "logit(Tensor self, float? eps=None) -> Tensor",
-                   .doc = "`log(self / (1 - self))`, of `self` held within eps and 1 - eps.\n\n>>> wisp.logit(wisp.tensor([0.5, 0.75]))\ntensor([0.0000, 1.0986])",
-                   .infer = infer_real,
-                   .kernel = logit_kernel,
-                   .vjp = {{"self", "self eps", logit_grad}},
-                   .onnx = "- Log of Div",
-                   .homes = everywhere | home::special}));
+  r.add(pointwise(
+      Types::same,
+      {.schema =
+           "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+       .doc =
+           "Replaces NaN by `nan` (0) and infinities by the given or the outermost finite numbers.\n\n"
+           ">>> wisp.nan_to_num(wisp.tensor([float('nan'), float('inf'), 2.]), posinf=9)\ntensor([0., 9., 2.])",
+       .kernel = nan_to_num_kernel,
+       .vjp = {{"self", "self",
+                [](const Backward& b) {
+                  return where(isfinite(b.tensor(0)), b.grad(), Scalar(0));
+                }}},
+       .onnx = "- Where of IsNaN and IsInf"}));
+  r.add(pointwise(
+      Types::to_float,
+      {.schema = "sinc(Tensor self) -> Tensor",
+       .doc =
+           "`sin(pi * self) / (pi * self)`, and 1 at 0.\n\n>>> wisp.sinc(wisp.tensor([0., 0.5]))\ntensor([1.0000, 0.6366])",
+       .opcode = code(Opcode::sinc),
+       .vjp = {{"self", "self", sinc_grad}},
+       .onnx = "- Div of Sin",
+       .homes = everywhere | home::special}));
+  r.add(pointwise(
+      Types::to_float,
+      {.schema = "logit(Tensor self, float? eps=None) -> Tensor",
+       .doc =
+           "`log(self / (1 - self))`, of `self` held within eps and 1 - eps.\n\n>>> wisp.logit(wisp.tensor([0.5, 0.75]))\ntensor([0.0000, 1.0986])",
+       .infer = infer_real,
+       .kernel = logit_kernel,
+       .vjp = {{"self", "self eps", logit_grad}},
+       .onnx = "- Log of Div",
+       .homes = everywhere | home::special}));
 }
 
 // --- Gamma functions
@@ -217,58 +239,81 @@ void mvlgamma_body(const Args& args, TensorList& outs) {
 }
 
 void register_gamma(Registry& r) {
-  add(r, {"lgamma(Tensor self) -> Tensor", "The logarithm of the absolute value of the gamma function.\n\n>>> wisp.lgamma(wisp.tensor([1., 5.]))\ntensor([0.0000, 3.1781])",
-          Opcode::lgamma, "self", [](const Backward& b) { return mul(b.grad(), digamma(b.tensor(0))); }});
-  add(r, {"digamma(Tensor self) -> Tensor", "The derivative of lgamma.\n\n>>> wisp.digamma(wisp.tensor([1., 0.5]))\ntensor([-0.5772, -1.9635])",
-          Opcode::digamma, "self", [](const Backward& b) { return mul(b.grad(), polygamma(1, b.tensor(0))); },
-          everywhere | home::special});
+  add(r,
+      {"lgamma(Tensor self) -> Tensor",
+       "The logarithm of the absolute value of the gamma function.\n\n>>> wisp.lgamma(wisp.tensor([1., 5.]))\ntensor([0.0000, 3.1781])",
+       Opcode::lgamma, "self",
+       [](const Backward& b) { return mul(b.grad(), digamma(b.tensor(0))); }});
+  add(r,
+      {"digamma(Tensor self) -> Tensor",
+       "The derivative of lgamma.\n\n>>> wisp.digamma(wisp.tensor([1., 0.5]))\ntensor([-0.5772, -1.9635])",
+       Opcode::digamma, "self",
+       [](const Backward& b) { return mul(b.grad(), polygamma(1, b.tensor(0))); },
+       everywhere | home::special});
   r.add(without_in_place(pointwise(
       Types::to_float,
       {.schema = "polygamma(int n, Tensor self) -> Tensor",
-       .doc = "The n-th derivative of digamma.\n\n>>> wisp.polygamma(1, wisp.tensor([1., 0.5]))\ntensor([1.6449, 4.9348])",
+       .doc =
+           "The n-th derivative of digamma.\n\n>>> wisp.polygamma(1, wisp.tensor([1., 0.5]))\ntensor([1.6449, 4.9348])",
        .infer = infer_polygamma,
        .kernel = polygamma_kernel,
-       .vjp = {{"self", "n self", [](const Backward& b) { return mul(b.grad(), polygamma(b.integer(0) + 1, b.tensor(1))); }}},
+       .vjp = {{"self", "n self",
+                [](const Backward& b) {
+                  return mul(b.grad(), polygamma(b.integer(0) + 1, b.tensor(1)));
+                }}},
        .onnx = "- has no ONNX operator",
        .homes = everywhere | home::special})));
-  r.add({.schema = "mvlgamma(Tensor self, int p) -> Tensor",
-         .doc = "The logarithm of the multivariate gamma function of dimension p.\n\n>>> wisp.mvlgamma(wisp.tensor([3.]), 2)\ntensor([1.5502])",
-         .body = mvlgamma_body,
-         .onnx = "- has no ONNX operator",
-         .traits = trait::in_place | trait::out});
+  r.add(
+      {.schema = "mvlgamma(Tensor self, int p) -> Tensor",
+       .doc =
+           "The logarithm of the multivariate gamma function of dimension p.\n\n>>> wisp.mvlgamma(wisp.tensor([3.]), 2)\ntensor([1.5502])",
+       .body = mvlgamma_body,
+       .onnx = "- has no ONNX operator",
+       .traits = trait::in_place | trait::out});
 }
 
 // --- Bessel functions
 
 // Derivatives with x in the denominator have this limit at 0.
-Tensor half_at_zero(const Tensor& x, const Tensor& slope) { return where(eq(x, 0), Scalar(0.5), slope); }
+Tensor half_at_zero(const Tensor& x, const Tensor& slope) {
+  return where(eq(x, 0), Scalar(0.5), slope);
+}
 
 void register_bessel(Registry& r) {
-  add(r, {"i0(Tensor self) -> Tensor", "The modified Bessel function of order 0.\n\n>>> wisp.i0(wisp.tensor([0., 1.]))\ntensor([1.0000, 1.2661])",
-          Opcode::i0, "self", [](const Backward& b) { return mul(b.grad(), invoke<"i1">(b.tensor(0))); },
-          everywhere | home::special});
-  add(r, {"i0e(Tensor self) -> Tensor", "`exp(-|self|) * i0(self)`.\n\n>>> wisp.special.i0e(wisp.tensor([0., 1.]))\ntensor([1.0000, 0.4658])",
-          Opcode::i0e, "self result",
-          [](const Backward& b) {
-            const Tensor& x = b.tensor(0);
-            return mul(b.grad(), sub(invoke<"i1e">(x), mul(sgn(x), b.out())));
-          },
-          home::special, "SpecialI0EBackward0"});
-  add(r, {"i1(Tensor self) -> Tensor", "The modified Bessel function of order 1.\n\n>>> wisp.special.i1(wisp.tensor([0., 1.]))\ntensor([0.0000, 0.5652])",
-          Opcode::i1, "self result",
-          [](const Backward& b) {
-            const Tensor& x = b.tensor(0);
-            return mul(b.grad(), half_at_zero(x, sub(invoke<"i0">(x), div(b.out(), x))));
-          },
-          home::special, "SpecialI1Backward0"});
-  add(r, {"i1e(Tensor self) -> Tensor", "`exp(-|self|) * i1(self)`.\n\n>>> wisp.special.i1e(wisp.tensor([0., 1.]))\ntensor([0.0000, 0.2079])",
-          Opcode::i1e, "self result",
-          [](const Backward& b) {
-            const Tensor& x = b.tensor(0);
-            const Tensor rest = mul(b.out(), wisp::ops::add(sgn(x), reciprocal(x)));
-            return mul(b.grad(), half_at_zero(x, sub(invoke<"i0e">(x), rest)));
-          },
-          home::special, "SpecialI1EBackward0"});
+  add(r,
+      {"i0(Tensor self) -> Tensor",
+       "The modified Bessel function of order 0.\n\n>>> wisp.i0(wisp.tensor([0., 1.]))\ntensor([1.0000, 1.2661])",
+       Opcode::i0, "self",
+       [](const Backward& b) { return mul(b.grad(), invoke<"i1">(b.tensor(0))); },
+       everywhere | home::special});
+  add(r,
+      {"i0e(Tensor self) -> Tensor",
+       "`exp(-|self|) * i0(self)`.\n\n>>> wisp.special.i0e(wisp.tensor([0., 1.]))\ntensor([1.0000, 0.4658])",
+       Opcode::i0e, "self result",
+       [](const Backward& b) {
+         const Tensor& x = b.tensor(0);
+         return mul(b.grad(), sub(invoke<"i1e">(x), mul(sgn(x), b.out())));
+       },
+       home::special, "SpecialI0EBackward0"});
+  add(r,
+      {"i1(Tensor self) -> Tensor",
+       "The modified Bessel function of order 1.\n\n>>> wisp.special.i1(wisp.tensor([0., 1.]))\ntensor([0.0000, 0.5652])",
+       Opcode::i1, "self result",
+       [](const Backward& b) {
+         const Tensor& x = b.tensor(0);
+         return mul(b.grad(), half_at_zero(x, sub(invoke<"i0">(x), div(b.out(), x))));
+       },
+       home::special, "SpecialI1Backward0"});
+  add(r,
+      {"i1e(Tensor self) -> Tensor",
+       "`exp(-|self|) * i1(self)`.\n\n>>> wisp.special.i1e(wisp.tensor([0., 1.]))\ntensor([0.0000, 0.2079])",
+       Opcode::i1e, "self result",
+       [](const Backward& b) {
+         const Tensor& x = b.tensor(0);
+         const Tensor rest = mul(b.out(), wisp::ops::add(sgn(x), reciprocal(x)));
+         return mul(b.grad(), half_at_zero(x, sub(invoke<"i0e">(x), rest)));
+       },
+       home::special, "SpecialI1EBackward0"});
 }
 
 // --- The normal distribution and entropy
@@ -277,41 +322,57 @@ constexpr double sqrt_half = std::numbers::sqrt2 / 2;
 const double sqrt_2pi = std::sqrt(2 * std::numbers::pi);
 
 void register_normal(Registry& r) {
-  add(r, {"erfcx(Tensor self) -> Tensor", "`exp(self**2) * erfc(self)`, without overflow.\n\n>>> wisp.special.erfcx(wisp.tensor([0., 1.]))\ntensor([1.0000, 0.4276])",
-          Opcode::erfcx, "self result",
-          [](const Backward& b) {
-            return mul(b.grad(), mul(sub(mul(b.tensor(0), b.out()), std::numbers::inv_sqrtpi), 2));
-          },
-          home::special, "SpecialErfcxBackward0"});
-  add(r, {"log_ndtr(Tensor self) -> Tensor", "The logarithm of the normal distribution function.\n\n>>> wisp.special.log_ndtr(wisp.tensor([0., -10.]))\ntensor([ -0.6931, -53.2313])",
-          Opcode::log_ndtr, "self",
-          [](const Backward& b) {
-            return mul(div(b.grad(), invoke<"erfcx">(mul(b.tensor(0), -sqrt_half))), 2 / sqrt_2pi);
-          },
-          home::special, "SpecialLogNdtrBackward0"});
-  add(r, {"ndtri(Tensor self) -> Tensor", "Quantiles of the normal distribution.\n\n>>> wisp.special.ndtri(wisp.tensor([0.5, 0.975]))\ntensor([0.0000, 1.9600])",
-          Opcode::ndtri, "result",
-          [](const Backward& b) { return mul(b.grad(), mul(exp(div(square(b.out()), 2)), sqrt_2pi)); },
-          home::special, "SpecialNdtriBackward0"});
-  add(r, {"entr(Tensor self) -> Tensor", "`-self * log(self)`; 0 at 0 and -inf below.\n\n>>> wisp.special.entr(wisp.tensor([0., 0.5]))\ntensor([0.0000, 0.3466])",
-          Opcode::entr, "self", [](const Backward& b) { return mul(b.grad(), sub(neg(log(b.tensor(0))), 1)); },
-          home::special, "SpecialEntrBackward0"});
-  r.add({.schema = "ndtr(Tensor self) -> Tensor",
-         .doc = "The normal distribution function.\n\n>>> wisp.special.ndtr(wisp.tensor([0., 1.]))\ntensor([0.5000, 0.8413])",
-         .body = [](const Args& args, TensorList& outs) { outs.push(mul(erfc(mul(args.tensor(0), -sqrt_half)), 0.5)); },
-         .onnx = "- Erf",
-         .traits = trait::out,
-         .homes = home::special});
+  add(r,
+      {"erfcx(Tensor self) -> Tensor",
+       "`exp(self**2) * erfc(self)`, without overflow.\n\n>>> wisp.special.erfcx(wisp.tensor([0., 1.]))\ntensor([1.0000, 0.4276])",
+       Opcode::erfcx, "self result",
+       [](const Backward& b) {
+         return mul(b.grad(), mul(sub(mul(b.tensor(0), b.out()), std::numbers::inv_sqrtpi), 2));
+       },
+       home::special, "SpecialErfcxBackward0"});
+  add(r,
+      {"log_ndtr(Tensor self) -> Tensor",
+       "The logarithm of the normal distribution function.\n\n>>> wisp.special.log_ndtr(wisp.tensor([0., -10.]))\ntensor([ -0.6931, -53.2313])",
+       Opcode::log_ndtr, "self",
+       [](const Backward& b) {
+         return mul(div(b.grad(), invoke<"erfcx">(mul(b.tensor(0), -sqrt_half))), 2 / sqrt_2pi);
+       },
+       home::special, "SpecialLogNdtrBackward0"});
+  add(r,
+      {"ndtri(Tensor self) -> Tensor",
+       "Quantiles of the normal distribution.\n\n>>> wisp.special.ndtri(wisp.tensor([0.5, 0.975]))\ntensor([0.0000, 1.9600])",
+       Opcode::ndtri, "result",
+       [](const Backward& b) { return mul(b.grad(), mul(exp(div(square(b.out()), 2)), sqrt_2pi)); },
+       home::special, "SpecialNdtriBackward0"});
+  add(r,
+      {"entr(Tensor self) -> Tensor",
+       "`-self * log(self)`; 0 at 0 and -inf below.\n\n>>> wisp.special.entr(wisp.tensor([0., 0.5]))\ntensor([0.0000, 0.3466])",
+       Opcode::entr, "self",
+       [](const Backward& b) { return mul(b.grad(), sub(neg(log(b.tensor(0))), 1)); },
+       home::special, "SpecialEntrBackward0"});
+  r.add(
+      {.schema = "ndtr(Tensor self) -> Tensor",
+       .doc =
+           "The normal distribution function.\n\n>>> wisp.special.ndtr(wisp.tensor([0., 1.]))\ntensor([0.5000, 0.8413])",
+       .body = [](const Args& args,
+                  TensorList& outs) { outs.push(mul(erfc(mul(args.tensor(0), -sqrt_half)), 0.5)); },
+       .onnx = "- Erf",
+       .traits = trait::out,
+       .homes = home::special});
   r.add(without_in_place(pointwise(
       Types::to_float,
       {.schema = "zeta(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
-       .doc = "Hurwitz's zeta function: the sum of `(other + k) ** -self` over k >= 0.\n\n>>> wisp.special.zeta(wisp.tensor([2.]), 1)\ntensor([1.6449])",
+       .doc =
+           "Hurwitz's zeta function: the sum of `(other + k) ** -self` over k >= 0.\n\n>>> wisp.special.zeta(wisp.tensor([2.]), 1)\ntensor([1.6449])",
        .infer = infer_real,
        .opcode = code(Opcode::zeta),
        .vjp = {{"other", "self other",
                 [](const Backward& b) {
-                  const Tensor s = b[0].is_tensor() ? b.tensor(0) : full(IntSpan(), b.scalar(0), b.tensor(1).dtype());
-                  return neg(mul(b.grad(), mul(s, invoke<"zeta">(wisp::ops::add(s, 1), b.tensor(1)))));
+                  const Tensor s = b[0].is_tensor()
+                                       ? b.tensor(0)
+                                       : full(IntSpan(), b.scalar(0), b.tensor(1).dtype());
+                  return neg(
+                      mul(b.grad(), mul(s, invoke<"zeta">(wisp::ops::add(s, 1), b.tensor(1)))));
                 }}},
        .onnx = "- has no ONNX operator",
        .homes = home::special,
@@ -344,21 +405,27 @@ void frexp_kernel(const Call& call) {
 }
 
 void register_frexp(Registry& r) {
-  r.add({.schema = "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
-         .doc = "Numbers from 0.5 to 1 and whole exponents with `self == mantissa * 2**exponent`.\n\n>>> wisp.frexp(wisp.tensor([3.])).exponent\ntensor([2], dtype=wisp.int32)",
-         .infer = infer_frexp,
-         .kernel = frexp_kernel,
-         .vjp = {{"self", "result1", [](const Backward& b) { return div(b.grad(), invoke<"exp2">(to(b.out(1), b.grad().dtype()))); }}},
-         .jvp = Jvp::transposed,
-         .batch = Batch::loop,
-         .onnx = "- has no ONNX operator",
-         .traits = trait::out});
+  r.add(
+      {.schema = "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+       .doc =
+           "Numbers from 0.5 to 1 and whole exponents with `self == mantissa * 2**exponent`.\n\n>>> wisp.frexp(wisp.tensor([3.])).exponent\ntensor([2], dtype=wisp.int32)",
+       .infer = infer_frexp,
+       .kernel = frexp_kernel,
+       .vjp = {{"self", "result1",
+                [](const Backward& b) {
+                  return div(b.grad(), invoke<"exp2">(to(b.out(1), b.grad().dtype())));
+                }}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "- has no ONNX operator",
+       .traits = trait::out});
 }
 
 // --- Other names in the module
 
 void register_names(Registry& r) {
-  for (const char* name : {"erf", "erfc", "erfinv", "exp2", "expm1", "log1p", "round", "round.decimals"}) {
+  for (const char* name :
+       {"erf", "erfc", "erfinv", "exp2", "expm1", "log1p", "round", "round.decimals"}) {
     r.add_home(name, home::special);
   }
   r.add({.schema = "expit(Tensor self) -> Tensor",
@@ -379,12 +446,13 @@ void register_names(Registry& r) {
          .onnx = "- has no ONNX operator",
          .traits = trait::out,
          .homes = home::special});
-  r.add({.schema = "multigammaln(Tensor self, int p) -> Tensor",
-         .doc = "mvlgamma.\n\n>>> wisp.special.multigammaln(wisp.tensor([3.]), 2)\ntensor([1.5502])",
-         .body = mvlgamma_body,
-         .onnx = "- has no ONNX operator",
-         .traits = trait::out,
-         .homes = home::special});
+  r.add(
+      {.schema = "multigammaln(Tensor self, int p) -> Tensor",
+       .doc = "mvlgamma.\n\n>>> wisp.special.multigammaln(wisp.tensor([3.]), 2)\ntensor([1.5502])",
+       .body = mvlgamma_body,
+       .onnx = "- has no ONNX operator",
+       .traits = trait::out,
+       .homes = home::special});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ struct Diagonal {
 };
 
 // The diagonal of two dimensions, `shift` places above the main one.
-Diagonal diagonal_of(IntSpan sizes, IntSpan strides, int64_t shift, int64_t dim1, int64_t dim2, const char* op);
+Diagonal diagonal_of(IntSpan sizes, IntSpan strides, int64_t shift, int64_t dim1, int64_t dim2,
+                     const char* op);
 
 }  // namespace wisp::ops

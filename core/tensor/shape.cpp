@@ -20,8 +20,9 @@ int64_t count_elements(IntSpan sizes) {
 int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op) {
   const int64_t range = std::max<int64_t>(ndim, 1);
   if (WISP_UNLIKELY(dim < -range || dim >= range)) {
-    fail(ErrorKind::index, op ? op : "", op ? "(): " : "", "Dimension out of range (expected to be in range of [", -range,
-         ", ", range - 1, "], but got ", dim, ")");
+    fail(ErrorKind::index, op ? op : "", op ? "(): " : "",
+         "Dimension out of range (expected to be in range of [", -range, ", ", range - 1,
+         "], but got ", dim, ")");
   }
   return dim < 0 ? dim + range : dim;
 }
@@ -48,8 +49,8 @@ Dims contiguous_strides(IntSpan sizes) {
 }
 
 Dims channels_last_strides(IntSpan sizes) {
-  WISP_CHECK(sizes.size() == 4 || sizes.size() == 5, "required rank ",
-             sizes.size() < 4 ? 4 : 5, " tensor to use channels_last format, got shape ", sizes);
+  WISP_CHECK(sizes.size() == 4 || sizes.size() == 5, "required rank ", sizes.size() < 4 ? 4 : 5,
+             " tensor to use channels_last format, got shape ", sizes);
   Dims strides(sizes.size());
   int64_t step = std::max<int64_t>(sizes[1], 1);
   strides[1] = 1;
@@ -69,7 +70,8 @@ Dims strides_for(MemoryFormat format, IntSpan sizes) {
     case MemoryFormat::channels_last_3d:
       WISP_CHECK(sizes.size() == 5, "required rank 5 tensor to use channels_last_3d format");
       return channels_last_strides(sizes);
-    default: return contiguous_strides(sizes);
+    default:
+      return contiguous_strides(sizes);
   }
 }
 
@@ -141,8 +143,8 @@ bool overlaps_itself(IntSpan sizes, IntSpan strides) {
 }
 
 Dims preserved_strides(IntSpan sizes, IntSpan strides) {
-  // Insertion sort, innermost dimension first. Expanded dimensions (stride 0) tell nothing about the
-  // order; equal strides put the larger dimension outside.
+  // Insertion sort, innermost dimension first. Expanded dimensions (stride 0) tell nothing about
+  // the order; equal strides put the larger dimension outside.
   Dims order(sizes.size());
   std::iota(order.rbegin(), order.rend(), 0);
   auto compare = [&](int64_t inner, int64_t outer) {
@@ -227,8 +229,7 @@ std::optional<Dims> view_strides(IntSpan sizes, IntSpan strides, IntSpan target)
   int64_t run = 1, filled = 1;
   for (int64_t dim = static_cast<int64_t>(sizes.size()) - 1; dim >= 0; --dim) {
     run *= sizes[dim];
-    const bool run_ends =
-        dim == 0 || (sizes[dim - 1] != 1 && strides[dim - 1] != run * run_step);
+    const bool run_ends = dim == 0 || (sizes[dim - 1] != 1 && strides[dim - 1] != run * run_step);
     if (!run_ends) continue;
     while (next >= 0 && (filled < run || target[next] == 1)) {
       result[next] = filled * run_step;

@@ -34,7 +34,8 @@ Ref<Storage> Storage::allocate(size_t bytes, Device device) {
   return Ref<Storage>::adopt(storage);
 }
 
-Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* context, bool writable) {
+Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* context,
+                           bool writable) {
   auto* storage = new (memory::allocate(header)) Storage;
   storage->block_ = header;
   storage->data_ = static_cast<char*>(data);
@@ -46,7 +47,8 @@ Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* cont
 }
 
 void Storage::resize(size_t bytes) {
-  WISP_CHECK(resizable(), "Trying to resize storage that is not resizable: its memory is shared with ",
+  WISP_CHECK(resizable(),
+             "Trying to resize storage that is not resizable: its memory is shared with ",
              "another library (NumPy, DLPack or a mapped file)");
   auto* data = static_cast<char*>(memory::allocate(bytes));
   std::memcpy(data, data_, std::min(bytes, bytes_));

@@ -23,7 +23,8 @@ class Storage {
   Device device() const { return device_; }
   bool writable() const { return writable_; }
   bool resizable() const { return !deleter_ && !pinned_; }
-  // From now on somebody else (NumPy, a memoryview) holds the address: the memory must stay where it is.
+  // From now on somebody else (NumPy, a memoryview) holds the address: the memory must stay where
+  // it is.
   void pin() { pinned_ = true; }
 
   // Keeps the common prefix. Every tensor on this storage sees the new memory.
@@ -33,7 +34,8 @@ class Storage {
   uint32_t version() const { return version_; }
   void bump_version() { ++version_; }
 
-  // Set once autograd has saved a tensor of this storage: from then on writes note where they happened.
+  // Set once autograd has saved a tensor of this storage: from then on writes note where they
+  // happened.
   bool watched() const { return watched_; }
   void watch() { watched_ = true; }
   const Ref<Object>& last_write() const { return last_write_; }

@@ -28,7 +28,8 @@ void TensorImpl::reserve_dims(size_t ndim) {
 
 TensorImpl* TensorImpl::make(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                              int64_t offset) {
-  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
+  auto* impl =
+      new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
   try {
     impl->assign_geometry(sizes, strides, offset);
   } catch (...) {
@@ -39,7 +40,8 @@ TensorImpl* TensorImpl::make(Ref<Storage> storage, DType dtype, IntSpan sizes, I
 }
 
 TensorImpl* TensorImpl::make_alias(const TensorImpl& other) {
-  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(other.storage_, other.dtype_);
+  auto* impl =
+      new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(other.storage_, other.dtype_);
   if (WISP_UNLIKELY(other.ndim_ > inline_dims)) {
     try {
       impl->reserve_dims(other.ndim_);
@@ -59,7 +61,8 @@ TensorImpl* TensorImpl::make_alias(const TensorImpl& other) {
 }
 
 TensorImpl* TensorImpl::make(Ref<Storage> storage, DType dtype, IntSpan sizes) {
-  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
+  auto* impl =
+      new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
   const size_t ndim = sizes.size();
   if (WISP_UNLIKELY(ndim > inline_dims)) {
     try {
@@ -99,7 +102,8 @@ TensorImpl* TensorImpl::make_like(const TensorImpl& other, DType dtype) {
     return make_empty(other.sizes(), dtype, other.device());
   }
   Ref<Storage> storage = Storage::allocate(bytes, other.device());
-  auto* impl = new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
+  auto* impl =
+      new (memory::allocate_fixed<sizeof(TensorImpl)>()) TensorImpl(std::move(storage), dtype);
   impl->ndim_ = other.ndim_;
   impl->numel_ = other.numel_;
   for (int i = 0; i < 2 * other.ndim_; ++i) impl->inline_[i] = other.dims_[i];
@@ -127,9 +131,12 @@ void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset) {
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
   switch (format) {
-    case MemoryFormat::channels_last: return ndim_ == 4 && is_channels_last(sizes(), strides());
-    case MemoryFormat::channels_last_3d: return ndim_ == 5 && is_channels_last(sizes(), strides());
-    default: return contiguous_;
+    case MemoryFormat::channels_last:
+      return ndim_ == 4 && is_channels_last(sizes(), strides());
+    case MemoryFormat::channels_last_3d:
+      return ndim_ == 5 && is_channels_last(sizes(), strides());
+    default:
+      return contiguous_;
   }
 }
 
@@ -193,9 +200,12 @@ void resize(const Tensor& tensor, IntSpan sizes, MemoryFormat format) {
 bool share_memory(const TensorImpl& a, const TensorImpl& b) {
   if (a.numel() == 0 || b.numel() == 0) return false;
   // Memory of our own is in one storage only.
-  if (&a.storage() != &b.storage() && a.storage().resizable() && b.storage().resizable()) return false;
-  const char* a_end = a.bytes() + extent(a.sizes(), a.strides()) * static_cast<int64_t>(a.item_size());
-  const char* b_end = b.bytes() + extent(b.sizes(), b.strides()) * static_cast<int64_t>(b.item_size());
+  if (&a.storage() != &b.storage() && a.storage().resizable() && b.storage().resizable())
+    return false;
+  const char* a_end =
+      a.bytes() + extent(a.sizes(), a.strides()) * static_cast<int64_t>(a.item_size());
+  const char* b_end =
+      b.bytes() + extent(b.sizes(), b.strides()) * static_cast<int64_t>(b.item_size());
   return a.bytes() < b_end && b.bytes() < a_end;
 }
 

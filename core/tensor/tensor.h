@@ -24,15 +24,16 @@ struct VersionCounter : Object {
 
 // What autograd keeps on a tensor. The types behind the Refs belong to the room `autograd`.
 struct AutogradSlot {
-  Ref<Object> grad_fn;  // the node that made this tensor; null for leaves
-  Ref<Object> meta;     // gradient, hooks, ...: made on first use
-  uint32_t output = 0;  // which output of grad_fn
+  Ref<Object> grad_fn;        // the node that made this tensor; null for leaves
+  Ref<Object> meta;           // gradient, hooks, ...: made on first use
+  uint32_t output = 0;        // which output of grad_fn
   uint32_t view_version = 0;  // the storage's version when grad_fn was set; used for views
 };
 
 class TensorImpl {
  public:
-  // Takes over the storage. Sizes and strides must fit it (checked by the callers that take user input).
+  // Takes over the storage. Sizes and strides must fit it (checked by the callers that take user
+  // input).
   static TensorImpl* make(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                           int64_t offset);
   // Contiguous.
@@ -81,8 +82,8 @@ class TensorImpl {
   const Ref<VersionCounter>& own_version() const { return own_version_; }
   void set_own_version(Ref<VersionCounter> counter) { own_version_ = std::move(counter); }
 
-  // The tensor this one is a view of; never itself a view. A tracked view takes part in the autograd
-  // history of its base: it was made with grad mode on.
+  // The tensor this one is a view of; never itself a view. A tracked view takes part in the
+  // autograd history of its base: it was made with grad mode on.
   TensorImpl* base() const { return base_.get(); }
   bool tracks_base() const { return tracks_base_; }
   void set_base(Ref<TensorImpl> base, bool tracked) {
@@ -103,7 +104,8 @@ class TensorImpl {
   AutogradSlot& autograd() { return autograd_; }
   const AutogradSlot& autograd() const { return autograd_; }
 
-  // The object that represents this tensor in a host language. It is borrowed, unless keeps_wrapper().
+  // The object that represents this tensor in a host language. It is borrowed, unless
+  // keeps_wrapper().
   void* wrapper() const { return wrapper_; }
   void set_wrapper(void* wrapper) { wrapper_ = wrapper; }
   bool keeps_wrapper() const { return keeps_wrapper_; }

@@ -27,14 +27,16 @@ void backward(const Tensor& t) {
   autograd::backward({&root, 1}, {}, {});
 }
 
-std::vector<Tensor> gradients(const Tensor& y, const Tensor& x, autograd::BackwardOptions options = {}) {
+std::vector<Tensor> gradients(const Tensor& y, const Tensor& x,
+                              autograd::BackwardOptions options = {}) {
   const autograd::Point from(y), to(x);
   return autograd::gradients({&from, 1}, {}, {&to, 1}, options);
 }
 
 bool equals(const Tensor& t, std::initializer_list<double> items) {
   const Tensor flat = ops::contiguous(t);
-  return std::equal(items.begin(), items.end(), flat.data<double>(), flat.data<double>() + flat.numel());
+  return std::equal(items.begin(), items.end(), flat.data<double>(),
+                    flat.data<double>() + flat.numel());
 }
 
 }  // namespace
@@ -53,7 +55,8 @@ TEST("schema: parses and prints back") {
 
 TEST("registry: entries without a field that matters are refused") {
   Registry r;
-  CHECK_THROWS(r.add({.schema = "f(Tensor x) -> Tensor", .doc = "text"}), "needs exactly one of kernel, view and body");
+  CHECK_THROWS(r.add({.schema = "f(Tensor x) -> Tensor", .doc = "text"}),
+               "needs exactly one of kernel, view and body");
   CHECK_THROWS(registry().get("no_such_op"), "no operator named");
 }
 

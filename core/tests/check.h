@@ -1,4 +1,5 @@
-// A few lines of test framework: TEST("name") { CHECK(condition); CHECK_THROWS(expression, "text"); }
+// A few lines of test framework: TEST("name") { CHECK(condition); CHECK_THROWS(expression, "text");
+// }
 #pragma once
 
 #include <cstdio>
@@ -35,7 +36,8 @@ void check_throws(F f, const std::string& text, const char* file, int line) {
     f();
   } catch (const Error& error) {
     const bool found = std::string(error.what()).find(text) != std::string::npos;
-    check(found, (std::string("message '") + error.what() + "' lacks '" + text + "'").c_str(), file, line);
+    check(found, (std::string("message '") + error.what() + "' lacks '" + text + "'").c_str(), file,
+          line);
     return;
   }
   check(false, ("no error; expected '" + text + "'").c_str(), file, line);
@@ -45,10 +47,11 @@ void check_throws(F f, const std::string& text, const char* file, int line) {
 
 #define WISP_JOIN2(a, b) a##b
 #define WISP_JOIN(a, b) WISP_JOIN2(a, b)
-#define TEST(name)                                                                          \
-  static void WISP_JOIN(test_, __LINE__)();                                                 \
+#define TEST(name)                                                                              \
+  static void WISP_JOIN(test_, __LINE__)();                                                     \
   static wisp::test::Register WISP_JOIN(register_, __LINE__)(name, WISP_JOIN(test_, __LINE__)); \
   static void WISP_JOIN(test_, __LINE__)()
-#define CHECK(condition) wisp::test::check(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
+#define CHECK(condition) \
+  wisp::test::check(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
 #define CHECK_THROWS(expression, text) \
   wisp::test::check_throws([&] { (void)(expression); }, text, __FILE__, __LINE__)

@@ -135,7 +135,9 @@ def bad_dtypes():
 @errors("complex", "polar")
 def bad_parts():
     yield E(RuntimeError, "Expected both inputs to be", T(2), T(2), _dtypes=("int64",))
-    yield E(RuntimeError, "Expected object of scalar type Float but got scalar type Double", T(2), T(2, dtype="float64"))
+    yield E(
+        RuntimeError, "Expected object of scalar type Float but got scalar type Double", T(2), T(2, dtype="float64")
+    )
 
 
 @errors("heaviside")

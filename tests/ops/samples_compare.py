@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.ops.sampling import ALL, COMPLEX, FLOAT, INT, NUMBER, REAL, A, E, I, S, T, errors, samples
+from tests.ops.sampling import ALL, COMPLEX, FLOAT, INT, REAL, A, E, I, S, T, errors, samples
 
 NAN, INF = np.nan, np.inf
 BITS = ("bool",) + INT

@@ -1,6 +1,6 @@
 """Copies: clone, contiguous, copy_, fill_, zero_."""
 
-from tests.ops.sampling import A, ALL, E, S, T, errors, samples
+from tests.ops.sampling import ALL, E, S, T, errors, samples
 
 
 def copies():

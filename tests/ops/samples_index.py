@@ -39,7 +39,13 @@ def bad_index_put():
     yield E(IndexError, "index 5 is out of bounds for dimension 0 with size 3", T(3), (index(0, 5),), T(2))
     yield E(IndexError, "index -4 is out of bounds for dimension 1 with size 3", T(2, 3), (index(0), index(-4)), T(1))
     yield E(IndexError, "too many indices for tensor of dimension 1", T(3), (index(0), index(0)), T(1))
-    yield E(IndexError, "could not be broadcast together with shapes \\[2\\], \\[3\\]", T(3, 3), (index(0, 1), index(0, 1, 2)), T())
+    yield E(
+        IndexError,
+        "could not be broadcast together with shapes \\[2\\], \\[3\\]",
+        T(3, 3),
+        (index(0, 1), index(0, 1, 2)),
+        T(),
+    )
     yield E(IndexError, "tensors used as indices must be", T(3), (T(2),), T(2))
     yield E(IndexError, "shape of the mask \\[2\\] at index 0 does not match", T(3), (B(2),), T(2))
     yield E(RuntimeError, "dtypes match, got Float for the destination and Long", T(3), (index(0),), I(1))
@@ -113,7 +119,14 @@ def index_add():
 
 @errors("index_add")
 def bad_index_add():
-    yield E(IndexError, "Number of indices \\(2\\) should be equal to source.size\\(dim\\): \\(1\\)", T(3), 0, index(0, 0), T(1))
+    yield E(
+        IndexError,
+        "Number of indices \\(2\\) should be equal to source.size\\(dim\\): \\(1\\)",
+        T(3),
+        0,
+        index(0, 0),
+        T(1),
+    )
     yield E(RuntimeError, "must have the same scalar type", T(3), 0, index(0), I(1))
     yield E(RuntimeError, "source tensor shape must match self tensor shape", T(3, 2), 0, index(0), T(1, 3))
     yield E(IndexError, "index 3 is out of bounds", T(3), 0, index(3), T(1))
@@ -161,7 +174,15 @@ def index_reduce():
 
 @errors("index_reduce")
 def bad_index_reduce():
-    yield E(RuntimeError, "Expected reduce to be one of prod, mean, amax or amin but got sum", T(3), 0, index(0), T(1), "sum")
+    yield E(
+        RuntimeError,
+        "Expected reduce to be one of prod, mean, amax or amin but got sum",
+        T(3),
+        0,
+        index(0),
+        T(1),
+        "sum",
+    )
     yield E(RuntimeError, "Number of indices", T(3), 0, index(0, 1), T(1), "prod")
 
 
@@ -222,5 +243,11 @@ def bad_masked_fill():
 
 @errors("masked_scatter")
 def bad_masked_scatter():
-    yield E(RuntimeError, "Number of elements of source \\(1\\) < number of ones in mask \\(2\\)", T(3), mask(True, False, True), T(1))
+    yield E(
+        RuntimeError,
+        "Number of elements of source \\(1\\) < number of ones in mask \\(2\\)",
+        T(3),
+        mask(True, False, True),
+        T(1),
+    )
     yield E(RuntimeError, "same dtypes", T(3), B(3), I(3))

@@ -1,6 +1,5 @@
 """Samples of joining, splitting, rearranging and padding."""
 
-
 from tests.ops.sampling import ALL, COMPLEX, FLOAT, NUMBER, E, I, S, T, errors, samples
 
 

@@ -211,7 +211,13 @@ def addmm():
 def bad_addmm():
     yield E(RuntimeError, "cannot be expanded", T(3), T(2, 3), T(3, 2))
     yield E(RuntimeError, "cannot be expanded", T(1, 2, 2), T(2, 3), T(3, 2))
-    yield E(RuntimeError, "self and mat2 must have the same dtype, but got Double and Float", T(2, dtype="float64"), T(2, 3), T(3, 2))
+    yield E(
+        RuntimeError,
+        "self and mat2 must have the same dtype, but got Double and Float",
+        T(2, dtype="float64"),
+        T(2, 3),
+        T(3, 2),
+    )
     yield E(RuntimeError, "without overflow", T(2), T(2, 3), T(3, 2), beta=1j)
     yield E(RuntimeError, "mat1 must be a matrix", T(2), T(2), T(2, 2))
 
@@ -330,9 +336,25 @@ def bad_einsum():
     yield E(ValueError, "at least one operand", "ij")
     yield E(RuntimeError, "fewer operands were provided", "ij,jk", T(2, 3))
     yield E(RuntimeError, "more operands were provided", "ij", T(2, 3), T(3))
-    yield E(RuntimeError, "subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3", "ij,jk", T(2, 3), T(2, 3))
-    yield E(RuntimeError, r"number of subscripts in the equation \(2\) does not match the number of dimensions \(3\) for operand 0", "ij", T(2, 3, 4))
-    yield E(RuntimeError, r"number of subscripts in the equation \(2\) is more than the number of dimensions \(1\)", "ij...", T(2))
+    yield E(
+        RuntimeError,
+        "subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3",
+        "ij,jk",
+        T(2, 3),
+        T(2, 3),
+    )
+    yield E(
+        RuntimeError,
+        r"number of subscripts in the equation \(2\) does not match the number of dimensions \(3\) for operand 0",
+        "ij",
+        T(2, 3, 4),
+    )
+    yield E(
+        RuntimeError,
+        r"number of subscripts in the equation \(2\) is more than the number of dimensions \(1\)",
+        "ij...",
+        T(2),
+    )
     yield E(RuntimeError, "invalid subscript given at index 1", "i1", T(2, 3))
     yield E(RuntimeError, "is repeated for operand 0 but the sizes don't match, 3 != 2", "ii", T(2, 3))
     yield E(RuntimeError, "output subscript k does not appear", "ij->k", T(2, 3))

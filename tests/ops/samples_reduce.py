@@ -167,8 +167,7 @@ def aminmax():
 
 @samples("argmax", "argmin", dtypes=REAL)
 def positions():
-    for sample in [*full(_grad=False), *one_dim(_grad=False)]:
-        yield sample
+    yield from [*full(_grad=False), *one_dim(_grad=False)]
     yield S(T(2, 3), None, True, _grad=False)
     yield S(T(2, 3, 2), keepdim=True, _grad=False)
     yield S(A([3.0, 1.0, 3.0, 1.0]), _grad=False)
@@ -274,8 +273,18 @@ def bad_sum():
 
 @errors("mean")
 def bad_mean():
-    yield E(RuntimeError, r"mean\(\): could not infer output dtype. Input dtype must be .* Got: Long", T(2), _dtypes=("int64",))
-    yield E(RuntimeError, "Optional dtype must be either a floating point or complex dtype. Got: Int", T(2), dtype=Dtype("int32"))
+    yield E(
+        RuntimeError,
+        r"mean\(\): could not infer output dtype. Input dtype must be .* Got: Long",
+        T(2),
+        _dtypes=("int64",),
+    )
+    yield E(
+        RuntimeError,
+        "Optional dtype must be either a floating point or complex dtype. Got: Int",
+        T(2),
+        dtype=Dtype("int32"),
+    )
 
 
 @errors("max", "min", "amax", "amin")

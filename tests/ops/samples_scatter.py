@@ -31,7 +31,13 @@ def bad_gather():
     yield E(RuntimeError, "index 3 is out of bounds for dimension 0 with size 3", T(3), 0, index(3))
     yield E(RuntimeError, "index -1 is out of bounds for dimension 0 with size 3", T(3), 0, index(-1))
     yield E(RuntimeError, "same number of dimensions", T(3), 0, index([0]))
-    yield E(RuntimeError, "Expected index \\[1, 4\\] to be no larger than self \\[3, 3\\] apart from dimension 0", T(3, 3), 0, index([0, 0, 0, 0]))
+    yield E(
+        RuntimeError,
+        "Expected index \\[1, 4\\] to be no larger than self \\[3, 3\\] apart from dimension 0",
+        T(3, 3),
+        0,
+        index([0, 0, 0, 0]),
+    )
     yield E(RuntimeError, "Expected dtype int32/int64 for index", T(3), 0, T(1))
     yield E(IndexError, "Dimension out of range", T(3), 1, index(0))
 
@@ -46,7 +52,13 @@ def take_along_dim():
 
 @errors("take_along_dim")
 def bad_take_along_dim():
-    yield E(RuntimeError, "should have the same number of dimensions, but got 2 dimensions for input, and 1", T(2, 3), index(0), 0)
+    yield E(
+        RuntimeError,
+        "should have the same number of dimensions, but got 2 dimensions for input, and 1",
+        T(2, 3),
+        index(0),
+        0,
+    )
     yield E(RuntimeError, "dtype of indices should be Long", T(3), T(1), 0)
     yield E(RuntimeError, "index 9 is out of bounds", T(3), index(9), 0)
 

@@ -2,7 +2,7 @@
 
 from math import inf, nan
 
-from tests.ops.sampling import A, E, FLOAT, REAL, S, T, errors, samples
+from tests.ops.sampling import FLOAT, REAL, A, E, S, T, errors, samples
 
 ORDERED = ("bool",) + REAL
 # All different, so that derivatives exist everywhere.
@@ -140,8 +140,6 @@ def quantiles():
 
 
 samples("quantile", "nanquantile", dtypes=("float32", "float64"))(quantiles)
-
-
 
 
 @errors("topk")

@@ -59,7 +59,9 @@ def gamma():
 @samples("polygamma", dtypes=REAL)
 def polygamma():
     yield S(0, T(2, 3, low=1, high=5))
-    yield S(1, T(2, 3, low=1, high=5), _dtypes=("float32", "int64"))  # PyTorch's float64 is wrong from the tenth digit on
+    yield S(
+        1, T(2, 3, low=1, high=5), _dtypes=("float32", "int64")
+    )  # PyTorch's float64 is wrong from the tenth digit on
     yield S(2, T(2, 3, low=1, high=5))
     yield S(4, T(2, 3, low=1, high=5))
     yield S(3, A([-0.5, -1.5, 30.0]), _dtypes=FLOAT)

@@ -17,7 +17,9 @@ def shapes(strided=True):
 @samples("view", dtypes=ALL)
 def view():
     yield from shapes(strided=False)
-    yield S(T(4), Dtype("float32"), _grad=False, _strided=False, _dtypes=("float32", "int32", "int64", "uint8", "complex64"))
+    yield S(
+        T(4), Dtype("float32"), _grad=False, _strided=False, _dtypes=("float32", "int32", "int64", "uint8", "complex64")
+    )
     yield S(T(2, 4), Dtype("int16"), _grad=False, _strided=False, _dtypes=("float64", "int16", "uint8"))
 
 

@@ -21,7 +21,8 @@ import dataclasses
 import importlib
 import pathlib
 import zlib
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def T(*shape, low=-2.0, high=2.0, grad=True, dtype="sample", layout="contiguous"
     return Spec(tuple(shape), low, high, dtype, grad, None, layout)
 
 
-def I(*shape, low=0, high=5) -> Spec:  # noqa: E743
+def I(*shape, low=0, high=5) -> Spec:
     """A tensor of int64 from low to high, inclusive."""
     return Spec(tuple(shape), low, high, "int64", False)
 
@@ -258,7 +259,14 @@ def dtype_name(t) -> str:
     return str(t.dtype).split(".")[-1] if hasattr(t, "dtype") else type(t).__name__
 
 
-TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 2e-5, "complex64": 2e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
+TOLERANCE = {
+    "float64": 1e-10,
+    "complex128": 1e-10,
+    "float32": 2e-5,
+    "complex64": 2e-5,
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+}
 
 
 def assert_close(got, want, dtype, tol=None, what=""):

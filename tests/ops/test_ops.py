@@ -2,14 +2,12 @@
 
 import functools
 import importlib.util
-import json
-import pathlib
-import zipfile
 
 import numpy as np
 import pytest
 
 import wisp
+from tests.ops import golden
 from tests.ops import sampling as S
 
 SAMPLES = S.load_all()
@@ -20,7 +18,6 @@ for row in TABLE:
 POINTWISE, IN_PLACE, OUT, IN_PLACE_ONLY, FACTORY, RANDOM = 1 << 0, 1 << 4, 1 << 5, 1 << 9, 1 << 6, 1 << 3
 INTERNAL = 1 << 5
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "ops.npz"
 
 
 @functools.cache
@@ -28,13 +25,6 @@ def torch():
     import torch
 
     return torch
-
-
-@functools.cache
-def golden():
-    if not GOLDEN.exists():
-        return None
-    return np.load(GOLDEN)
 
 
 def traits(name):
@@ -83,12 +73,8 @@ def reference(entry, sample, name, i, dtype):
         except (NotImplementedError, RuntimeError, TypeError) as e:
             return f"torch: {e}"
         return [(S.to_numpy(t), S.dtype_name(t)) for t in S.flatten(result)]
-    data = golden()
-    key = key_of(name, i, dtype)
-    if data is None or f"{key}/n" not in data:
-        return "no recorded value"
-    count = int(data[f"{key}/n"])
-    return [(data[f"{key}/{k}"], str(data[f"{key}/{k}/dtype"])) for k in range(count)]
+    recorded = golden.load(key_of(name, i, dtype))
+    return "no recorded value" if recorded is None else recorded
 
 
 @pytest.mark.parametrize("name, i, dtype", cases())
@@ -149,7 +135,9 @@ def first_is_tensor(entry, sample):
     return bool(sample.args) and isinstance(sample.args[0], S.Spec)
 
 
-@pytest.mark.parametrize("name, i, dtype", cases(lambda e, s: traits(e.name) & IN_PLACE and first_is_tensor(e, s), ("float32", "int64")))
+@pytest.mark.parametrize(
+    "name, i, dtype", cases(lambda e, s: traits(e.name) & IN_PLACE and first_is_tensor(e, s), ("float32", "int64"))
+)
 def test_in_place(name, i, dtype):
     """x.op_(...) leaves in x what op(x, ...) gives, and counts as a write."""
     entry, sample = get(name, i)
@@ -264,27 +252,15 @@ def test_every_operator_has_samples():
 
 
 def record():
-    """Writes tests/golden/ops.npz from PyTorch: what the values are compared with where it is not installed."""
-    data = {}
+    """Writes what values are compared with where PyTorch is not installed."""
+    answers = {}
     for name, entry in SAMPLES.items():
         for i, sample in enumerate(entry.make()):
             for dtype in sample.dtypes or entry.dtypes:
                 want = reference(entry, sample, name, i, dtype)
-                if isinstance(want, str):
-                    continue
-                key = key_of(name, i, dtype)
-                data[f"{key}/n"] = len(want)
-                for k, (value, dtype_name) in enumerate(want):
-                    data[f"{key}/{k}"] = value
-                    data[f"{key}/{k}/dtype"] = dtype_name
-    GOLDEN.parent.mkdir(exist_ok=True)
-    with zipfile.ZipFile(GOLDEN, "w", zipfile.ZIP_DEFLATED) as archive:
-        for key in sorted(data):
-            info = zipfile.ZipInfo(key + ".npy", (2020, 1, 1, 0, 0, 0))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(info, "w") as f:
-                np.lib.format.write_array(f, np.asarray(data[key]), allow_pickle=False)
-    print(json.dumps({"samples": sum(k.endswith("/n") for k in data), "bytes": GOLDEN.stat().st_size}))
+                if not isinstance(want, str):
+                    answers[key_of(name, i, dtype)] = want
+    print(f"{len(answers)} samples, {golden.save(answers)} bytes")
 
 
 if __name__ == "__main__":

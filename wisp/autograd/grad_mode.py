@@ -66,5 +66,5 @@ def _guarded(guard, generator):
             with guard.clone():
                 generator.close()
             raise
-        except BaseException as error:  # whatever the consumer throws in
+        except BaseException as error:  # noqa: BLE001  whatever the consumer throws in
             step, value = generator.throw, error

@@ -253,7 +253,9 @@ class _Check:
         for output in self.outputs():
             for i, grad in zip(self.wanted, self.gradients(output, wisp.ones_like(output))):
                 if grad.dtype is not self.inputs[i].dtype:
-                    raise GradcheckError(f"Expected the gradient of input {i} to have dtype {self.inputs[i].dtype}, got {grad.dtype}")
+                    raise GradcheckError(
+                        f"Expected the gradient of input {i} to have dtype {self.inputs[i].dtype}, got {grad.dtype}"
+                    )
 
     def batched(self):
         for k, output in enumerate(self.outputs()):

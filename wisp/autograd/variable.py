@@ -11,7 +11,9 @@ class _VariableMeta(type):
 
     def __call__(cls, data=None, requires_grad=False, volatile=None, _grad_fn=None, name=None):
         if volatile:
-            warnings.warn("volatile was removed and now has no effect. Use `with wisp.no_grad():` instead.", stacklevel=2)
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with wisp.no_grad():` instead.", stacklevel=2
+            )
         return (Tensor() if data is None else data.detach()).requires_grad_(requires_grad)
 
 

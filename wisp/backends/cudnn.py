@@ -18,7 +18,7 @@ def is_available():
 
 def version():
     """None."""
-    return None
+    return
 
 
 def is_acceptable(tensor):

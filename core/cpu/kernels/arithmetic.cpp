@@ -102,9 +102,8 @@ void fill_arithmetic(Kernels& table) {
   binary<Opcode::mul, numbers>(t, [](auto a, auto b) { return a * b; });
   binary<Opcode::mul, dtypes::boolean>(t, [](bool a, bool b) { return a && b; });
   binary<Opcode::div, dtypes::math>(t, [](auto a, auto b) { return a / b; });
-  binary<Opcode::add_scaled, numbers>(t, [](auto a, auto b, const Params& p) {
-    return a + param<decltype(b)>(p) * b;
-  });
+  binary<Opcode::add_scaled, numbers>(
+      t, [](auto a, auto b, const Params& p) { return a + param<decltype(b)>(p) * b; });
 
   binary<Opcode::add_scaled, dtypes::boolean>(
       t, [](bool a, bool b, const Params& p) { return a || (b && param<bool>(p)); });
@@ -117,7 +116,8 @@ void fill_arithmetic(Kernels& table) {
     const T quotient = int_div_trunc(a, b, p);
     return static_cast<T>(quotient - (rest != 0 && (rest < 0) != (b < 0)));
   });
-  binary<Opcode::div_floor, dtypes::real_math>(t, [](auto a, auto b) { return float_div_floor(a, b); });
+  binary<Opcode::div_floor, dtypes::real_math>(
+      t, [](auto a, auto b) { return float_div_floor(a, b); });
   binary<Opcode::fmod, dtypes::integral>(
       t, [](auto a, auto b, const Params& p) { return int_fmod(a, b, p); });
   binary<Opcode::fmod, dtypes::real_math>(t, [](auto a, auto b) { return std::fmod(a, b); });
@@ -134,16 +134,24 @@ void fill_arithmetic(Kernels& table) {
 
   binary<Opcode::maximum, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });
   binary<Opcode::minimum, dtypes::bits>(t, [](auto a, auto b) { return a < b ? a : b; });
-  binary<Opcode::maximum, dtypes::real_math>(
-      t, [](auto a, auto b) { return a != a ? a : b != b ? b : a > b ? a : b; });
-  binary<Opcode::minimum, dtypes::real_math>(
-      t, [](auto a, auto b) { return a != a ? a : b != b ? b : a < b ? a : b; });
+  binary<Opcode::maximum, dtypes::real_math>(t, [](auto a, auto b) {
+    return a != a ? a : b != b ? b : a > b ? a : b;
+  });
+  binary<Opcode::minimum, dtypes::real_math>(t, [](auto a, auto b) {
+    return a != a ? a : b != b ? b : a < b ? a : b;
+  });
   binary<Opcode::fmax, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });
   binary<Opcode::fmin, dtypes::bits>(t, [](auto a, auto b) { return a < b ? a : b; });
-  binary<Opcode::fmax, dtypes::real_math>(t, [](auto a, auto b) { return b != b || a > b ? a : a != a ? b : b; });
-  binary<Opcode::fmin, dtypes::real_math>(t, [](auto a, auto b) { return b != b || a < b ? a : a != a ? b : b; });
-  binary<Opcode::copysign, dtypes::real_math>(t, [](auto a, auto b) { return std::copysign(a, b); });
-  binary<Opcode::nextafter, dtypes::real_math>(t, [](auto a, auto b) { return std::nextafter(a, b); });
+  binary<Opcode::fmax, dtypes::real_math>(t, [](auto a, auto b) {
+    return b != b || a > b ? a : a != a ? b : b;
+  });
+  binary<Opcode::fmin, dtypes::real_math>(t, [](auto a, auto b) {
+    return b != b || a < b ? a : a != a ? b : b;
+  });
+  binary<Opcode::copysign, dtypes::real_math>(t,
+                                              [](auto a, auto b) { return std::copysign(a, b); });
+  binary<Opcode::nextafter, dtypes::real_math>(t,
+                                               [](auto a, auto b) { return std::nextafter(a, b); });
   binary<Opcode::heaviside, dtypes::bits | dtypes::real_math>(t, [](auto a, auto b) {
     using T = decltype(a);
     return a == T(0) ? b : T(a > T(0));

@@ -69,10 +69,13 @@ struct ExpSum {
   static WISP_INLINE Acc start() { return {-std::numeric_limits<T>::infinity(), 0}; }
 
   // What is subtracted before exp: infinities would turn into NaN.
-  static WISP_INLINE T shift(T largest) { return vmath::fabs(largest) < vmath::Format<T>::kInf ? largest : T(0); }
+  static WISP_INLINE T shift(T largest) {
+    return vmath::fabs(largest) < vmath::Format<T>::kInf ? largest : T(0);
+  }
 
   static WISP_INLINE void merge(Acc& acc, const Acc& later) {
-    const T largest = later.largest > acc.largest ? later.largest : acc.largest, base = shift(largest);
+    const T largest = later.largest > acc.largest ? later.largest : acc.largest,
+            base = shift(largest);
     acc.sum = moved(acc, base) + moved(later, base);
     acc.largest = largest;
   }
@@ -82,9 +85,10 @@ struct ExpSum {
   }
   static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t,
                       const ReduceParams&) {
-    for_each_block<T>(n, x, row_bytes, rows, [&](int64_t first, int64_t count, const T* top, int64_t height) {
-      block(acc + first, count, top, row_bytes, height);
-    });
+    for_each_block<T>(n, x, row_bytes, rows,
+                      [&](int64_t first, int64_t count, const T* top, int64_t height) {
+                        block(acc + first, count, top, row_bytes, height);
+                      });
   }
 
  private:
@@ -109,7 +113,8 @@ struct ExpSum {
   }
   // The sum relative to another base. A sum of nothing stays 0 whatever the distance.
   static WISP_INLINE double moved(const Acc& acc, T base) {
-    const double factor = vmath::exp(static_cast<double>(shift(acc.largest)) - static_cast<double>(base));
+    const double factor =
+        vmath::exp(static_cast<double>(shift(acc.largest)) - static_cast<double>(base));
     return acc.sum == 0 ? 0 : acc.sum * factor;
   }
 };

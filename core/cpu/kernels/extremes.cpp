@@ -41,7 +41,8 @@ WISP_INLINE auto extreme_of(const T* x, int64_t n, F f) {
   for (int j = 0; j < extreme_lanes; ++j) lane[j] = worst<Value, largest>();
   int64_t i = 0;
   for (; i + extreme_lanes <= n; i += extreme_lanes) {
-    for (int j = 0; j < extreme_lanes; ++j) lane[j] = better<Value, largest>(lane[j], f(load(x, i + j)));
+    for (int j = 0; j < extreme_lanes; ++j)
+      lane[j] = better<Value, largest>(lane[j], f(load(x, i + j)));
   }
   Value best = worst<Value, largest>();
   for (int j = 0; j < extreme_lanes; ++j) best = better<Value, largest>(best, lane[j]);
@@ -57,8 +58,12 @@ struct Extreme {
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
     acc = better<T, largest>(acc, extreme_of<largest>(x, n, [](T v) { return v; }));
   }
-  static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) { acc = better<T, largest>(acc, x); }
-  static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc = better<T, largest>(acc, later); }
+  static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) {
+    acc = better<T, largest>(acc, x);
+  }
+  static WISP_INLINE void merge(Acc& acc, const Acc& later) {
+    acc = better<T, largest>(acc, later);
+  }
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return acc; }
 };
 template <class T>
@@ -78,7 +83,9 @@ struct ExtremeSize {
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) {
     acc = better<Acc, largest>(acc, size_of(x));
   }
-  static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc = better<Acc, largest>(acc, later); }
+  static WISP_INLINE void merge(Acc& acc, const Acc& later) {
+    acc = better<Acc, largest>(acc, later);
+  }
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return acc; }
 };
 template <class T>
@@ -98,7 +105,8 @@ struct ArgExtreme {
 
   static WISP_INLINE bool beats(T candidate, T value) {
     const bool wins = largest ? candidate > value : candidate < value;
-    if constexpr (std::is_floating_point_v<T>) return (wins | (candidate != candidate)) & (value == value);
+    if constexpr (std::is_floating_point_v<T>)
+      return (wins | (candidate != candidate)) & (value == value);
     return wins;
   }
   static WISP_INLINE void one(Acc& acc, T x, int64_t index, const ReduceParams&) {
@@ -122,8 +130,8 @@ struct ArgExtreme {
   }
 
   // Positions are counted in integers as wide as the elements, so that one select serves both.
-  static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t index,
-                      const ReduceParams&) {
+  static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows,
+                      int64_t index, const ReduceParams&) {
     using Row = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
     constexpr int64_t block = 256;
     T value[block];

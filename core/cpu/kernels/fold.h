@@ -1,5 +1,5 @@
-// Adding up consecutive elements, and how a reduction is spelled: a struct over one accumulator becomes
-// a ReduceKernel. Included by files of this folder only (see tile.h).
+// Adding up consecutive elements, and how a reduction is spelled: a struct over one accumulator
+// becomes a ReduceKernel. Included by files of this folder only (see tile.h).
 #pragma once
 
 #include "cpu/kernels/tile.h"
@@ -118,14 +118,15 @@ WISP_INLINE void for_each_block(int64_t n, const void* x, int64_t row_bytes, int
   for (int64_t first = 0; first < n; first += block_width) {
     const int64_t count = n - first < block_width ? n - first : block_width;
     for (int64_t r = 0; r < rows; r += block_height) {
-      f(first, count, row_at<T>(x, row_bytes, r) + first, rows - r < block_height ? rows - r : block_height);
+      f(first, count, row_at<T>(x, row_bytes, r) + first,
+        rows - r < block_height ? rows - r : block_height);
     }
   }
 }
 
 template <class T, class R>
-void fold_columns(void* accs, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t index,
-                  const ReduceParams& given) {
+void fold_columns(void* accs, int64_t n, const void* x, int64_t row_bytes, int64_t rows,
+                  int64_t index, const ReduceParams& given) {
   const ReduceParams params = given;
   using Acc = typename R::Acc;
   Acc* acc = static_cast<Acc*>(accs);
@@ -133,7 +134,8 @@ void fold_columns(void* accs, int64_t n, const void* x, int64_t row_bytes, int64
     R::columns(acc, n, x, row_bytes, rows, index, params);
   } else {
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {  // four at a time: accumulators are loaded and stored less often
+    for (; r + 4 <= rows;
+         r += 4) {  // four at a time: accumulators are loaded and stored less often
       const T *a = row_at<T>(x, row_bytes, r), *b = row_at<T>(x, row_bytes, r + 1);
       const T *c = row_at<T>(x, row_bytes, r + 2), *d = row_at<T>(x, row_bytes, r + 3);
 #pragma GCC ivdep
@@ -191,9 +193,8 @@ ReduceKernel make_kernel() {
 
 template <template <class> class R, Reduction op, DTypeSet Set>
 WISP_INLINE void set(Kernels& table) {
-  for_each_type<Set>([&]<class T>() {
-    table.reduce[int(op)][int(dtype_of<T>)] = make_kernel<T, R<T>>();
-  });
+  for_each_type<Set>(
+      [&]<class T>() { table.reduce[int(op)][int(dtype_of<T>)] = make_kernel<T, R<T>>(); });
 }
 
 }  // namespace

@@ -18,15 +18,17 @@ using CastTable = CastFn[num_dtypes][num_dtypes];
 // Products of small matrices; see kernels/gemm.cpp for what each expects.
 template <class T>
 struct GemmKernels {
-  void (*small)(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
-                int64_t m, int64_t n, int64_t k, T alpha, T beta) = nullptr;
-  void (*gemv_rows)(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k, T alpha,
-                    T beta) = nullptr;
-  void (*gemv_columns)(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m, int64_t k,
-                       T alpha, T beta) = nullptr;
-  void (*pack)(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, int64_t cols) = nullptr;
-  void (*transpose)(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows, int64_t cols) = nullptr;
-  int64_t width = 1;  // elements of a vector
+  void (*small)(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
+                int64_t c_row, int64_t m, int64_t n, int64_t k, T alpha, T beta) = nullptr;
+  void (*gemv_rows)(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m,
+                    int64_t k, T alpha, T beta) = nullptr;
+  void (*gemv_columns)(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m,
+                       int64_t k, T alpha, T beta) = nullptr;
+  void (*pack)(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows,
+               int64_t cols) = nullptr;
+  void (*transpose)(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows,
+                    int64_t cols) = nullptr;
+  int64_t width = 1;   // elements of a vector
   bool masks = false;  // `small` reads no further than the end of B's rows
 };
 

@@ -1,8 +1,7 @@
-#include "cpu/vmath.h"
-
 #include <cmath>
 
 #include "cpu/kernels/tile.h"
+#include "cpu/vmath.h"
 #include "cpu/vmath_special.h"
 
 namespace wisp::cpu {
@@ -33,9 +32,8 @@ void patched_tile(void* out, const void* const* in, int64_t n, const Params&) {
 
 template <Opcode Op, class Fast, class IsSlow, class Slow>
 WISP_INLINE void patched(TileTable& table, Fast, IsSlow, Slow) {
-  for_each_type<dtypes::real_math>([&]<class T>() {
-    table[int(Op)][int(dtype_of<T>)] = patched_tile<T, Fast, IsSlow, Slow>;
-  });
+  for_each_type<dtypes::real_math>(
+      [&]<class T>() { table[int(Op)][int(dtype_of<T>)] = patched_tile<T, Fast, IsSlow, Slow>; });
 }
 
 }  // namespace
@@ -54,15 +52,15 @@ void fill_math(Kernels& table) {
   unary<Opcode::log2, real>(t, [](auto x) { return vmath::log2(x); });
   unary<Opcode::log10, real>(t, [](auto x) { return vmath::log10(x); });
   unary<Opcode::log1p, real>(t, [](auto x) { return vmath::log1p(x); });
-  patched<Opcode::sin>(t, [](auto x) { return vmath::sin(x); },
-                       [](auto x) { return vmath::needs_slow_sin(x); },
-                       [](auto x) { return std::sin(x); });
-  patched<Opcode::cos>(t, [](auto x) { return vmath::cos(x); },
-                       [](auto x) { return vmath::needs_slow_cos(x); },
-                       [](auto x) { return std::cos(x); });
-  patched<Opcode::tan>(t, [](auto x) { return vmath::tan(x); },
-                       [](auto x) { return vmath::needs_slow_tan(x); },
-                       [](auto x) { return std::tan(x); });
+  patched<Opcode::sin>(
+      t, [](auto x) { return vmath::sin(x); }, [](auto x) { return vmath::needs_slow_sin(x); },
+      [](auto x) { return std::sin(x); });
+  patched<Opcode::cos>(
+      t, [](auto x) { return vmath::cos(x); }, [](auto x) { return vmath::needs_slow_cos(x); },
+      [](auto x) { return std::cos(x); });
+  patched<Opcode::tan>(
+      t, [](auto x) { return vmath::tan(x); }, [](auto x) { return vmath::needs_slow_tan(x); },
+      [](auto x) { return std::tan(x); });
   unary<Opcode::asin, real>(t, [](auto x) { return vmath::asin(x); });
   unary<Opcode::acos, real>(t, [](auto x) { return vmath::acos(x); });
   unary<Opcode::atan, real>(t, [](auto x) { return vmath::atan(x); });
@@ -76,12 +74,13 @@ void fill_math(Kernels& table) {
   unary<Opcode::erf, real>(t, [](auto x) { return vmath::erf(x); });
   unary<Opcode::erfc, real>(t, [](auto x) { return vmath::erfc(x); });
   unary<Opcode::erfinv, real>(t, [](auto x) { return vmath::erfinv(x); });
-  patched<Opcode::lgamma>(t, [](auto x) { return vmath::lgamma(x); },
-                          [](auto x) { return vmath::needs_slow_lgamma(x); },
-                          [](auto x) {
-                            int sign;  // the plain function writes a global
-                            return static_cast<decltype(x)>(::lgamma_r(static_cast<double>(x), &sign));
-                          });
+  patched<Opcode::lgamma>(
+      t, [](auto x) { return vmath::lgamma(x); },
+      [](auto x) { return vmath::needs_slow_lgamma(x); },
+      [](auto x) {
+        int sign;  // the plain function writes a global
+        return static_cast<decltype(x)>(::lgamma_r(static_cast<double>(x), &sign));
+      });
   unary<Opcode::digamma, real>(t, [](auto x) { return vmath::digamma(x); });
   unary<Opcode::logit, real>(t, [](auto x, const Params& p) {
     using T = decltype(x);
@@ -111,7 +110,9 @@ void fill_math(Kernels& table) {
     const T high = a > b ? a : b, gap = a > b ? b - a : a - b;
     const bool equal_infinities = a == b && (a - a != T(0));
     const T inv_ln2 = T(1.44269504088896340736);
-    return a != a || equal_infinities ? a : b != b ? b : high + vmath::log1p(vmath::exp2(gap)) * inv_ln2;
+    return a != a || equal_infinities ? a
+           : b != b                   ? b
+                                      : high + vmath::log1p(vmath::exp2(gap)) * inv_ln2;
   });
 }
 

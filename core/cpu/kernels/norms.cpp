@@ -9,7 +9,8 @@ namespace wisp::cpu {
 
 namespace {
 
-// Sums of some power of the elements, in double: squares of floats neither overflow nor vanish there.
+// Sums of some power of the elements, in double: squares of floats neither overflow nor vanish
+// there.
 template <class T, Reduction kind>
 struct Norm {
   using Acc = double;
@@ -35,11 +36,14 @@ struct Norm {
     const double p = params.p;
     acc += sum_of(x, n, [p](T v) { return term(v, p); });
   }
-  static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams& params) { acc += term(x, params.p); }
+  static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams& params) {
+    acc += term(x, params.p);
+  }
   static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc += later; }
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams& params) {
     if constexpr (kind == Reduction::norm_2) return static_cast<Result>(std::sqrt(acc));
-    if constexpr (kind == Reduction::norm_p) return static_cast<Result>(std::pow(acc, 1 / params.p));
+    if constexpr (kind == Reduction::norm_p)
+      return static_cast<Result>(std::pow(acc, 1 / params.p));
     return static_cast<Result>(acc);
   }
 };
@@ -53,7 +57,9 @@ template <class T>
 using NormP = Norm<T, Reduction::norm_p>;
 
 WISP_INLINE double scaled(double value, double by) { return value * by; }
-WISP_INLINE Complex<double> scaled(Complex<double> value, double by) { return {value.re * by, value.im * by}; }
+WISP_INLINE Complex<double> scaled(Complex<double> value, double by) {
+  return {value.re * by, value.im * by};
+}
 WISP_INLINE double squared(double d) { return d * d; }
 WISP_INLINE double squared(Complex<double> d) { return d.re * d.re + d.im * d.im; }
 
@@ -86,9 +92,10 @@ struct Moments {
 
   static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t,
                       const ReduceParams&) {
-    for_each_block<T>(n, x, row_bytes, rows, [&](int64_t first, int64_t count, const T* top, int64_t height) {
-      block(acc + first, count, top, row_bytes, height);
-    });
+    for_each_block<T>(n, x, row_bytes, rows,
+                      [&](int64_t first, int64_t count, const T* top, int64_t height) {
+                        block(acc + first, count, top, row_bytes, height);
+                      });
   }
 
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams& params) {

@@ -1,5 +1,5 @@
-// Philox 4x32-10: ten rounds of multiplications turn (seed, counter) into four random words. Counters are
-// worked on side by side, each in a 64-bit vector lane so that the products fit.
+// Philox 4x32-10: ten rounds of multiplications turn (seed, counter) into four random words.
+// Counters are worked on side by side, each in a 64-bit vector lane so that the products fit.
 #include "cpu/kernels/tile.h"
 #include "cpu/vmath.h"
 
@@ -14,13 +14,19 @@ namespace {
 #if defined(__AVX512F__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // inside the compiler's own header
 typedef uint64_t Lanes __attribute__((vector_size(64)));
-WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) { return (Lanes)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
+WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) {
+  return (Lanes)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
 #elif defined(__AVX2__)
 typedef uint64_t Lanes __attribute__((vector_size(32)));
-WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) { return (Lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
+WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) {
+  return (Lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+}
 #elif defined(__x86_64__)
 typedef uint64_t Lanes __attribute__((vector_size(16)));
-WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) { return (Lanes)_mm_mul_epu32((__m128i)a, (__m128i)b); }
+WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) {
+  return (Lanes)_mm_mul_epu32((__m128i)a, (__m128i)b);
+}
 #else
 typedef uint64_t Lanes __attribute__((vector_size(16)));
 WISP_INLINE Lanes multiply_low(Lanes a, Lanes b) { return (a & 0xffffffffu) * (b & 0xffffffffu); }
@@ -39,8 +45,8 @@ WISP_INLINE void store_low(uint32_t* out, Lanes lanes) {
   for (int l = 0; l < width; ++l) out[l] = static_cast<uint32_t>(lanes[l]);
 }
 
-// The words of the first `count` counters from `first` on, rounded up to whole vectors. Only the low
-// halves of the lanes count: the multiplication ignores the rest.
+// The words of the first `count` counters from `first` on, rounded up to whole vectors. Only the
+// low halves of the lanes count: the multiplication ignores the rest.
 WISP_INLINE void philox(uint64_t seed, uint64_t first, int count, Words& out) {
   const Lanes m0 = Lanes{} + 0xD2511F53u, m1 = Lanes{} + 0xCD9E8D57u;
   for (int i = 0; i < count; i += width) {
@@ -64,17 +70,20 @@ WISP_INLINE void philox(uint64_t seed, uint64_t first, int count, Words& out) {
   }
 }
 
-WISP_INLINE float unit(uint32_t word) { return static_cast<float>(static_cast<int32_t>(word >> 8)) * 0x1p-24f; }
+WISP_INLINE float unit(uint32_t word) {
+  return static_cast<float>(static_cast<int32_t>(word >> 8)) * 0x1p-24f;
+}
 
 WISP_INLINE double unit(uint32_t high, uint32_t low) {
   // 53 bits, joined in floating point: there is no vector conversion of 64-bit integers.
   return (static_cast<double>(static_cast<int32_t>(high >> 5)) * 67108864.0 +
-          static_cast<double>(static_cast<int32_t>(low >> 6))) * 0x1p-53;
+          static_cast<double>(static_cast<int32_t>(low >> 6))) *
+         0x1p-53;
 }
 
-// Calls make(words, row, count, chunk elements) chunk by chunk. Element e of a chunk belongs to counter
-// e % 64, so that neighbours come from neighbouring lanes. `first` is the number of the first element,
-// a multiple of the chunk.
+// Calls make(words, row, count, chunk elements) chunk by chunk. Element e of a chunk belongs to
+// counter e % 64, so that neighbours come from neighbouring lanes. `first` is the number of the
+// first element, a multiple of the chunk.
 template <int chunk, class T, class Make>
 WISP_INLINE void by_chunk(T* out, int64_t n, uint64_t seed, uint64_t counter, Make make) {
   Words words;
@@ -102,13 +111,14 @@ void uniform_f32(float* out, int64_t n, uint64_t seed, uint64_t counter) {
 void uniform_f64(double* out, int64_t n, uint64_t seed, uint64_t counter) {
   by_chunk<chunk64>(out, n, seed, counter, [](const Words& words, double* row, int used, int rows) {
     for (int r = 0; r < rows; ++r) {
-      for (int i = 0; i < used; ++i) row[r * counters + i] = unit(words.w[2 * r][i], words.w[2 * r + 1][i]);
+      for (int i = 0; i < used; ++i)
+        row[r * counters + i] = unit(words.w[2 * r][i], words.w[2 * r + 1][i]);
     }
   });
 }
 
-// Box and Muller's transformation makes two normal numbers of two uniform ones, the first of which is
-// taken from (0, 1].
+// Box and Muller's transformation makes two normal numbers of two uniform ones, the first of which
+// is taken from (0, 1].
 void normal_f32(float* out, int64_t n, uint64_t seed, uint64_t counter) {
   by_chunk<chunk32>(out, n, seed, counter, [](const Words& words, float* row, int used, int rows) {
     for (int r = 0; r < rows; r += 2) {
@@ -127,7 +137,8 @@ void normal_f32(float* out, int64_t n, uint64_t seed, uint64_t counter) {
 void normal_f64(double* out, int64_t n, uint64_t seed, uint64_t counter) {
   by_chunk<chunk64>(out, n, seed, counter, [](const Words& words, double* row, int used, int) {
     for (int i = 0; i < used; ++i) {
-      const double radius = __builtin_sqrt(-2.0 * vmath::log(1.0 - unit(words.w[0][i], words.w[1][i])));
+      const double radius =
+          __builtin_sqrt(-2.0 * vmath::log(1.0 - unit(words.w[0][i], words.w[1][i])));
       const double angle = 6.28318530717958647692 * unit(words.w[2][i], words.w[3][i]);
       row[i] = radius * vmath::cos(angle);
       row[counters + i] = radius * vmath::sin(angle);
@@ -136,13 +147,15 @@ void normal_f64(double* out, int64_t n, uint64_t seed, uint64_t counter) {
 }
 
 void bits_u64(uint64_t* out, int64_t n, uint64_t seed, uint64_t counter) {
-  by_chunk<chunk64>(out, n, seed, counter, [](const Words& words, uint64_t* row, int used, int rows) {
-    for (int r = 0; r < rows; ++r) {
-      for (int i = 0; i < used; ++i) {
-        row[r * counters + i] = static_cast<uint64_t>(words.w[2 * r][i]) << 32 | words.w[2 * r + 1][i];
-      }
-    }
-  });
+  by_chunk<chunk64>(
+      out, n, seed, counter, [](const Words& words, uint64_t* row, int used, int rows) {
+        for (int r = 0; r < rows; ++r) {
+          for (int i = 0; i < used; ++i) {
+            row[r * counters + i] =
+                static_cast<uint64_t>(words.w[2 * r][i]) << 32 | words.w[2 * r + 1][i];
+          }
+        }
+      });
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ struct RealSum {
   using Acc = Wide<T>;
   using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   static WISP_INLINE Acc start() { return Acc(0); }
-  static WISP_INLINE Addend<T> term(T x) { return static_cast<Addend<T>>(skip_nan && x != x ? T(0) : x); }
+  static WISP_INLINE Addend<T> term(T x) {
+    return static_cast<Addend<T>>(skip_nan && x != x ? T(0) : x);
+  }
 
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
     acc += sum_of(x, n, [](T v) { return term(v); });
@@ -67,12 +69,12 @@ struct ComplexSum {
     const auto total = sum_block(reinterpret_cast<const T*>(x), 2 * n, [](T v) { return v; });
     acc = acc + Acc(total.even, total.odd);
   }
-  static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t index,
-                      const ReduceParams& p) {
+  static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows,
+                      int64_t index, const ReduceParams& p) {
     for (int64_t i = 0; i < n; i += max_columns / 2) {  // within what the sum of reals can take
       const int64_t count = n - i < max_columns / 2 ? n - i : max_columns / 2;
-      RealSum<T, false>::columns(reinterpret_cast<double*>(acc + i), 2 * count, static_cast<const Complex<T>*>(x) + i,
-                      row_bytes, rows, index, p);
+      RealSum<T, false>::columns(reinterpret_cast<double*>(acc + i), 2 * count,
+                                 static_cast<const Complex<T>*>(x) + i, row_bytes, rows, index, p);
     }
   }
   static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc = acc + later; }
@@ -133,7 +135,9 @@ struct Truth {
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) {
     acc = all ? acc & truth(x) : acc | truth(x);
   }
-  static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc = all ? acc & later : acc | later; }
+  static WISP_INLINE void merge(Acc& acc, const Acc& later) {
+    acc = all ? acc & later : acc | later;
+  }
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return acc; }
 };
 template <class T>

@@ -10,7 +10,8 @@ namespace wisp::cpu {
 
 namespace {
 
-// --- What each scan does: `next` takes an element into the accumulator and gives the running value.
+// --- What each scan does: `next` takes an element into the accumulator and gives the running
+// value.
 
 template <class T>
 struct RunningSum {
@@ -62,7 +63,8 @@ struct RunningLogSumExp {
   static WISP_INLINE Acc start() { return {-std::numeric_limits<T>::infinity(), 0}; }
   static WISP_INLINE T next(Acc& acc, T x, int64_t, int64_t*) {
     const T distance = vmath::fabs(x - acc.largest);
-    const double ratio = static_cast<double>(x == acc.largest ? T(1) : vmath::exp(-distance));  // of infinities: 1
+    const double ratio =
+        static_cast<double>(x == acc.largest ? T(1) : vmath::exp(-distance));  // of infinities: 1
     const bool grows = x > acc.largest;
     acc.sum = grows ? acc.sum * ratio + 1 : acc.sum + ratio;
     acc.largest = grows ? x : acc.largest;
@@ -81,7 +83,8 @@ struct RunningLogSumExp<Complex<T>> {
   static WISP_INLINE Complex<T> next(Acc& acc, Complex<T> z, int64_t, int64_t*) {
     const double x = z.re, largest = x > acc.largest ? x : acc.largest;
     const double base = std::fabs(largest) < std::numeric_limits<double>::infinity() ? largest : 0;
-    const double old = acc.largest == largest ? 1 : std::exp(acc.largest - base), fresh = std::exp(x - base);
+    const double old = acc.largest == largest ? 1 : std::exp(acc.largest - base),
+                 fresh = std::exp(x - base);
     acc.sum = {acc.sum.re * old + fresh * std::cos(static_cast<double>(z.im)),
                acc.sum.im * old + fresh * std::sin(static_cast<double>(z.im))};
     acc.largest = largest;
@@ -93,7 +96,8 @@ struct RunningLogSumExp<Complex<T>> {
 // --- From a struct to a ScanKernel.
 
 template <class T, class R>
-void scan_row(typename R::Acc& acc, const T* x, T* y, int64_t* places, int64_t n, int64_t step, int64_t index) {
+void scan_row(typename R::Acc& acc, const T* x, T* y, int64_t* places, int64_t n, int64_t step,
+              int64_t index) {
   typename R::Acc running = acc;
   int64_t unused;
   for (int64_t i = 0; i < n; ++i) {
@@ -120,11 +124,13 @@ void sum_row(Wide<T>& acc, const T* x, T* y, int64_t n, int64_t step) {
     }
   }
   acc = at[3];
-  scan_row<T, RunningSum<T>>(acc, x + 4 * quarter * step, y + 4 * quarter * step, nullptr, n - 4 * quarter, step, 0);
+  scan_row<T, RunningSum<T>>(acc, x + 4 * quarter * step, y + 4 * quarter * step, nullptr,
+                             n - 4 * quarter, step, 0);
 }
 
 template <class T, class R>
-void scan_any_row(void* acc, const void* in, void* out, int64_t* places, int64_t n, int64_t step, int64_t index) {
+void scan_any_row(void* acc, const void* in, void* out, int64_t* places, int64_t n, int64_t step,
+                  int64_t index) {
   auto& mine = *static_cast<typename R::Acc*>(acc);
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
@@ -135,14 +141,15 @@ void scan_any_row(void* acc, const void* in, void* out, int64_t* places, int64_t
 }
 
 template <class T, class R>
-void scan_columns(void* accs, int64_t n, const void* in, void* out, int64_t* places, int64_t rows, int64_t step,
-                  int64_t index) {
+void scan_columns(void* accs, int64_t n, const void* in, void* out, int64_t* places, int64_t rows,
+                  int64_t step, int64_t index) {
   auto* acc = static_cast<typename R::Acc*>(accs);
   for (int64_t r = 0; r < rows; ++r) {
     const T* x = static_cast<const T*>(in) + r * step;
     T* y = static_cast<T*>(out) + r * step;
     if constexpr (requires(typename R::Acc a) { a.place; }) {
-      for (int64_t i = 0; i < n; ++i) y[i] = R::next(acc[i], load(x, i), index + r, places + r * step + i);
+      for (int64_t i = 0; i < n; ++i)
+        y[i] = R::next(acc[i], load(x, i), index + r, places + r * step + i);
     } else {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) y[i] = R::next(acc[i], load(x, i), index + r, nullptr);
@@ -164,9 +171,8 @@ ScanKernel make_scan() {
 
 template <template <class> class R, Scan op, DTypeSet Set>
 WISP_INLINE void set_scan(Kernels& table) {
-  for_each_type<Set>([&]<class T>() {
-    table.scan[int(op)][int(dtype_of<T>)] = make_scan<T, R<T>>();
-  });
+  for_each_type<Set>(
+      [&]<class T>() { table.scan[int(op)][int(dtype_of<T>)] = make_scan<T, R<T>>(); });
 }
 
 // --- y[i] = x[i] + a[i] y[i - 1]
@@ -184,7 +190,8 @@ void linear_row(const void* in, const void* factors, void* out, int64_t n, int64
 }
 
 template <class T>
-void linear_columns(const void* in, const void* factors, void* out, int64_t n, int64_t rows, int64_t step) {
+void linear_columns(const void* in, const void* factors, void* out, int64_t n, int64_t rows,
+                    int64_t step) {
   const T *x = static_cast<const T*>(in), *a = static_cast<const T*>(factors);
   T* y = static_cast<T*>(out);
   Wide<T> running[max_scan_columns];
@@ -214,9 +221,8 @@ void fill_scan(Kernels& table) {
   set_scan<RunningMax, Scan::max, dtypes::bits | dtypes::real_math>(table);
   set_scan<RunningMin, Scan::min, dtypes::bits | dtypes::real_math>(table);
   set_scan<RunningLogSumExp, Scan::logsumexp, dtypes::math>(table);
-  for_each_type<dtypes::math>([&]<class T>() {
-    table.linear_scan[int(dtype_of<T>)] = {linear_row<T>, linear_columns<T>};
-  });
+  for_each_type<dtypes::math>(
+      [&]<class T>() { table.linear_scan[int(dtype_of<T>)] = {linear_row<T>, linear_columns<T>}; });
 }
 
 }  // namespace WISP_ISA

@@ -73,7 +73,8 @@ double grad_sum(const void* grads, const void* results, int64_t n) {
 
 template <class T, bool log>
 void apply_grad(void* out, const void* grads, const void* results, int64_t n, double total) {
-  const T *grad = static_cast<const T*>(grads), *y = static_cast<const T*>(results), sum = static_cast<T>(total);
+  const T *grad = static_cast<const T*>(grads), *y = static_cast<const T*>(results),
+          sum = static_cast<T>(total);
   T* x_grad = static_cast<T*>(out);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) x_grad[i] = derived<T, log>(grad[i], y[i], sum);
@@ -105,7 +106,8 @@ void columns(void* out, const void* in, int64_t n, int64_t rows, int64_t step) {
 }
 
 template <class T, bool log>
-void columns_grad(void* out, const void* grads, const void* results, int64_t n, int64_t rows, int64_t step) {
+void columns_grad(void* out, const void* grads, const void* results, int64_t n, int64_t rows,
+                  int64_t step) {
   const T *grad = static_cast<const T*>(grads), *y = static_cast<const T*>(results);
   T* x_grad = static_cast<T*>(out);
   double total[max_softmax_columns];
@@ -126,8 +128,8 @@ void columns_grad(void* out, const void* grads, const void* results, int64_t n, 
 
 template <class T, bool log>
 SoftmaxKernel make_softmax() {
-  return {row<T, log>,     row_grad<T, log>, columns<T, log>, columns_grad<T, log>,
-          stats<T>,        apply<T, log>,    grad_sum<T, log>, apply_grad<T, log>};
+  return {row<T, log>, row_grad<T, log>, columns<T, log>,  columns_grad<T, log>,
+          stats<T>,    apply<T, log>,    grad_sum<T, log>, apply_grad<T, log>};
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace WISP_ISA {
 void fill_ternary(Kernels& table) {
   TileTable& t = table.tile;
   constexpr DTypeSet numbers = dtypes::integral | dtypes::math;
-  ternary<Opcode::where, dtypes::bits | dtypes::math>(t, [](bool c, auto a, auto b) { return c ? a : b; });
+  ternary<Opcode::where, dtypes::bits | dtypes::math>(
+      t, [](bool c, auto a, auto b) { return c ? a : b; });
   // Symmetric in the two ends, so that weight 1 gives `end` exactly.
   ternary<Opcode::lerp, dtypes::real_math>(t, [](auto start, auto end, auto weight) {
     const auto span = end - start;
@@ -21,9 +22,8 @@ void fill_ternary(Kernels& table) {
     const auto size = weight.re * weight.re + weight.im * weight.im;
     return size < decltype(size)(0.25) ? start + weight * span : end - span * (T(1) - weight);
   });
-  ternary<Opcode::addcmul, numbers>(t, [](auto a, auto b, auto c, const Params& p) {
-    return a + param<decltype(b)>(p) * b * c;
-  });
+  ternary<Opcode::addcmul, numbers>(
+      t, [](auto a, auto b, auto c, const Params& p) { return a + param<decltype(b)>(p) * b * c; });
   ternary<Opcode::addcdiv, dtypes::math>(t, [](auto a, auto b, auto c, const Params& p) {
     return a + param<decltype(b)>(p) * (b / c);
   });

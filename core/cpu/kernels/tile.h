@@ -1,6 +1,7 @@
 // How pointwise kernels are spelled: a lambda over one element becomes a loop over a tile for every
-// dtype of a set. Included by the files of this folder only, which are compiled once per instruction
-// set; everything is in an unnamed namespace or inlined so that no copy is shared between them.
+// dtype of a set. Included by the files of this folder only, which are compiled once per
+// instruction set; everything is in an unnamed namespace or inlined so that no copy is shared
+// between them.
 #pragma once
 
 #include "base/dtype.h"
@@ -34,8 +35,9 @@ struct RealOf<Complex<T>> {
 };
 
 template <class T, Result kind>
-using ResultType = std::conditional_t<kind == Result::boolean, bool,
-                                      std::conditional_t<kind == Result::real, typename RealOf<T>::type, T>>;
+using ResultType =
+    std::conditional_t<kind == Result::boolean, bool,
+                       std::conditional_t<kind == Result::real, typename RealOf<T>::type, T>>;
 
 template <class F, class... T>
 WISP_INLINE auto apply(const Params& params, T... values) {
@@ -91,10 +93,12 @@ template <Opcode Op>
 constexpr Result result_kind = [] {
   switch (Op) {
 #define WISP_CASE(name, inputs, types, result) \
-  case Opcode::name: return Result::result;
+  case Opcode::name:                           \
+    return Result::result;
     WISP_FOR_EACH_OPCODE(WISP_CASE)
 #undef WISP_CASE
-    default: return Result::same;
+    default:
+      return Result::same;
   }
 }();
 
