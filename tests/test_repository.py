@@ -33,8 +33,9 @@ def test_structure(tool):
     run(sys.executable, f"tools/{tool}")
 
 
-def test_generated_files_are_fresh():
-    run(sys.executable, "tools/gen_stubs.py", "--check")
+@pytest.mark.parametrize("tool", ["gen_stubs.py", "gen_reference.py"])
+def test_generated_files_are_fresh(tool):
+    run(sys.executable, f"tools/{tool}", "--check")
 
 
 def test_readme_and_ci_agree():

@@ -8,4 +8,5 @@ ruff format -q --check .
 python tools/check_layers.py
 python tools/check_typed_ops.py
 python tools/gen_stubs.py --check
+python tools/gen_reference.py --check
 echo "checks passed"

@@ -12,7 +12,8 @@ from keyword import iskeyword
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+if any((ROOT / "wisp").glob("_C*.so")):  # a working tree with the core built into it
+    sys.path.insert(0, str(ROOT))
 
 import wisp
 from wisp import _C
