@@ -2,26 +2,16 @@
 
 import builtins
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 import wisp
+from tests import fresh
 
 
 def loaded_by(code):
     """The modules in memory after some code has run in a fresh interpreter."""
-    report = f"{code}\nimport sys; print(*sorted(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", report],
-        capture_output=True,
-        check=False,
-        text=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
-    )
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.split())
+    return set(fresh.python(f"{code}\nimport sys; print(*sorted(sys.modules))", "-S").split())
 
 
 def test_importing_wisp_imports_little():

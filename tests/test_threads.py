@@ -1,13 +1,12 @@
 """Threads: the number of them changes no result; Python threads and forked processes may compute."""
 
 import os
-import subprocess
-import sys
 import threading
 
 import pytest
 
 import wisp
+from tests import fresh
 
 LARGE = {
     "sum": lambda x, y: x.sum(),
@@ -140,7 +139,7 @@ status = os.waitpid(pid, 0)[1]
 assert status == 0, status
 assert x.sum().equal(want)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    fresh.python(code, timeout=60)
 
 
 def test_multiprocessing_pool():
@@ -153,4 +152,4 @@ if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(f, [10, 100_000]) == [45, 4999950000]
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    fresh.python(code, timeout=60)
