@@ -180,3 +180,19 @@ def test_saved_leaf_changed_under_no_grad_is_noticed():
         w.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         grad(y, w)
+
+
+def test_composites_in_place_keep_what_their_derivatives_read():
+    rrelu = wisp.nn.functional.rrelu
+
+    def writes(x):
+        y = x * 2 - 1
+        rrelu(y, 0.2, 0.2, training=True, inplace=True)
+        return y
+
+    x = leaf(5)
+    writes(x).sum().backward()
+    assert wisp.allclose(x.grad, wisp.where(x * 2 - 1 > 0, 2.0, 0.4).double())
+    y = leaf(3, 3) * 3
+    y.renorm_(2, 0, 1.0)
+    y.sum().backward()

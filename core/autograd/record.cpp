@@ -199,7 +199,7 @@ void keep_list(const Arg& from, Arg& to, char*& extra) {
 
 template <class T>
 void keep_bytes(const Arg& from, const T*& field, size_t bytes, char*& extra) {
-  std::memcpy(extra, field, bytes);
+  if (bytes > 0) std::memcpy(extra, field, bytes);
   field = reinterpret_cast<const T*>(extra);
   extra += align8(bytes);
   (void)from;

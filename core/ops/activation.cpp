@@ -96,7 +96,8 @@ void rrelu(const Args& args, TensorList& outs, bool in_place) {
     GradMode no_grad(false);
     slope = add(mul(invoke<"rand_like">(self), upper - lower), lower);
   }
-  const Tensor result = invoke<"_prelu">(self, slope);
+  // What the derivative reads must outlive the write.
+  const Tensor result = invoke<"_prelu">(in_place ? clone(self) : self, slope);
   outs.push(in_place ? Tensor(copy_(self, result)) : result);
 }
 
