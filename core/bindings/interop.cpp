@@ -258,7 +258,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->len = t.numel() * item;
     view->itemsize = item;
     view->readonly = !t->storage().writable();
-    view->ndim = static_cast<int>(n);
+    view->ndim = flags & PyBUF_ND ? static_cast<int>(n) : 1;  // without shape: a row of bytes
     view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
     view->shape = flags & PyBUF_ND ? dims : nullptr;
     view->strides = strided ? dims + n : nullptr;
