@@ -18,10 +18,11 @@ def _contents():
 
 
 def load(key):
-    """[(array, name of the dtype), ...] of the results of a sample, or None."""
+    """[(array, name of the dtype), ...] of the results of a sample, or why PyTorch refuses it."""
     index, data = _contents()
-    if key not in index:
-        return None
+    assert key in index, f"nothing is recorded for {key}: run python -m tests.ops.test_ops where PyTorch is installed"
+    if isinstance(index[key], str):
+        return index[key]
     return [(_array(data, *place), name) for name, *place in index[key]]
 
 
@@ -31,9 +32,12 @@ def _array(data, storage, shape, offset):
 
 
 def save(answers):
-    """Writes {key: [(array, name of the dtype), ...]}; returns the size of the file."""
+    """Writes {key: [(array, name of the dtype), ...] or a refusal}; returns the size of the file."""
     index, parts, offset = {}, [], 0
     for key in sorted(answers):
+        if isinstance(answers[key], str):
+            index[key] = answers[key].splitlines()[0]
+            continue
         rows = index[key] = []
         for value, name in answers[key]:
             value = np.asarray(value)
