@@ -10,7 +10,7 @@ if any((ROOT / "wisp").glob("_C*.so")):  # a working tree with the core built in
 from wisp import _C
 
 PAGE = ROOT / "docs" / "reference.md"
-FUNCTION, METHOD, FUNCTIONAL, LINALG, SPECIAL, INTERNAL = (1 << i for i in range(6))
+FUNCTION, METHOD, FUNCTIONAL, LINALG, SPECIAL, INTERNAL, FFT = (1 << i for i in range(7))
 IN_PLACE, OUT = 1 << 4, 1 << 5
 SECTIONS = [
     ("wisp", "wisp.", FUNCTION),
@@ -18,10 +18,11 @@ SECTIONS = [
     ("wisp.nn.functional", "wisp.nn.functional.", FUNCTIONAL),
     ("wisp.linalg", "wisp.linalg.", LINALG),
     ("wisp.special", "wisp.special.", SPECIAL),
+    ("wisp.fft", "wisp.fft.", FFT),
 ]
 
 
-def signature(row):
+def signature(row, name):
     """`name(self, other, *, alpha=1)` as Python shows it."""
     parts, starred = [], False
     for param in row["params"]:
@@ -29,7 +30,7 @@ def signature(row):
             parts.append("*")
             starred = True
         parts.append(param["name"] + ("" if param["default"] is None else f"={param['default']}"))
-    return f"{row['base']}({', '.join(parts)})"
+    return f"{name}({', '.join(parts)})"
 
 
 def forms(rows):
@@ -45,7 +46,9 @@ def forms(rows):
 
 
 def entry(rows, prefix):
-    lines = [f"### {prefix}{rows[0]['base']}", "", "```python", *(signature(row) for row in rows), "```", ""]
+    space = prefix.split(".")[-2]
+    name = rows[0]["base"].removeprefix(f"{space}_")
+    lines = [f"### {prefix}{name}", "", "```python", *(signature(row, name) for row in rows), "```", ""]
     text, _, example = rows[0]["doc"].partition("\n\n")
     lines += [text, ""]
     if example:

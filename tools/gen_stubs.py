@@ -23,7 +23,7 @@ HEADER = "# Made by tools/gen_stubs.py from the operator table: do not edit.\n"
 
 # Bits of the table's traits and homes (core/dispatch/op_def.h).
 IN_PLACE, OUT, FACTORY, IN_PLACE_ONLY = 1 << 4, 1 << 5, 1 << 6, 1 << 9
-FUNCTION, METHOD, FUNCTIONAL, LINALG, SPECIAL, INTERNAL = (1 << i for i in range(6))
+FUNCTION, METHOD, FUNCTIONAL, LINALG, SPECIAL, INTERNAL, FFT = (1 << i for i in range(7))
 
 TYPES = {
     "Tensor": "Tensor",
@@ -200,10 +200,15 @@ def operators():
     return dict(sorted(by_name.items()))
 
 
-def functions(home, present):
+def functions(home, present, space=""):
     """The lines that define the functions of one home. ``present`` is where the core has put them."""
     lines = []
-    for name, ops in operators().items():
+    by_name = {
+        name.removeprefix(f"{space}_"): ops
+        for name, ops in operators().items()
+        if any(op["homes"] & home for op in ops)
+    }
+    for name, ops in by_name.items():
         for spelled, form in ((name, Form(home, False)), (name + "_", Form(home, False, in_place=True))):
             found = overloads(ops, form) if spelled in present else []
             lines += definition(spelled, found)
@@ -342,9 +347,10 @@ FILES = {
     "wisp/_C.pyi": core_stub,
     "wisp/__init__.pyi": package_stub,
     "wisp/return_types.pyi": return_types_stub,
-    "wisp/linalg.pyi": lambda: assembled(functions(LINALG, getattr(_C, "_linalg", {}))),
+    "wisp/linalg.pyi": lambda: assembled(functions(LINALG, getattr(_C, "_linalg", {}), "linalg")),
     "wisp/nn/functional.pyi": functional_stub,
-    "wisp/special.pyi": lambda: assembled(functions(SPECIAL, getattr(_C, "_special", {}))),
+    "wisp/fft.pyi": lambda: assembled(functions(FFT, getattr(_C, "_fft", {}), "fft")),
+    "wisp/special.pyi": lambda: assembled(functions(SPECIAL, getattr(_C, "_special", {}), "special")),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Final, Literal, overload
 from wisp import autograd as autograd
 from wisp import backends as backends
 from wisp import cuda as cuda
+from wisp import fft as fft
 from wisp import functional as functional
 from wisp import linalg as linalg
 from wisp import memory as memory

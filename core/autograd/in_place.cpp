@@ -148,7 +148,7 @@ Tensor clone_like(const Tensor& source, const Tensor& layout) {
 void install_hooks() {
   autograd_hooks.record = record;
   autograd_hooks.check_write = [](const OpDef& op, const Tensor& self, bool) {
-    check_write(op.sig.base.c_str(), self);
+    check_write(op.shown.c_str(), self);
   };
   autograd_hooks.wrote = note_write;
 }

@@ -269,7 +269,7 @@ void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver
       tensor.version(), "; expected version ", version, " instead. It was saved by ", saver.name(),
       at_place(saver.place()));
   if (const auto* note = static_cast<const WriteNote*>(tensor.storage().last_write().get())) {
-    message += str(", and overwritten by ", note->op->sig.base, "_", at_place(note->place));
+    message += str(", and overwritten by ", note->op->shown, "_", at_place(note->place));
   }
   throw Error(ErrorKind::runtime,
               message + ". Use the out-of-place form there, or clone() the tensor first.");

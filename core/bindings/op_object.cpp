@@ -292,9 +292,11 @@ class Builder {
     if (homes & home::function) put(home::function, "wisp", name, overloads, Spelling::function);
     if (homes & home::functional)
       put(home::functional, "wisp.nn.functional", name, overloads, Spelling::function);
-    if (homes & home::linalg) put(home::linalg, "wisp.linalg", name, overloads, Spelling::function);
-    if (homes & home::special)
-      put(home::special, "wisp.special", name, overloads, Spelling::function);
+    for (const home::Space& space : home::spaces) {
+      if (!(homes & space.home)) continue;
+      const std::string inside(Registry::name_in(space, name));
+      put(space.home, str("wisp.", space.name).c_str(), inside, overloads, Spelling::function);
+    }
     if (homes & home::method) put_method(name, overloads, Spelling::method);
     if (traits & trait::in_place) {
       if (homes & home::method) put_method(name + "_", overloads, Spelling::in_place);
@@ -340,10 +342,10 @@ class Builder {
     return object;
   }
   PyObject* space(uint32_t home) {
-    return dict(home == home::function     ? "_functions"
-                : home == home::functional ? "_functional"
-                : home == home::linalg     ? "_linalg"
-                                           : "_special");
+    for (const home::Space& space : home::spaces) {
+      if (home == space.home) return dict(str("_", space.name).c_str());
+    }
+    return dict(home == home::function ? "_functions" : "_functional");
   }
   PyObject* dict(const char* key) {
     if (!PyObject_HasAttrString(module_, key)) {

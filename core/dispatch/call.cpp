@@ -54,7 +54,7 @@ Tensor make(const TensorSpec& spec) {
 void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
   const Device device = outs[0].device();
   KernelFn kernel = op.kernels[static_cast<int>(device.type)];
-  WISP_CHECK_KIND(not_implemented, kernel, op.sig.base, "(): no kernel for device '",
+  WISP_CHECK_KIND(not_implemented, kernel, op.shown, "(): no kernel for device '",
                   to_string(device), "'");
   bool large = outs[0].numel() >= unlock_threshold;
   for (int i = 0; i < op.operand_count && !large; ++i) {
@@ -172,10 +172,10 @@ void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const 
 }
 
 void check_writable(const OpDef& op, const Tensor& target) {
-  WISP_CHECK(target->storage().writable(), op.sig.base,
+  WISP_CHECK(target->storage().writable(), op.shown,
              "(): the tensor shares memory that is read-only; clone() it first");
   WISP_CHECK(
-      target.is_contiguous() || !overlaps_itself(target.sizes(), target.strides()), op.sig.base,
+      target.is_contiguous() || !overlaps_itself(target.sizes(), target.strides()), op.shown,
       "(): unsupported operation: more than one element of the written-to tensor refers to a ",
       "single memory location. Please clone() the tensor before performing the operation.");
 }
@@ -209,9 +209,8 @@ void body_in_place(const OpDef& op, const Arg* args) {
   } else {
     call(op, args, outs);
   }
-  WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.sig.base,
-             "_(): output with shape ", args[0].tensor().sizes(),
-             " doesn't match the broadcast shape ", outs[0].sizes());
+  WISP_CHECK(same(outs[0].sizes(), args[0].tensor().sizes()), op.shown, "_(): output with shape ",
+             args[0].tensor().sizes(), " doesn't match the broadcast shape ", outs[0].sizes());
   WISP_CHECK(can_cast(outs[0].dtype(), args[0].tensor().dtype()), "result type ",
              legacy_name(outs[0].dtype()), " can't be cast to the desired output type ",
              legacy_name(args[0].tensor().dtype()));
@@ -247,7 +246,7 @@ void call_in_place(const OpDef& op, const Arg* args) {
   Infer infer(op, args);
   op.infer(infer);
   const TensorSpec& spec = infer.out();
-  WISP_CHECK(same(spec.sizes, self.sizes()), op.sig.base, "_(): output with shape ", self.sizes(),
+  WISP_CHECK(same(spec.sizes, self.sizes()), op.shown, "_(): output with shape ", self.sizes(),
              " doesn't match the broadcast shape ", spec.sizes);
   WISP_CHECK(can_cast(spec.dtype, self.dtype()), "result type ", legacy_name(spec.dtype),
              " can't be cast to the desired output type ", legacy_name(self.dtype()));
@@ -264,11 +263,11 @@ void call_in_place(const OpDef& op, const Arg* args) {
 namespace {
 
 void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
-  WISP_CHECK(can_cast(spec.dtype, target.dtype()), op.sig.base, "(): result type ",
+  WISP_CHECK(can_cast(spec.dtype, target.dtype()), op.shown, "(): result type ",
              legacy_name(spec.dtype), " can't be cast to the desired output type ",
              legacy_name(target.dtype()));
   WISP_CHECK(
-      !target.requires_grad() || !mode.grad, op.sig.base,
+      !target.requires_grad() || !mode.grad, op.shown,
       "(): functions with out=... arguments don't support automatic differentiation, but one of ",
       "the arguments requires grad.");
   if (same(target.sizes(), spec.sizes)) return;
@@ -298,7 +297,7 @@ void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targe
 
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
   WISP_CHECK(
-      !mode.grad || !wants_grad(op, args), op.sig.base,
+      !mode.grad || !wants_grad(op, args), op.shown,
       "(): functions with out=... arguments don't support automatic differentiation, but one of ",
       "the arguments requires grad.");
   if (!op.kernel) return out_by_copy(op, args, targets);

@@ -4,6 +4,7 @@
 #include <array>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dispatch/arg.h"
@@ -202,7 +203,14 @@ enum Home : uint32_t {
   linalg = 1 << 3,
   special = 1 << 4,
   internal = 1 << 5,  // called by other operators only
+  fft = 1 << 6,
 };
+// An operator of a namespace may carry its name in front: "linalg_solve" is wisp.linalg.solve.
+struct Space {
+  Home home;
+  std::string_view name;
+};
+inline constexpr Space spaces[] = {{linalg, "linalg"}, {special, "special"}, {fft, "fft"}};
 }  // namespace home
 
 struct OpDef {
@@ -228,12 +236,13 @@ struct OpDef {
   std::array<KernelFn, num_device_types> kernels = {};
   int id = -1;
   std::string node_name = {};
+  std::string shown = {};                // the name in messages: "exp", "linalg.solve"
   uint32_t differentiable = 0;           // bit per parameter that has a vjp
   std::array<uint8_t, 3> operands = {};  // the first parameters that take a tensor (or number) ...
   uint8_t operand_count = 0;             // ... and how many
   bool has(uint32_t traits_wanted) const { return (traits & traits_wanted) == traits_wanted; }
 };
 
-inline const char* Args::name() const { return op_->sig.base.c_str(); }
+inline const char* Args::name() const { return op_->shown.c_str(); }
 
 }  // namespace wisp

@@ -69,6 +69,13 @@ void Backward::fail_not_saved(int i) const {
        op_->sig.params[i].name, "' but does not declare to save it");
 }
 
+std::string_view Registry::name_in(const home::Space& space, std::string_view name) {
+  const size_t prefix = space.name.size();
+  const bool carries =
+      name.size() > prefix + 1 && name.starts_with(space.name) && name[prefix] == '_';
+  return carries ? name.substr(prefix + 1) : name;
+}
+
 OpDef& Registry::add(OpDef def) {
   OpDef& op = ops_.emplace_back(std::move(def));
   op.sig = Schema::parse(op.schema);
@@ -77,6 +84,11 @@ OpDef& Registry::add(OpDef def) {
   if (op.body) op.traits |= trait::composite;
   if (op.view || op.views) op.traits |= trait::view;
   op.node_name = op.node ? op.node : default_node_name(op.sig.base);
+  op.shown = op.sig.base;
+  for (const home::Space& space : home::spaces) {
+    const std::string_view inside = name_in(space, op.sig.base);
+    if ((op.homes & space.home) && inside != op.sig.base) op.shown = str(space.name, ".", inside);
+  }
   check_complete(op);
   for (size_t i = 0; i < op.sig.params.size() && op.operand_count < op.operands.size(); ++i) {
     if (op.sig.params[i].takes_tensor()) op.operands[op.operand_count++] = static_cast<uint8_t>(i);

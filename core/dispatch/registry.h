@@ -16,6 +16,8 @@ class Registry {
   void set_kernel(std::string_view op, DeviceType device, KernelFn kernel);
   // Another public name for an operator and all its overloads.
   void alias(std::string name, std::string_view op);
+  // The name inside a namespace: "solve" for "linalg_solve", else the name itself.
+  static std::string_view name_in(const home::Space& space, std::string_view name);
   // Another place where an operator is found under its own name.
   void add_home(std::string_view op, uint32_t home);
   const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }

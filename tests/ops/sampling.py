@@ -226,7 +226,7 @@ def resolve(lib, entry_call: str, name: str):
     obj = lib
     for part in entry_call.split("."):
         obj = getattr(obj, part)
-    return getattr(obj, name)
+    return getattr(obj, name.removeprefix(f"{entry_call}_"))
 
 
 def load_all():

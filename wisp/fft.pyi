@@ -1,0 +1,2 @@
+# Made by tools/gen_stubs.py from the operator table: do not edit.
+
