@@ -21,7 +21,7 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "autograd", "backends", "cuda", "fft", "functional", "linalg", "memory", "nn", "optim", "random", "return_types", "special",
+    "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "memory", "nn", "optim", "random", "return_types", "special",
     "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
@@ -43,6 +43,7 @@ _HOMES = {
     "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
+    "func": ("vmap",),
     "functional": ("einsum", "tensordot"),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
 }  # fmt: skip

@@ -156,7 +156,7 @@ void AccumulateGrad::apply(TensorList& grads, TensorList&) {
 }
 
 Tensor detach(const Tensor& tensor, bool own_version) {
-  Tensor copy = tensor.alias();
+  Tensor copy = detached(tensor);
   if (own_version) copy->set_own_version(Ref<VersionCounter>::adopt(new VersionCounter));
   return copy;
 }

@@ -198,11 +198,10 @@ void keep_list(const Arg& from, Arg& to, char*& extra) {
 }
 
 template <class T>
-void keep_bytes(const Arg& from, const T*& field, size_t bytes, char*& extra) {
+void keep_bytes(const T*& field, size_t bytes, char*& extra) {
   if (bytes > 0) std::memcpy(extra, field, bytes);
   field = reinterpret_cast<const T*>(extra);
   extra += align8(bytes);
-  (void)from;
 }
 
 }  // namespace
@@ -223,9 +222,9 @@ void OpNode::save(const Arg* from, const Tensor* outs, const Tensor& original,
       keep_list(from[i], to, extra);
     } else {
       to = from[i];
-      if (to.kind == ArgKind::integers) keep_bytes(to, to.as.integers, to.size * 8, extra);
-      if (to.kind == ArgKind::reals) keep_bytes(to, to.as.reals, to.size * 8, extra);
-      if (to.kind == ArgKind::string) keep_bytes(to, to.as.string, to.size, extra);
+      if (to.kind == ArgKind::integers) keep_bytes(to.as.integers, to.size * 8, extra);
+      if (to.kind == ArgKind::reals) keep_bytes(to.as.reals, to.size * 8, extra);
+      if (to.kind == ArgKind::string) keep_bytes(to.as.string, to.size, extra);
     }
   }
   for (size_t i = 0; i < op_->sig.params.size() && has_args_; ++i) {
@@ -236,6 +235,8 @@ void OpNode::save(const Arg* from, const Tensor* outs, const Tensor& original,
   for (uint32_t which = 0; layout.outputs >> which; ++which) {
     if (!((layout.outputs >> which) & 1)) continue;
     SavedOutput& saved = saved_outputs()[next++];
+    // Tangents come to a result after it was recorded: the alias must share them.
+    if (WISP_UNLIKELY(mode.interceptor != nullptr)) outs[which]->make_layers();
     saved.tensor = outs[which].alias();
     saved.version = outs[which]->version();
     saved.which = which;

@@ -57,6 +57,7 @@ PyObject* nested_list(const TensorImpl& t, int64_t dim, const char* at) {
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     const TensorImpl& t = *impl_of(self);
+    t.check_readable("tolist()");
     return visit<dtypes::all>(t.dtype(), "tolist",
                               [&]<class T>() { return nested_list<T>(t, 0, t.bytes()); });
   });

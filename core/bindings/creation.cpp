@@ -183,6 +183,7 @@ class Nested {
                      " at dim ", depth, " (got ", source.sizes(), ")");
     GradMode no_grad(false);
     const Tensor converted = ops::contiguous(ops::to(source, dtype_of<T>));
+    converted->check_readable(function_);
     std::memcpy(static_cast<void*>(at), converted->bytes(),
                 static_cast<size_t>(converted.numel()) * sizeof(T));
     at += converted.numel();

@@ -243,6 +243,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
                     "a tensor that requires grad cannot be exported; detach() it first");
     WISP_CHECK_KIND(buffer, t->storage().writable() || !(flags & PyBUF_WRITABLE),
                     "the tensor's memory is read-only");
+    t->check_readable("the buffer protocol");
     const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     WISP_CHECK_KIND(buffer, strided || t.is_contiguous(), "the tensor is not contiguous");
     const int64_t n = t.ndim(), item = static_cast<int64_t>(t->item_size());
@@ -456,6 +457,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     const Tensor& t = tensor_of(self);
     WISP_CHECK_KIND(buffer, !t.requires_grad(),
                     "Can't export tensors that require gradient, use tensor.detach()");
+    t->check_readable("DLPack");
     auto exported = std::make_unique<Exported>();
     exported->tensor = copy == Py_True ? ops::clone(t) : t;
     const Tensor& shared = exported->tensor;

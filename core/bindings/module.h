@@ -10,5 +10,6 @@ void add_grad_modes(PyObject* module);
 void add_creation_functions(PyObject* module);
 void add_interop_functions(PyObject* module);
 void add_runtime_functions(PyObject* module);
+void add_transforms(PyObject* module);
 
 }  // namespace wisp::python

@@ -177,7 +177,14 @@ enum class Jvp : uint8_t {
 };
 
 // How the operator behaves with an extra leading dimension (vmap).
-enum class Batch : uint8_t { unset, pointwise, loop };
+enum class Batch : uint8_t {
+  unset,
+  pointwise,  // broadcasts with it
+  along,      // works along the dimensions its arguments name: count them one further
+  front,      // works on the last dimensions: those in front are carried through
+  join,       // joins a list of tensors along a dimension
+  loop,       // one sample at a time
+};
 
 namespace trait {
 enum Trait : uint32_t {

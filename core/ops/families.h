@@ -48,4 +48,7 @@ void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
 
+// After all of them.
+void set_batching(Registry& r);
+
 }  // namespace wisp::ops

@@ -453,7 +453,7 @@ void register_parts(Registry& r) {
       {.schema = "detach(Tensor self) -> Tensor",
        .doc =
            "The same memory without history: gradients stop here.\n\n>>> wisp.ones(1, requires_grad=True).detach().requires_grad\nFalse",
-       .body = [](const Args& args, TensorList& outs) { outs.push(args.tensor(0).alias()); },
+       .body = [](const Args& args, TensorList& outs) { outs.push(detached(args.tensor(0))); },
        .onnx = "Identity"});
   r.add(
       {.schema = "conj(Tensor self) -> Tensor",

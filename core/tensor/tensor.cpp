@@ -56,6 +56,7 @@ TensorImpl* TensorImpl::make_alias(const TensorImpl& other) {
   impl->contiguous_ = other.contiguous_;
   impl->inference_ = other.inference_;
   impl->own_version_ = other.own_version_;
+  impl->layers_ = other.layers_;
   for (int i = 0; i < 2 * other.ndim_; ++i) impl->dims_[i] = other.dims_[i];
   return impl;
 }
@@ -140,6 +141,21 @@ bool TensorImpl::is_contiguous(MemoryFormat format) const {
   }
 }
 
+Layers& TensorImpl::make_layers() {
+  if (!layers_) layers_ = Ref<Object>::adopt(new Layers);
+  return *layers();
+}
+
+void TensorImpl::set_layers(Ref<Layers> layers) {
+  layers_ = Ref<Object>::adopt(layers.detach());
+}
+
+void TensorImpl::check_not_batched(const char* what) const {
+  WISP_CHECK(layers()->batch_level == 0, "vmap: ", what,
+             " needs the values of a tensor, but inside vmap a tensor stands for one sample of a ",
+             "batch and has no single value. Use operators instead, such as where() for a condition.");
+}
+
 void TensorImpl::destroy() noexcept {
   if (WISP_UNLIKELY(keeps_wrapper_)) drop_wrapper(wrapper_);
   this->~TensorImpl();
@@ -168,7 +184,23 @@ Tensor Tensor::alias(IntSpan sizes, IntSpan strides, int64_t offset) const {
 
 Tensor Tensor::alias() const { return adopt(TensorImpl::make_alias(*impl_)); }
 
+Tensor detached(const Tensor& tensor) {
+  Tensor copy = tensor.alias();
+  const Layers* layers = tensor->layers();
+  if (WISP_LIKELY(!layers)) return copy;
+  Ref<Layers> kept;
+  if (layers->batch_level != 0) {
+    kept = Ref<Layers>::adopt(new Layers);
+    kept->batch_level = layers->batch_level;
+    kept->batch_dim = layers->batch_dim;
+    kept->batch = detached(layers->batch);
+  }
+  copy->set_layers(std::move(kept));
+  return copy;
+}
+
 Scalar Tensor::item() const {
+  impl_->check_readable("item()");
   WISP_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   return visit<dtypes::all>(dtype(), "item", [&]<class T>() -> Scalar {
     if constexpr (std::is_same_v<T, bool>) {

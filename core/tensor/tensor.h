@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "base/compiler.h"
 #include "base/device.h"
 #include "base/dtype.h"
 #include "base/refcount.h"
@@ -29,6 +31,8 @@ struct AutogradSlot {
   uint32_t output = 0;        // which output of grad_fn
   uint32_t view_version = 0;  // the storage's version when grad_fn was set; used for views
 };
+
+struct Layers;
 
 class TensorImpl {
  public:
@@ -104,6 +108,15 @@ class TensorImpl {
   AutogradSlot& autograd() { return autograd_; }
   const AutogradSlot& autograd() const { return autograd_; }
 
+  // What function transforms keep on this tensor; null outside of them. An alias shares it.
+  Layers* layers() const;
+  Layers& make_layers();
+  void set_layers(Ref<Layers> layers);
+  // Fails for one sample of a batch (vmap): its values are not known one by one.
+  void check_readable(const char* what) const {
+    if (WISP_UNLIKELY(static_cast<bool>(layers_))) check_not_batched(what);
+  }
+
   // The object that represents this tensor in a host language. It is borrowed, unless
   // keeps_wrapper().
   void* wrapper() const { return wrapper_; }
@@ -125,6 +138,7 @@ class TensorImpl {
   void destroy() noexcept;
   void reserve_dims(size_t ndim);
   void assign_geometry(IntSpan sizes, IntSpan strides, int64_t offset);
+  void check_not_batched(const char* what) const;
 
   RefCount refs_;
   DType dtype_;
@@ -142,6 +156,7 @@ class TensorImpl {
   Ref<TensorImpl> base_;
   Ref<VersionCounter> own_version_;
   AutogradSlot autograd_;
+  Ref<Object> layers_;
   void* wrapper_ = nullptr;
   int64_t inline_[2 * inline_dims];
 };
@@ -193,6 +208,24 @@ class Tensor {
  private:
   Ref<TensorImpl> impl_;
 };
+
+// What function transforms keep on a tensor: its tangents (jvp, one per level), or the whole batch
+// of which it stands for one sample (vmap). Levels are numbered from the outside in.
+struct Layers : Object {
+  struct Tangent {
+    uint64_t level;
+    Tensor value;
+  };
+  std::vector<Tangent> tangents;
+  uint64_t batch_level = 0;  // 0: not a sample
+  Tensor batch;
+  int64_t batch_dim = -1;  // of `batch`; -1 if all samples are the same
+};
+
+inline Layers* TensorImpl::layers() const { return static_cast<Layers*>(layers_.get()); }
+
+// The same data without history and without tangents.
+Tensor detached(const Tensor& tensor);
 
 // Gives a tensor other sizes, contiguous; its storage grows if it has to (resize_).
 void resize(const Tensor& tensor, IntSpan sizes, MemoryFormat format = MemoryFormat::contiguous);

@@ -101,7 +101,7 @@ def _batched(outputs, inputs, grads, keep, create_graph):
     return tuple(None if any(g is None for g in column) else stack(column) for column in zip(*rows))
 
 
-_SUBMODULES = ("anomaly_mode", "grad_mode", "graph")
+_SUBMODULES = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "graph")
 _HOME_OF = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
 
 
