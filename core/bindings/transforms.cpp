@@ -146,7 +146,16 @@ PyObject* without_history(PyObject*, PyObject* value) {
   return guarded([&] { return wrap(tensor_in(value, "grad").alias()); });
 }
 
-// Whether the graph of the outputs ends at any leaf besides the given ones.
+// Whether the batch that a sample stands for, or one around that, requires grad.
+bool tracked_outside(const Tensor& t) {
+  for (const Layers* l = t->layers(); l && l->batch_level != 0; l = l->batch->layers()) {
+    if (l->batch.requires_grad()) return true;
+  }
+  return false;
+}
+
+// Whether the outputs depend on any leaf besides the given ones. A leaf that no Python object
+// stands for is one that a transform made for itself.
 PyObject* reaches_other_leaves(PyObject*, PyObject* args) {
   PyObject *outputs, *points;
   if (!PyArg_ParseTuple(args, "OO", &outputs, &points)) return nullptr;
@@ -162,11 +171,16 @@ PyObject* reaches_other_leaves(PyObject*, PyObject* args) {
       if (node && seen.insert(node).second) stack.push_back(node);
     };
     each(points, [&](const Tensor& t) { seen.insert(autograd::grad_edge(t).node.get()); });
-    each(outputs, [&](const Tensor& t) { visit(autograd::grad_edge(t).node.get()); });
+    bool outside = false;
+    each(outputs, [&](const Tensor& t) {
+      outside |= tracked_outside(t);
+      visit(autograd::grad_edge(t).node.get());
+    });
+    if (outside) return boolean(true);
     while (!stack.empty()) {
       autograd::Node* node = stack.back();
       stack.pop_back();
-      if (node->leaf()) return boolean(true);
+      if (node->leaf() && node->leaf()->wrapper()) return boolean(true);
       for (const autograd::Edge& edge : node->edges()) visit(edge.node.get());
     }
     return boolean(false);

@@ -198,6 +198,7 @@ void register_batch_norm(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "BatchNormalization",
+       .constant_outs = 0b110,
        .homes = home::internal,
        .node = "NativeBatchNormBackward0"});
   r.add(

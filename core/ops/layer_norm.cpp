@@ -198,6 +198,7 @@ void register_layer_norm_kernels(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "LayerNormalization",
+       .constant_outs = 0b110,
        .homes = home::function});
   r.add(
       {.schema =

@@ -314,7 +314,7 @@ void bce_body(const Args& args, TensorList& outs) {
   check_same_shape(args);
   const Tensor& input = args.tensor(0);
   WISP_CHECK(
-      !is_floating(input.dtype()) || input.numel() == 0 ||
+      !is_floating(input.dtype()) || input.numel() == 0 || !input->is_readable() ||
           all(logical_or(isnan(input), logical_and(ge(input, 0), le(input, 1)))).item().truth(),
       "all elements of input should be between 0 and 1");
   if (!args.has(2)) return outs.push(invoke<"_bce_loss">(input, args[1], number(how)));

@@ -55,7 +55,7 @@ Tensor variance_for(const Args& args) {
     return full_like(x, Scalar(args.real(2)));
   }
   const Tensor& var = args.tensor(2);
-  WISP_CHECK_VALUE(var.numel() == 0 || !any(lt(var, 0)).item().truth(),
+  WISP_CHECK_VALUE(var.numel() == 0 || !var->is_readable() || !any(lt(var, 0)).item().truth(),
                    "var has negative entry/entries");
   if (same(var.sizes(), x.sizes()) || x.ndim() == 0) return var;
   const IntSpan lead = x.sizes().first(static_cast<size_t>(x.ndim() - 1));

@@ -157,7 +157,7 @@ void register_pad(Registry& r) {
        .infer = infer_constant,
        .kernel = constant_kernel,
        .vjp = {{"self", "pad", constant_grad}},
-       .jvp = Jvp::linear,
+       .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "Pad",
        .homes = home::function});

@@ -151,7 +151,7 @@ void TensorImpl::set_layers(Ref<Layers> layers) {
 }
 
 void TensorImpl::check_not_batched(const char* what) const {
-  WISP_CHECK(layers()->batch_level == 0, "vmap: ", what,
+  WISP_CHECK(is_readable(), "vmap: ", what,
              " needs the values of a tensor, but inside vmap a tensor stands for one sample of a ",
              "batch and has no single value. Use operators instead, such as where() for a condition.");
 }

@@ -112,6 +112,8 @@ class TensorImpl {
   Layers* layers() const;
   Layers& make_layers();
   void set_layers(Ref<Layers> layers);
+  // Whether there are values to look at: not in one sample of a batch (vmap).
+  bool is_readable() const;
   // Fails for one sample of a batch (vmap): its values are not known one by one.
   void check_readable(const char* what) const {
     if (WISP_UNLIKELY(static_cast<bool>(layers_))) check_not_batched(what);
@@ -223,6 +225,7 @@ struct Layers : Object {
 };
 
 inline Layers* TensorImpl::layers() const { return static_cast<Layers*>(layers_.get()); }
+inline bool TensorImpl::is_readable() const { return !layers_ || layers()->batch_level == 0; }
 
 // The same data without history and without tangents.
 Tensor detached(const Tensor& tensor);

@@ -170,7 +170,8 @@ bool shift(int64_t& dim, int64_t rank) {
 bool shift_all(BatchCall& c, ArgsCopy& changed, int param, int64_t rank) {
   const Arg& arg = c.args[param];
   Dims dims;
-  if (arg.is_none() || (arg.size == 0 && c.op.has(trait::reduction))) {
+  if (!arg.is_none() && arg.size == 0) return false;  // all of them, or none: that varies
+  if (arg.is_none()) {
     for (int64_t i = 1; i <= rank; ++i) dims.push_back(i);
   } else {
     for (int64_t dim : arg.integers()) {
@@ -214,7 +215,7 @@ bool join(BatchCall& c) {
   const bool adds_one = c.op.sig.base == "stack";
   ArgsCopy changed(c.op, c.args);
   for (const auto& input : c.inputs) {
-    if (input.rank == 0 && !adds_one) return false;
+    if (input.rank != c.input(0).rank || (input.rank == 0 && !adds_one)) return false;
     changed.set(input.param, input.item, c.front(input));
   }
   if (!shift(changed[1].as.integer, c.input(0).rank + adds_one)) return false;
@@ -348,6 +349,7 @@ bool dot(BatchCall& c) {
 
 bool linear(BatchCall& c) {
   if (c.inputs.size() > 2 && c.input(2).dim >= 0 && c.input(1).dim < 0) return false;
+  if (c.input(1).rank != 2) return false;
   if (c.input(1).dim < 0) return carry_front(c);
   // Weights of their own for every sample.
   const Tensor weight = ops::transpose(c.front(c.input(1)), 1, 2);
@@ -371,6 +373,23 @@ bool gather(BatchCall& c) {
   }
   if (!shift(changed[1].as.integer, rank)) return false;
   c.call_with(c.op, changed.data());
+  return true;
+}
+
+// A number of its own for every sample.
+bool fill(BatchCall& c) {
+  if (c.inputs.size() < 2 || c.input(1).dim < 0) return carry_front(c);
+  const Tensor value = ops::to(c.front(c.input(1), c.input(0).rank), c.input(0).value.dtype());
+  const Dims sizes = with_front(c.level.batch, c.args[0].tensor().sizes());
+  c.values.push(ops::clone(ops::expand(value, sizes)));
+  return true;
+}
+
+bool masked_fill(BatchCall& c) {
+  if (c.inputs.size() < 3 || c.input(2).dim < 0) return broadcast(c);
+  const int64_t rank = std::max(c.input(0).rank, c.input(1).rank);
+  const Tensor value = ops::to(c.front(c.input(2), rank), c.input(0).value.dtype());
+  c.values.push(ops::where(c.front(c.input(1), rank), value, c.front(c.input(0), rank)));
   return true;
 }
 
@@ -409,6 +428,8 @@ Rule rule_for(const OpDef& op) {
       {"scatter.value", gather},
       {"scatter_add", gather},
       {"embedding", embedding},
+      {"fill", fill},
+      {"masked_fill", masked_fill},
   };
   const auto found = own.find(op.sig.name);
   if (found != own.end()) return found->second;

@@ -283,6 +283,14 @@ class ForwardCall {
       if (!out.defined()) continue;
       out->autograd().grad_fn.reset();
       out->set_requires_grad(false);
+      if (!records_) forget_tangent_histories(*out.impl());
+    }
+  }
+  // Levels around this one have seen the recorded call.
+  static void forget_tangent_histories(const TensorImpl& out) {
+    if (!out.layers()) return;
+    for (auto& entry : out.layers()->tangents) {
+      if (entry.value.requires_grad()) entry.value = entry.value.alias();
     }
   }
 

@@ -1,5 +1,6 @@
 """Forward mode and vmap of every operator, on the samples of the table."""
 
+import numpy
 import pytest
 
 import wisp
@@ -23,6 +24,8 @@ def differentiable_call(name, i, dtype):
             return values[places[id(x)]] if id(x) in places else x
 
         results = S.flatten(fn(*(put(a) for a in args), **{k: put(v) for k, v in kwargs.items()}))
+        if name == "batch_norm":
+            results = results[:1]  # the rest are running statistics, which have no derivative
         return tuple(r for r in results if hasattr(r, "dtype") and (r.is_floating_point() or r.is_complex()))
 
     return call, tuple(leaf.detach() for leaf in leaves)
@@ -42,18 +45,18 @@ def inner(a, b):
 def test_forward_mode(name, i, dtype):
     """The forward derivative is the transpose of the reverse one: <u, Jv> = <J'u, v>."""
     call, inputs = differentiable_call(name, i, dtype)
+    if not call(*inputs):
+        pytest.skip("no differentiable result")
     v = random_like(inputs, 1)
     outputs, pushed = wisp.func.jvp(call, inputs, v)
-    if not outputs:
-        pytest.skip("no differentiable result")
     u = random_like(outputs, 2)
     for out, tangent in zip(outputs, pushed):
         assert tangent.shape == out.shape and tangent.dtype == out.dtype
         assert not tangent.requires_grad
     pulled = wisp.func.vjp(call, *inputs)[1](u)
     left, right = inner(u, pushed), inner(pulled, v)
-    if left != left and right != right:
-        return  # both are nan: where a derivative is not defined
+    if (left != left and right != right) or all(x.numel() == 0 for x in inputs):
+        return  # the derivative is not defined there
     scale = max(abs(left), abs(right), sum(float(abs(x).sum()) for x in pulled) * 1e-3, 1e-6)
     assert abs(left - right) <= 1e-9 * scale + 1e-12
 
@@ -62,6 +65,8 @@ def test_forward_mode(name, i, dtype):
 def test_forward_mode_by_differences(name, i, dtype):
     """The forward derivative agrees with finite differences."""
     call, inputs = differentiable_call(name, i, dtype)
+    if not call(*inputs):
+        pytest.skip("no differentiable result")
     v = random_like(inputs, 3)
     outputs, pushed = wisp.func.jvp(call, inputs, v)
     if any(not bool(wisp.isfinite(abs(t)).all()) for t in (*outputs, *pushed)):
@@ -70,7 +75,8 @@ def test_forward_mode_by_differences(name, i, dtype):
     ahead = call(*(x + step * d for x, d in zip(inputs, v)))
     behind = call(*(x - step * d for x, d in zip(inputs, v)))
     for up, down, tangent in zip(ahead, behind, pushed):
-        S.assert_close(S.to_numpy(tangent), S.to_numpy((up - down) / (2 * step)), "float64", 2e-4)
+        want = S.to_numpy((up - down) / (2 * step))
+        numpy.testing.assert_allclose(S.to_numpy(tangent), want, rtol=1e-4, atol=1e-5)
 
 
 def batchable(entry, sample):
@@ -82,6 +88,10 @@ DATA_DEPENDENT = {
     "argwhere", "bincount", "masked_select", "nonzero", "nonzero_static", "unique", "unique_consecutive", "histogram",
     "histogramdd", "combinations", "repeat_interleave", "equal", "is_nonzero", "item", "allclose",
 }  # fmt: skip
+
+
+# What vmap cannot mean: numbers read from a sample, and writes of different samples to one place.
+IMPOSSIBLE = ("needs the values of a tensor", "into a tensor that they share")
 
 
 def tensors_in(x):
@@ -126,7 +136,12 @@ def test_vmap(name, i, dtype):
     for dims in ((0, *[None] * (len(tensors) - 1)), (0,) * len(tensors)):
         batch = [wisp.stack([tensors[0], other])]
         batch += [wisp.stack([t, t]) if d == 0 else t for t, d in zip(tensors[1:], dims[1:])]
-        got = wisp.func.vmap(lambda *v: replaced(v), in_dims=dims)(*batch)
+        try:
+            got = wisp.func.vmap(lambda *v: replaced(v), in_dims=dims)(*batch)
+        except RuntimeError as e:
+            if "vmap: " in str(e) and any(reason in str(e) for reason in IMPOSSIBLE):
+                pytest.skip(str(e))
+            raise
         for g, a, b in zip(got, want, want2):
             assert g.dtype == a.dtype
             S.assert_close(S.to_numpy(g[0]), S.to_numpy(a), dtype, 1e-5)

@@ -88,17 +88,22 @@ def _weights(outputs, grads):
 
 
 def _batched(outputs, inputs, grads, keep, create_graph):
-    """One backward per row of the gradients; the results stacked."""
+    """One backward for all rows of the gradients at once."""
+    from wisp.func import vmap
+
     sizes = {g.shape[0] for g in grads if g is not None}
     if len(sizes) != 1:
         raise RuntimeError("is_grads_batched=True needs gradients with a common first dimension")
-    count = sizes.pop()
-    rows = []
-    for i in range(count):
-        row = tuple(None if g is None else g[i] for g in grads)
-        rows.append(_C._run_backward(outputs, row, keep or i + 1 < count, create_graph, inputs, False))
-    stack = _C._functions["stack"]
-    return tuple(None if any(g is None for g in column) else stack(column) for column in zip(*rows))
+    present = []
+
+    def backward(*rows):
+        found = _C._run_backward(outputs, rows, keep, create_graph, inputs, False)
+        present.extend(g is not None for g in found)
+        return tuple(g for g in found if g is not None)
+
+    in_dims = tuple(None if g is None else 0 for g in grads)
+    results = iter(vmap(backward, in_dims)(*grads))
+    return tuple(next(results) if there else None for there in present)
 
 
 _SUBMODULES = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "graph")

@@ -3,12 +3,19 @@
 from collections import OrderedDict, defaultdict, namedtuple
 
 LEAF = object()
+_DICTS = (dict, OrderedDict, defaultdict)
 
 
 class TreeSpec(namedtuple("TreeSpec", "kind context children")):
     """The structure of a nest of lists, tuples, named tuples and dicts, without its leaves."""
 
     __slots__ = ()
+
+    def __repr__(self):
+        if self.kind is LEAF:
+            return "*"
+        inside = ", ".join(map(repr, self.children))
+        return f"{self.kind.__name__}({self.context}, [{inside}])" if self.kind in _DICTS else f"{self.kind.__name__}([{inside}])"
 
     @property
     def num_leaves(self):

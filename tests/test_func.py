@@ -1,0 +1,263 @@
+"""wisp.func, forward_ad and autograd.functional: nested transforms, per-sample gradients, errors."""
+
+import pytest
+
+import wisp
+from wisp import func
+from wisp.autograd import forward_ad as fw
+from wisp.autograd import functional
+
+
+def doubles(*shape, seed=0):
+    return wisp.randn(*shape, dtype=wisp.float64, generator=wisp.Generator().manual_seed(seed))
+
+
+def close(a, b, tol=1e-10):
+    assert a.shape == b.shape
+    assert bool((abs(a - b) <= tol * (1 + abs(b))).all()), f"{a} is not {b}"
+
+
+def curve(x):
+    return (x.exp() * x.flip(0) + x.sin() * x.sum()).sum()
+
+
+def test_orders_of_differentiation_agree():
+    x = doubles(4)
+    want = functional.hessian(curve, x)
+    for transform in (
+        func.hessian(curve), func.jacrev(func.jacrev(curve)), func.jacfwd(func.jacfwd(curve)),
+        func.jacrev(func.jacfwd(curve)), func.jacfwd(func.grad(curve)), func.jacrev(func.grad(curve)),
+    ):  # fmt: skip
+        got = transform(x)
+        close(got, want)
+        assert not got.requires_grad
+
+
+def test_third_derivative():
+    third = func.grad(func.grad(func.grad(lambda x: x**4)))
+    assert third(wisp.tensor(2.0)).item() == 48.0
+    mixed = func.jvp(lambda x: func.grad(func.grad(lambda y: y**4))(x), (wisp.tensor(2.0),), (wisp.tensor(1.0),))
+    assert [t.item() for t in mixed] == [48.0, 48.0]
+
+
+def test_tangents_of_different_levels_do_not_mix():
+    # d/dx [x * d/dy (x + y)] = 1: a confusion of the two levels gives 2.
+    def outer(x):
+        inner = func.jvp(lambda y: x + y, (wisp.tensor(1.0),), (wisp.tensor(1.0),))[1]
+        return x * inner
+
+    assert func.jvp(outer, (wisp.tensor(3.0),), (wisp.tensor(1.0),))[1].item() == 1.0
+    assert func.grad(lambda x: x * func.grad(lambda y: x + y)(wisp.tensor(1.0)))(wisp.tensor(3.0)).item() == 1.0
+
+
+def loss(weight, x, target):
+    return ((weight @ x).tanh() - target).pow(2).sum()
+
+
+def test_gradients_per_sample():
+    weight, xs, targets = doubles(2, 3), doubles(5, 3, seed=1), doubles(5, 2, seed=2)
+    got = func.vmap(func.grad(loss), in_dims=(None, 0, 0))(weight, xs, targets)
+    close(got, wisp.stack([func.grad(loss)(weight, x, t) for x, t in zip(xs, targets)]))
+
+
+def test_gradients_per_sample_of_a_module():
+    wisp.manual_seed(0)
+    model = wisp.nn.Sequential(wisp.nn.Linear(3, 4), wisp.nn.LayerNorm(4), wisp.nn.GELU(), wisp.nn.Linear(4, 2)).double()
+    params = {name: p.detach() for name, p in model.named_parameters()}
+    xs, targets = doubles(6, 3), wisp.tensor([0, 1, 1, 0, 1, 0])
+
+    def one(p, x, t):
+        return wisp.nn.functional.cross_entropy(func.functional_call(model, p, (x[None],)), t[None])
+
+    per_sample = func.vmap(func.grad(one), in_dims=(None, 0, 0))(params, xs, targets)
+    for name in params:
+        close(per_sample[name], wisp.stack([func.grad(one)(params, x, t)[name] for x, t in zip(xs, targets)]))
+    total = func.grad(lambda p: sum(one(p, x, t) for x, t in zip(xs, targets)))(params)
+    for name in params:
+        close(per_sample[name].sum(0), total[name])
+
+
+def test_vmap_inside_and_outside_of_grad():
+    weight, xs = doubles(3), doubles(5, 3, seed=1)
+    outside = func.grad(lambda w: func.vmap(lambda x: (w * x).sin().sum())(xs).sum())(weight)
+    inside = func.vmap(func.grad(lambda w, x: (w * x).sin().sum()), in_dims=(None, 0))(weight, xs).sum(0)
+    close(outside, inside)
+
+
+def test_vmap_nested_with_dimensions():
+    x, y = doubles(3, 4), doubles(5, 4, seed=1)
+    table = func.vmap(func.vmap(wisp.dot, in_dims=(None, 0)), in_dims=(0, None))(x, y)
+    close(table, x @ y.T)
+    close(func.vmap(lambda a: a * 2, in_dims=1, out_dims=-1)(x), x * 2)
+    pair = func.vmap(lambda d: (d["a"] + d["b"], d["a"].sum()), in_dims=({"a": 0, "b": None},))({"a": x, "b": y[0]})
+    close(pair[0], x + y[0])
+    close(pair[1], x.sum(1))
+    close(func.vmap(lambda a: a.sin(), chunk_size=2)(x), x.sin())
+
+
+def test_grad_sees_what_is_tracked_outside():
+    weight = doubles(3).requires_grad_()
+    xs = doubles(4, 3, seed=1)
+    inner = func.vmap(func.grad(lambda x: (weight * x * x).sum()))(xs)
+    inner.sum().backward()
+    close(weight.grad, 2 * xs.sum(0))
+    assert not func.grad(lambda x: (x * x).sum())(xs[0]).requires_grad
+
+
+def test_writes_in_place():
+    def write(x):
+        y = x.clone()
+        y[0] = y[1] * 3
+        y.mul_(2)
+        y[1:].add_(x[:-1])
+        return y
+
+    x, v = doubles(3), doubles(3, seed=1)
+    jacobian = func.jacrev(write)(x)
+    close(func.jvp(write, (x,), (v,))[1], jacobian @ v)
+    close(func.vmap(write)(wisp.stack([x, v])), wisp.stack([write(x), write(v)]))
+
+    def fill(x):
+        z = wisp.zeros(3, dtype=x.dtype)
+        view = z[1:]
+        z[1] = x[0] * x[1]
+        return z * 2 + view.sum()
+
+    close(func.jvp(fill, (x,), (v,))[1], func.jacrev(fill)(x) @ v)
+
+
+def test_forward_mode_by_hand():
+    x, v = doubles(3), doubles(3, seed=1)
+    with fw.dual_level():
+        dual = fw.make_dual(x, v)
+        value, tangent = fw.unpack_dual(dual.sin())
+        assert fw.unpack_dual(dual.detach()).tangent is None
+        assert fw.unpack_dual(x).tangent is None
+        with pytest.raises(RuntimeError, match="Nested"):
+            fw.enter_dual_level()
+    close(value, x.sin())
+    close(tangent, x.cos() * v)
+    assert fw.unpack_dual(dual).tangent is None
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fw.make_dual(x, v)
+
+
+def test_reverse_over_forward():
+    x, v = doubles(3).requires_grad_(), doubles(3, seed=1)
+    with fw.dual_level():
+        tangent = fw.unpack_dual(fw.make_dual(x, v).pow(3)).tangent
+        (grad,) = wisp.autograd.grad(tangent.sum(), x)
+    close(grad, 6 * x.detach() * v)
+    with fw.dual_level():
+        out = fw.make_dual(x, v).pow(3).sum()
+    out.backward()
+    close(x.grad, 3 * x.detach() ** 2)
+
+
+def test_products_with_jacobians():
+    x, v = doubles(3), doubles(3, seed=1)
+    jacobian = functional.jacobian(lambda x: x.sin() * x.sum(), x)
+    close(functional.vjp(lambda x: x.sin() * x.sum(), x, v)[1], v @ jacobian)
+    close(functional.jvp(lambda x: x.sin() * x.sum(), x, v)[1], jacobian @ v)
+    for options in ({"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}):
+        close(functional.jacobian(lambda x: x.sin() * x.sum(), x, **options), jacobian)
+    hessian = functional.hessian(curve, x)
+    close(functional.vhp(curve, x, v)[1], v @ hessian)
+    close(functional.hvp(curve, x, v)[1], hessian @ v)
+    both = functional.hessian(lambda a, b: (a * b).sum(), (x, v))
+    close(both[0][1], wisp.eye(3, dtype=wisp.float64))
+    close(functional.hessian(curve, x, outer_jacobian_strategy="forward-mode", vectorize=True), hessian)
+
+
+def test_argnums_and_aux():
+    f = lambda a, b: ((a * b).sum(), {"sum": a + b})  # noqa: E731
+    a, b = doubles(2), doubles(2, seed=1)
+    grads, aux = func.grad(f, argnums=(0, 1), has_aux=True)(a, b)
+    close(grads[0], b)
+    close(grads[1], a)
+    close(aux["sum"], a + b)
+    value, (ga, gb) = func.value_and_grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(a, b)
+    close(value, (a * b).sum())
+    close(ga, b)
+    out, pull = func.vjp(lambda a, b: (a * b, a.sum()), a, b)
+    close(pull((wisp.ones_like(a), wisp.tensor(1.0, dtype=wisp.float64)))[0], b + 1)
+    blocks = func.jacrev(lambda a, b: a * b, argnums=(0, 1))(a, b)
+    close(blocks[0], b.diag())
+    close(func.jacfwd(lambda a, b: a * b, argnums=1)(a, b), a.diag())
+
+
+def test_batched_gradients():
+    x = doubles(3).requires_grad_()
+    y = x.sin() * x.sum()
+    rows = wisp.eye(3, dtype=wisp.float64)
+    (got,) = wisp.autograd.grad(y, x, rows, is_grads_batched=True)
+    close(got, functional.jacobian(lambda x: x.sin() * x.sum(), x.detach()))
+
+
+def test_ensembles():
+    models = [wisp.nn.Linear(3, 2) for _ in range(4)]
+    params, buffers = func.stack_module_state(models)
+    x = wisp.randn(5, 3)
+    got = func.vmap(lambda p, b, x: func.functional_call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
+    close(got, wisp.stack([m(x) for m in models]), 1e-5)
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (lambda x: func.vmap(lambda a: a.item())(x[:, 0]), RuntimeError, "vmap: item"),
+        (lambda x: func.vmap(lambda a: a if a.sum() > 0 else -a)(x), RuntimeError, "vmap: item"),
+        (lambda x: func.vmap(lambda a: wisp.rand(2) + a.sum())(x), RuntimeError, "randomness"),
+        (lambda x: func.vmap(lambda a: wisp.zeros(2).add_(a.sum()))(x), RuntimeError, "that they share"),
+        (lambda x: func.vmap(lambda a: 3)(x), ValueError, "must only return Tensors"),
+        (lambda x: func.vmap(lambda a, b: a + b)(x, x[0]), ValueError, "same size"),
+        (lambda x: func.vmap(lambda a: a, in_dims=5)(x), ValueError, "in_dim"),
+        (lambda x: func.vmap(lambda a: a, in_dims=None)(x), ValueError, "in_dims"),
+        (lambda x: func.vmap(lambda a: a, out_dims=4)(x), IndexError, "out of range"),
+        (lambda x: func.grad(lambda a: a)(x), RuntimeError, "scalar"),
+        (lambda x: func.grad(lambda a: 1.0)(x), RuntimeError, "Tensor"),
+        (lambda x: func.grad(lambda a: a.sum(), argnums=3)(x), RuntimeError, "argnum"),
+        (lambda x: func.jvp(lambda a: a, (x,), (x[0],)), RuntimeError, "shape"),
+        (lambda x: func.jvp(lambda a: a, x, x), RuntimeError, "tuple"),
+        (lambda x: functional.jvp(lambda a: a, x), RuntimeError, "None"),
+        (lambda x: func.functional_call(wisp.nn.Linear(2, 2), {"nothing": x}, x), KeyError, "nothing"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(wisp.ones(3, 2))
+    assert func.grad(lambda a: a.sum())(wisp.ones(2)).tolist() == [1.0, 1.0]  # nothing is left behind
+
+
+def test_randomness():
+    x = wisp.zeros(4, 3)
+    draw = lambda a: a + wisp.rand(3)  # noqa: E731
+    same = func.vmap(draw, randomness="same")(x)
+    different = func.vmap(draw, randomness="different")(x)
+    assert bool((same == same[0]).all())
+    assert not bool((different == different[0]).all())
+    dropped = func.vmap(lambda a: wisp.nn.functional.dropout(a + 1), randomness="different")(wisp.zeros(4, 100))
+    assert not bool((dropped == dropped[0]).all())
+
+
+def test_a_sample_that_escapes_is_refused():
+    kept = []
+    func.vmap(lambda a: kept.append(a) or a * 2)(wisp.ones(3))
+    with pytest.raises(RuntimeError, match="vmap"):
+        func.vmap(lambda a: a + kept[0])(wisp.ones(3))
+
+
+def test_custom_function_under_transforms():
+    class Cube(wisp.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * grad
+
+    xs = doubles(4)
+    close(func.vmap(func.grad(Cube.apply))(xs), 3 * xs**2)
