@@ -261,3 +261,16 @@ def test_custom_function_under_transforms():
 
     xs = doubles(4)
     close(func.vmap(func.grad(Cube.apply))(xs), 3 * xs**2)
+
+
+def test_reverse_mode_over_batched_forward_mode():
+    x, directions = doubles(3), wisp.eye(3, dtype=wisp.float64)
+
+    def trace(x):
+        push = lambda v: func.jvp(lambda y: y.sin() * y.exp().sum(), (x,), (v,))[1]  # noqa: E731
+        return (func.vmap(push)(directions) ** 2).sum()
+
+    want = func.grad(lambda x: (functional.jacobian(lambda y: y.sin() * y.exp().sum(), x, create_graph=True) ** 2).sum())(x)
+    close(func.grad(trace)(x), want)
+    batched = lambda x: func.vmap(lambda a: func.jvp(wisp.exp, (a,), (a,))[1])(x).sum()  # noqa: E731
+    close(func.grad(batched)(x), (1 + x) * x.exp())

@@ -56,7 +56,7 @@ void set_tangent(const Tensor& tensor, uint64_t level, Tensor value) {
 
 namespace {
 
-// The layers of a tensor but for one tangent.
+// The layers of a tensor but for the tangent of one level.
 void copy_layers(const Tensor& from, const Tensor& to, uint64_t without) {
   const Layers* layers = from->layers();
   if (!layers) return;
@@ -101,6 +101,24 @@ Tensor make_dual(const Tensor& value, const Tensor& tangent, uint64_t level) {
 
 namespace {
 
+// Whether a tensor, or the batch that it stands for, requires grad.
+bool tracked(const Tensor& t) {
+  if (t.requires_grad()) return true;
+  const Layers* layers = t->layers();
+  return layers && layers->batch.defined() && tracked(layers->batch);
+}
+
+// The same tensor with its tangents; neither it nor the batch that it stands for has a history.
+Tensor without_history(const Tensor& t) {
+  Tensor copy = t.alias();
+  const Layers* layers = t->layers();
+  if (!layers || !layers->batch.defined()) return copy;
+  copy->set_layers({});
+  copy_layers(t, copy, 0);
+  copy->layers()->batch = without_history(layers->batch);
+  return copy;
+}
+
 // An input that has a tangent.
 struct Moving {
   int param, item;
@@ -143,12 +161,13 @@ class ForwardCall {
       if (!differentiable(param)) return;
       Tensor found = tangent(t, level_.id);
       inputs_require_grad_ |= t.requires_grad();
+      records_ |= tracked(t);
       if (!found.defined()) return;
-      records_ |= found.requires_grad();
+      records_ |= tracked(found);
       moving_.push_back({param, item, t, std::move(found)});
     });
     inputs_require_grad_ &= mode.grad;
-    records_ = mode.grad && (records_ || inputs_require_grad_);
+    records_ &= mode.grad;
   }
 
   Tensor tangent_or_zero(int param, int item, const Tensor& t) const {
@@ -290,7 +309,7 @@ class ForwardCall {
   static void forget_tangent_histories(const TensorImpl& out) {
     if (!out.layers()) return;
     for (auto& entry : out.layers()->tangents) {
-      if (entry.value.requires_grad()) entry.value = entry.value.alias();
+      if (tracked(entry.value)) entry.value = without_history(entry.value);
     }
   }
 
