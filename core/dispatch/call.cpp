@@ -262,7 +262,15 @@ void call_in_place(const OpDef& op, const Arg* args) {
 
 namespace {
 
+bool out_may_cast(const OpDef& op) {
+  return (op.traits & (trait::pointwise | trait::factory | trait::out_casts | trait::composite)) ||
+         op.sig.find("dtype") >= 0;
+}
+
 void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
+  WISP_CHECK(out_may_cast(op) || spec.dtype == target.dtype(), op.shown,
+             "(): Expected out tensor to have dtype ", name(spec.dtype), ", but got ",
+             name(target.dtype()), " instead");
   WISP_CHECK(can_cast(spec.dtype, target.dtype()), op.shown, "(): result type ",
              legacy_name(spec.dtype), " can't be cast to the desired output type ",
              legacy_name(target.dtype()));
@@ -286,8 +294,12 @@ void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targe
     TensorSpec spec;
     spec.sizes = Dims(outs[i].sizes());
     spec.dtype = outs[i].dtype();
-    fit(op, targets[i], spec);
     check_writable(op, targets[i]);
+    fit(op, targets[i], spec);
+    if (WISP_UNLIKELY(mode.interceptor != nullptr)) {
+      invoke_in_place<"copy">(targets[i], outs[i]);
+      continue;
+    }
     copy_into(targets[i], outs[i]);
     autograd_hooks.wrote(op, targets[i]);
   }
@@ -300,13 +312,14 @@ void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets)
       !mode.grad || !wants_grad(op, args), op.shown,
       "(): functions with out=... arguments don't support automatic differentiation, but one of ",
       "the arguments requires grad.");
-  if (!op.kernel) return out_by_copy(op, args, targets);
+  if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr))
+    return out_by_copy(op, args, targets);
   Infer infer(op, args);
   op.infer(infer);
   for (int i = 0; i < infer.count(); ++i) {
     autograd_hooks.check_write(op, targets[i], false);
-    fit(op, targets[i], infer.out(i));
     check_writable(op, targets[i]);
+    fit(op, targets[i], infer.out(i));
   }
   write_into(op, args, infer, targets);
   for (int i = 0; i < infer.count(); ++i) autograd_hooks.wrote(op, targets[i]);

@@ -198,6 +198,7 @@ enum Trait : uint32_t {
   composite = 1 << 7,  // set by the registry: has a body, no kernel
   writes_self = 1
       << 8,  // the kernel starts from self's contents and copes with the result being self
+  out_casts = 1 << 10,  // out= may have another dtype than the result (as for pointwise operators)
   in_place_only = 1 << 9,  // only the form "name_" is public: "zero_", "uniform_"
 };
 }  // namespace trait

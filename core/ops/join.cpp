@@ -355,7 +355,7 @@ void register_cat(Registry& r) {
        .jvp = Jvp::linear,
        .batch = Batch::loop,
        .onnx = "Concat",
-       .traits = trait::out,
+       .traits = trait::out | trait::out_casts,
        .homes = home::function});
   r.alias("concat", "cat");
   r.alias("concatenate", "cat");
@@ -369,7 +369,7 @@ void register_cat(Registry& r) {
        .jvp = Jvp::linear,
        .batch = Batch::loop,
        .onnx = "ConcatFromSequence",
-       .traits = trait::out,
+       .traits = trait::out | trait::out_casts,
        .homes = home::function});
   r.add(
       {.schema = "hstack(Tensor[] tensors) -> Tensor",

@@ -217,7 +217,7 @@ void register_softmax(Registry& r) {
        .kernel = logsumexp_kernel,
        .vjp = {{"self", "self dim keepdim result", logsumexp_grad}},
        .onnx = "ReduceLogSumExp",
-       .traits = trait::out,
+       .traits = trait::out | trait::out_casts,
        .homes = home::function | home::method | home::special}));
 }
 

@@ -101,7 +101,7 @@ void register_var(Registry& r) {
            "The variance over the given dimensions.\n\n>>> wisp.var(wisp.tensor([[1., 2.], [3., 6.]]), 0)\ntensor([2., 8.])",
        .body = dim_body<"var.correction">,
        .onnx = "- ReduceMean of squares",
-       .traits = trait::out});
+       .traits = trait::out | trait::out_casts});
   r.add(reduction(
       {.schema =
            "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
@@ -112,7 +112,7 @@ void register_var(Registry& r) {
        .vjp = {{"self", "self dim correction keepdim",
                 [](const Backward& b) { return variance_grad(b, b.grad()); }}},
        .onnx = "- ReduceMean of squares",
-       .traits = trait::out}));
+       .traits = trait::out | trait::out_casts}));
   r.add(
       {.schema = "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
        .doc =
@@ -154,7 +154,7 @@ void register_std(Registry& r) {
            "The standard deviation over the given dimensions.\n\n>>> wisp.std(wisp.tensor([[1., 2.], [3., 6.]]), 0, unbiased=False)\ntensor([1., 2.])",
        .body = dim_body<"std.correction">,
        .onnx = "- Sqrt of ReduceMean",
-       .traits = trait::out});
+       .traits = trait::out | trait::out_casts});
   r.add(reduction(
       {.schema =
            "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
@@ -165,7 +165,7 @@ void register_std(Registry& r) {
        .vjp = {{"self", "self dim correction keepdim result",
                 [](const Backward& b) { return variance_grad(b, root_grad(b, b.grad())); }}},
        .onnx = "- Sqrt of ReduceMean",
-       .traits = trait::out}));
+       .traits = trait::out | trait::out_casts}));
   r.add(
       {.schema = "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
        .doc =
