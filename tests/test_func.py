@@ -274,3 +274,28 @@ def test_reverse_mode_over_batched_forward_mode():
     close(func.grad(trace)(x), want)
     batched = lambda x: func.vmap(lambda a: func.jvp(wisp.exp, (a,), (a,))[1])(x).sum()  # noqa: E731
     close(func.grad(batched)(x), (1 + x) * x.exp())
+
+
+def test_custom_function_in_forward_mode():
+    class Square(wisp.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_forward(x)
+            ctx.factor = factor
+            return factor * x * x
+
+        @staticmethod
+        def jvp(ctx, tangent, _):
+            (x,) = ctx.saved_tensors
+            return 2 * ctx.factor * x * tangent + 100  # a rule of its own, not the true derivative
+
+    x, v = doubles(3), doubles(3, seed=1)
+    close(func.jvp(lambda x: Square.apply(x, 3), (x,), (v,))[1], 6 * x * v + 100)
+    with pytest.raises(NotImplementedError, match="jvp"):
+
+        class Plain(wisp.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+        func.jvp(Plain.apply, (x,), (v,))

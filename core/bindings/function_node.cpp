@@ -8,6 +8,7 @@
 #include "bindings/node_object.h"
 #include "bindings/tensor_object.h"
 #include "ops/ops.h"
+#include "transform/forward.h"
 
 namespace wisp::python {
 
@@ -28,6 +29,8 @@ struct ContextObject {
   PyObject* dict;
   FunctionNode* node;  // not owned: the node owns the context
   PyObject* to_save;   // tuple given to save_for_backward
+  PyObject* forward_saved;  // tuple given to save_for_forward
+  bool in_jvp;              // jvp() is running
   PyObject* dirty;
   PyObject* non_differentiable;
   PyObject* needs_input_grad;
@@ -44,6 +47,7 @@ int ctx_clear(PyObject* self) {
   ContextObject* ctx = ctx_of(self);
   Py_CLEAR(ctx->dict);
   Py_CLEAR(ctx->to_save);
+  Py_CLEAR(ctx->forward_saved);
   Py_CLEAR(ctx->dirty);
   Py_CLEAR(ctx->non_differentiable);
   Py_CLEAR(ctx->needs_input_grad);
@@ -54,6 +58,7 @@ int ctx_traverse(PyObject* self, visitproc visit, void* arg) {
   ContextObject* ctx = ctx_of(self);
   Py_VISIT(ctx->dict);
   Py_VISIT(ctx->to_save);
+  Py_VISIT(ctx->forward_saved);
   Py_VISIT(ctx->dirty);
   Py_VISIT(ctx->non_differentiable);
   Py_VISIT(ctx->needs_input_grad);
@@ -86,7 +91,9 @@ PyObject* set_tuple(PyObject*& field, PyObject* args) {
 PyObject* save_for_backward(PyObject* self, PyObject* args) {
   return set_tuple(ctx_of(self)->to_save, args);
 }
-PyObject* save_for_forward(PyObject*, PyObject*) { Py_RETURN_NONE; }
+PyObject* save_for_forward(PyObject* self, PyObject* args) {
+  return set_tuple(ctx_of(self)->forward_saved, args);
+}
 PyObject* mark_dirty(PyObject* self, PyObject* args) {
   return set_tuple(ctx_of(self)->dirty, args);
 }
@@ -108,6 +115,10 @@ FunctionNode& node_of(ContextObject* ctx) {
 PyObject* saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     ContextObject* ctx = ctx_of(self);
+    if (ctx->in_jvp && ctx->forward_saved) {
+      Py_INCREF(ctx->forward_saved);
+      return ctx->forward_saved;
+    }
     if (!ctx->node) {  // still inside forward, or nothing required grad
       if (!ctx->to_save) return must(PyTuple_New(0));
       Py_INCREF(ctx->to_save);
@@ -265,6 +276,9 @@ class Apply {
   Apply(PyObject* cls, PyObject* args) : cls_(cls), args_(args) {}
 
   PyObject* run() {
+    if (WISP_UNLIKELY(mode.interceptor != nullptr)) {
+      if (const uint64_t level = innermost_jvp()) return run_forward_mode(level);
+    }
     PyTypeObject* type = context_class(cls_);
     ctx_ = owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
     look_at_inputs();
@@ -288,6 +302,57 @@ class Apply {
   }
 
  private:
+  // The level of forward mode that the arguments belong to, or 0.
+  uint64_t innermost_jvp() const {
+    uint64_t highest = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args_); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(args_, i);
+      if (is_tensor(item)) highest = std::max(highest, transform::level_of(*impl_of(item)));
+    }
+    const transform::Level* level = transform::find_level(highest);
+    return level && level->kind == transform::Kind::jvp ? highest : 0;
+  }
+
+  // Forward without the tangents of that level, then jvp(ctx, *tangents) for those of the results.
+  PyObject* run_forward_mode(uint64_t level) {
+    Ref tangents = owned(PyTuple_New(PyTuple_GET_SIZE(args_) + 1));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args_); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(args_, i);
+      Tensor found = is_tensor(item) ? transform::tangent(tensor_of(item), level) : Tensor();
+      PyTuple_SET_ITEM(tangents.get(), i + 1, found.defined() ? wrap(std::move(found)) : none());
+    }
+    transform::Below below(level);
+    Ref results = owned(run());
+    Py_INCREF(ctx_.get());
+    PyTuple_SET_ITEM(tangents.get(), 0, ctx_.get());
+    const Ref method = owned(PyObject_GetAttrString(cls_, "jvp"));
+    ctx_of(ctx_.get())->in_jvp = true;
+    const Ref pushed(PyObject_CallObject(method.get(), tangents.get()));
+    ctx_of(ctx_.get())->in_jvp = false;
+    if (!pushed) throw PythonError();
+    attach(results.get(), pushed.get(), level);
+    return results.release();
+  }
+
+  void attach(PyObject* results, PyObject* pushed, uint64_t level) const {
+    const Ref outs = PyTuple_Check(results) ? Ref::borrow(results) : owned(PyTuple_Pack(1, results));
+    const Ref given = PyTuple_Check(pushed) ? Ref::borrow(pushed) : owned(PyTuple_Pack(1, pushed));
+    WISP_CHECK(PyTuple_GET_SIZE(outs.get()) == PyTuple_GET_SIZE(given.get()),
+               "jvp() of a custom Function returned ", PyTuple_GET_SIZE(given.get()),
+               " tangents for ", PyTuple_GET_SIZE(outs.get()), " outputs");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outs.get()); ++i) {
+      PyObject* out = PyTuple_GET_ITEM(outs.get(), i);
+      PyObject* value = PyTuple_GET_ITEM(given.get(), i);
+      if (value == Py_None || !is_tensor(out)) continue;
+      WISP_CHECK_TYPE(is_tensor(value), "jvp() of a custom Function returned a tangent of type ",
+                      Py_TYPE(value)->tp_name, "; expected a Tensor or None");
+      WISP_CHECK(same(tensor_of(value).sizes(), tensor_of(out).sizes()),
+                 "jvp() of a custom Function returned a tangent of shape ",
+                 tensor_of(value).sizes(), " for an output of shape ", tensor_of(out).sizes());
+      transform::set_tangent(tensor_of(out), level, tensor_of(value));
+    }
+  }
+
   void look_at_inputs() {
     const Py_ssize_t n = PyTuple_GET_SIZE(args_);
     Ref needs = owned(PyTuple_New(n));

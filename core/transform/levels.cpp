@@ -14,7 +14,8 @@ std::atomic<uint64_t> last_id{0};
 thread_local std::vector<Level> levels;
 thread_local uint64_t ceiling = UINT64_MAX;
 
-// The innermost running level that a tensor belongs to, or 0.
+}  // namespace
+
 uint64_t level_of(const TensorImpl& tensor) {
   uint64_t highest = 0;
   auto look = [&](const TensorImpl& t, bool batched) {
@@ -33,6 +34,8 @@ uint64_t level_of(const TensorImpl& tensor) {
   if (const TensorImpl* base = tensor.base()) look(*base, false);
   return highest;
 }
+
+namespace {
 
 uint64_t innermost_level(const OpDef& op, const Arg* args) {
   uint64_t highest = 0;

@@ -24,6 +24,8 @@ uint64_t enter(Kind kind, int64_t batch = 0, Randomness randomness = Randomness:
 void leave(uint64_t id);
 // The level of that number if it is running on this thread and not hidden.
 const Level* find_level(uint64_t id);
+// The number of the innermost level that a tensor belongs to and that is not hidden, or 0.
+uint64_t level_of(const TensorImpl& tensor);
 // The innermost vmap that is not hidden.
 const Level* innermost_vmap();
 

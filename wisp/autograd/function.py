@@ -64,6 +64,12 @@ class Function:
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """Computes the tangents of the outputs from those of the arguments (None: zero); needed for forward mode only."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
+                                  "mode AD.")  # fmt: skip
+
     @classmethod
     def apply(cls, *args):
         """Calls forward(), recording the call for backward."""
