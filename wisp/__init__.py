@@ -43,7 +43,8 @@ _HOMES = {
     "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
-    "functional": ("einsum", "tensordot"),
+    "_lowrank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
+    "functional": ("einsum", "lu", "tensordot"),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

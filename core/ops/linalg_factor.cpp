@@ -1,6 +1,7 @@
 // Factorisations A = L L^H, P L U and L D L^T, and inverses.
 #include <algorithm>
 
+#include "cpu/lapack_large.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"
@@ -21,7 +22,12 @@ void check_square_math(std::string_view who, const Tensor& a) {
 void infer_cholesky(Infer& infer) {
   const Tensor& a = infer.tensor(0);
   check_square_math("linalg.cholesky", a);
-  push_columns(infer, batch_of(a), a.size(-2), a.size(-1), a.dtype());
+  // U^H U = A has L = U^T of the conjugate of A: by rows it is L by columns.
+  if (infer.boolean(1)) {
+    push_batch(infer, batch_of(a), {a.size(-2), a.size(-1)}, a.dtype());
+  } else {
+    push_columns(infer, batch_of(a), a.size(-2), a.size(-1), a.dtype());
+  }
   infer.push(batch_of(a), DType::int32);
 }
 
@@ -41,9 +47,9 @@ void cholesky_matrices(const Call& call, bool upper) {
   over_batch(in.count(), cube(n) / 3, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T* a = matrix_at<T>(call.out(), i);
-      lapack::load(in[i], a, n);
-      info[i] = n ? lapack::potrf(upper ? 'U' : 'L', lapack::to_int(n), a, lapack::to_int(n)) : 0;
-      clear_triangle(!upper, n, a);
+      lapack::load(upper ? transposed(in[i]) : in[i], a, n);
+      info[i] = n ? lapack::factor_cholesky(lapack::to_int(n), a, lapack::to_int(n)) : 0;
+      clear_triangle(true, n, a);
     }
   });
 }
@@ -142,8 +148,8 @@ void lu_matrices(const Tensor& input, const Tensor& lu, const Tensor& pivots, co
     for (int64_t i = begin; i < end; ++i) {
       T* a = matrix_at<T>(lu, i);
       lapack::load(in[i], a, ld);
-      codes[i] = m && n ? lapack::getrf(lapack::to_int(m), lapack::to_int(n), a, lapack::to_int(ld),
-                                        vector_at<int32_t>(pivots, i))
+      codes[i] = m && n ? lapack::factor_lu(lapack::to_int(m), lapack::to_int(n), a,
+                                            lapack::to_int(ld), vector_at<int32_t>(pivots, i))
                         : 0;
     }
   });
@@ -364,8 +370,8 @@ void inv_matrices(const Call& call) {
       lapack::load(in[i], lu.data(), n);
       std::fill_n(out, n * n, T(0));
       for (int64_t j = 0; j < n; ++j) out[j * n + j] = T(1);
-      info[i] = lapack::getrf(size, size, lu.data(), size, pivots.data());
-      lapack::getrs('N', size, size, lu.data(), size, pivots.data(), out, size);
+      info[i] = lapack::factor_lu(size, size, lu.data(), size, pivots.data());
+      lapack::solve_lu('N', size, size, lu.data(), size, pivots.data(), out, size);
     }
   });
   if (n == 0) std::fill_n(info, in.count(), 0);
@@ -459,18 +465,6 @@ void register_lu(Registry& r) {
        .onnx = "- no LU operator",
        .traits = trait::out,
        .homes = home::linalg});
-  r.add(
-      {.schema =
-           "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
-       .doc = "`linalg.lu_factor_ex`, for `wisp.lu`.",
-       .body =
-           [](const Args& args, TensorList& outs) {
-             for (const Tensor& part : invoke_many<"linalg_lu_factor_ex">(
-                      args.tensor(0), args.boolean(1), args.boolean(2)))
-               outs.push(part);
-           },
-       .onnx = "- no LU operator",
-       .homes = home::internal});
   r.add(
       {.schema =
            "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",

@@ -169,8 +169,9 @@ Tensor condition_by_inverse(const Args& args, const Tensor& a) {
   const Tensors inverse = invoke_many<"linalg_inv_ex">(a);
   const int64_t both[] = {-2, -1};
   auto norm = [&](const Tensor& t) {
-    return args[1].kind == ArgKind::string ? invoke<"linalg_matrix_norm">(t, args[1], IntSpan(both))
-                                           : invoke<"linalg_matrix_norm.ord">(t, args[1], IntSpan(both));
+    return args[1].kind == ArgKind::string
+               ? invoke<"linalg_matrix_norm">(t, args[1], IntSpan(both))
+               : invoke<"linalg_matrix_norm.ord">(t, args[1], IntSpan(both));
   };
   const Tensor product = mul(norm(a), norm(inverse[0]));
   return where(eq(inverse[1], 0), product,

@@ -2,6 +2,7 @@
 // is 0 above i, 1 at i and column i of A below.
 #include <algorithm>
 
+#include "cpu/lapack_large.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"
@@ -44,7 +45,8 @@ class QrSolver {
   void operator()(const cpu::Matrix& in, T* q, T* r) {
     const int64_t reflections = std::min(m_, n_);
     lapack::load(in, a_.data(), m_);
-    if (reflections) lapack::geqrf(int_(m_), int_(n_), a_.data(), int_(m_), tau_.data(), factor_);
+    if (reflections)
+      lapack::factor_qr(int_(m_), int_(n_), a_.data(), int_(m_), tau_.data(), factor_);
     for (int64_t j = 0; j < n_; ++j) {
       const int64_t rows = std::min(j + 1, std::min(k_, m_));
       std::copy_n(a_.data() + j * m_, rows, r + j * k_);
@@ -52,7 +54,7 @@ class QrSolver {
     }
     if (!want_q_ || !m_ || !k_) return;
     std::copy_n(a_.data(), m_ * std::min(n_, k_), q);
-    lapack::orgqr(int_(m_), int_(k_), int_(reflections), q, int_(m_), tau_.data(), expand_);
+    lapack::expand_qr(int_(m_), int_(k_), int_(reflections), q, int_(m_), tau_.data(), expand_);
   }
 
  private:
@@ -145,8 +147,8 @@ void geqrf_kernel(const Call& call) {
       for (int64_t i = begin; i < end; ++i) {
         T* out = matrix_at<T>(call.out(), i);
         lapack::load(in[i], out, m);
-        lapack::geqrf(lapack::to_int(m), lapack::to_int(n), out, lapack::to_int(m),
-                      vector_at<T>(call.out(1), i), work);
+        lapack::factor_qr(lapack::to_int(m), lapack::to_int(n), out, lapack::to_int(m),
+                          vector_at<T>(call.out(1), i), work);
       }
     });
   });
@@ -188,8 +190,8 @@ void householder_kernel(const Call& call) {
       for (int64_t i = begin; i < end; ++i) {
         T* out = matrix_at<T>(call.out(), i);
         lapack::load(in[i], out, m);
-        lapack::orgqr(lapack::to_int(m), lapack::to_int(n), lapack::to_int(k), out,
-                      lapack::to_int(m), vector_at<T>(taus, i), work);
+        lapack::expand_qr(lapack::to_int(m), lapack::to_int(n), lapack::to_int(k), out,
+                          lapack::to_int(m), vector_at<T>(taus, i), work);
       }
     });
   });

@@ -1,6 +1,7 @@
 // Linear equations: with any square matrix, a triangular one, or one factorised before.
 #include <algorithm>
 
+#include "cpu/lapack_large.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"
@@ -56,8 +57,8 @@ void solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, con
       if (conjugated) conjugate(x, n * nrhs);
       T* a = reinterpret_cast<T*>(factors[i].data);
       if (!by_columns) lapack::load(factors[i], a = copy.data(), n);
-      lapack::getrs(trans, size, lapack::to_int(nrhs), a, size,
-                    reinterpret_cast<int32_t*>(exchanged[i].data), x, size);
+      lapack::solve_lu(trans, size, lapack::to_int(nrhs), a, size,
+                       reinterpret_cast<int32_t*>(exchanged[i].data), x, size);
       if (conjugated) conjugate(x, n * nrhs);
     }
   });
