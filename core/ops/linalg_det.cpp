@@ -63,7 +63,8 @@ Tensor sign_of(const Tensor& pivots) {
 }
 
 // A singular matrix has a derivative too (its cofactors): that of a matrix nearby, of which U has
-// `step` where it had a zero on its diagonal.
+// `step` where it had a zero on its diagonal. For second derivatives the step is larger: they
+// divide by its square.
 Tensor nudge(const Tensor& diag, double step) {
   return diag_embed(mul(to(eq(diag, 0), diag.dtype()), step));
 }
@@ -79,7 +80,7 @@ Tensor det_grad(const Backward& b) {
     Tensor near = a, value = det_a;
     if (!regular) {
       const Tensors parts = lu_unpack(detach(lu), pivots, true, true);
-      const Tensor step = nudge(diag, std::sqrt(precision_of(a.dtype())));
+      const Tensor step = nudge(diag, std::cbrt(precision_of(a.dtype())));
       near = add(a, matmul(parts[0], matmul(parts[1], step)));
       value = det(near);
     }
@@ -189,7 +190,7 @@ void register_linalg_det(Registry& r) {
   r.add(
       {.schema = "linalg_det(Tensor A) -> Tensor",
        .doc =
-           "The determinant of square matrices.\n\n>>> wisp.linalg.det(wisp.tensor([[1., 2.], [3., 4.]]))\ntensor(-2.)",
+           "The determinant of square matrices.\n\n>>> wisp.linalg.det(wisp.tensor([[2., 1.], [0., 3.]]))\ntensor(6.)",
        .body = det_body,
        .onnx = "Det",
        .traits = trait::out,
@@ -197,7 +198,7 @@ void register_linalg_det(Registry& r) {
   r.add(
       {.schema = "det(Tensor self) -> Tensor",
        .doc =
-           "`linalg.det` by an older name.\n\n>>> wisp.det(wisp.tensor([[1., 2.], [3., 4.]]))\ntensor(-2.)",
+           "`linalg.det` by an older name.\n\n>>> wisp.det(wisp.tensor([[2., 1.], [0., 3.]]))\ntensor(6.)",
        .body = det_body,
        .onnx = "Det"});
   r.add(

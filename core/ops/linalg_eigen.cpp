@@ -1,7 +1,6 @@
 // Eigenvalues and eigenvectors.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ops/families.h"
 #include "ops/linalg.h"
@@ -78,7 +77,6 @@ void eigh_matrices(const Call& call, char uplo, int32_t* info) {
   const Matrices in(call.tensor(0));
   const int64_t n = call.tensor(0).size(-1);
   const bool vectors = call.boolean(2);
-  constexpr Real nan = std::numeric_limits<Real>::quiet_NaN();
   over_batch(n ? in.count() : 0, 10 * n * n * n, [&](int64_t begin, int64_t end) {
     cpu::Scratch<T> copy(vectors ? 0 : n * n);
     lapack::Work work;
@@ -86,14 +84,11 @@ void eigh_matrices(const Call& call, char uplo, int32_t* info) {
       T* a = vectors ? matrix_at<T>(call.out(1), i) : copy.data();
       Real* values = vector_at<Real>(call.out(0), i);
       lapack::load(in[i], a, n);
-      info[i] = 0;
-      if (triangle_is_finite(uplo, n, a)) {
-        info[i] = lapack::syevd(vectors ? 'V' : 'N', uplo, lapack::to_int(n), a, lapack::to_int(n),
-                                values, work);
-      } else {
-        std::fill_n(values, n, nan);
-        if (vectors) std::fill_n(a, n * n, T(nan));
-      }
+      // LAPACK may not come back from NaN.
+      info[i] = triangle_is_finite(uplo, n, a)
+                    ? lapack::syevd(vectors ? 'V' : 'N', uplo, lapack::to_int(n), a,
+                                    lapack::to_int(n), values, work)
+                    : 1;
     }
   });
 }

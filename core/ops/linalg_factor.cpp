@@ -39,6 +39,15 @@ void clear_triangle(bool above, int64_t n, T* a) {
   }
 }
 
+// LAPACK need not notice NaN.
+template <class T>
+int32_t first_nan(int64_t n, const T* a) {
+  for (int64_t j = 0; j < n; ++j) {
+    if (a[j * n + j] != a[j * n + j]) return static_cast<int32_t>(j + 1);
+  }
+  return 0;
+}
+
 template <class T>
 void cholesky_matrices(const Call& call, bool upper) {
   const Matrices in(call.tensor(0));
@@ -49,6 +58,7 @@ void cholesky_matrices(const Call& call, bool upper) {
       T* a = matrix_at<T>(call.out(), i);
       lapack::load(upper ? transposed(in[i]) : in[i], a, n);
       info[i] = n ? lapack::factor_cholesky(lapack::to_int(n), a, lapack::to_int(n)) : 0;
+      if (info[i] == 0) info[i] = first_nan(n, a);
       clear_triangle(true, n, a);
     }
   });
@@ -433,7 +443,7 @@ void register_cholesky(Registry& r) {
   r.add(
       {.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
        .doc =
-           "The inverse of `L L^H`, or of `U^H U`, given the triangular factor.\n\n>>> wisp.cholesky_inverse(wisp.tensor([[2., 0.], [0., 1.]]))\ntensor([[0.2500, 0.0000],\n        [0.0000, 1.0000]])",
+           "The inverse of `L L^H`, or of `U^H U`, given the triangular factor.\n\n>>> wisp.cholesky_inverse(wisp.tensor([[2., 0.], [1., 1.]]))\ntensor([[ 0.5000, -0.5000],\n        [-0.5000,  1.0000]])",
        .infer = infer_cholesky_inverse,
        .kernel = cholesky_inverse_kernel,
        .vjp = {{"self", "self upper result", cholesky_inverse_grad}},

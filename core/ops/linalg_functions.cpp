@@ -27,10 +27,12 @@ void matrix_power_body(const Args& args, TensorList& outs) {
   const Tensor& a = args.tensor(0);
   check_square("linalg.matrix_power", a);
   const int64_t n = args.integer(1);
-  if (n == 0) return outs.push(clone(expand(eye(a.size(-1), a.size(-1), a.dtype()), a.sizes())));
+  // The identity, as a function of A all the same.
+  const int64_t size = a.size(-1);
+  if (n == 0) return outs.push(add(triu(a, size), eye(size, size, a.dtype())));
   if (n == 1) return outs.push(clone(a));
-  const uint64_t size = n < 0 ? -static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
-  outs.push(power(n < 0 ? inv(a) : a, size));
+  const uint64_t times = n < 0 ? -static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
+  outs.push(power(n < 0 ? inv(a) : a, times));
 }
 
 // --- matrix_exp

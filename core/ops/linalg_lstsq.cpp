@@ -157,7 +157,7 @@ void lstsq_body(const Args& args, TensorList& outs) {
   outs.push(vector ? select(parts[0], -1, 0) : parts[0]);
   outs.push(residuals ? parts[1] : zeros(none, real_dtype));
   outs.push(driver == Driver::gels ? zeros(none, DType::int64) : parts[2]);
-  outs.push(finds_values(driver) ? parts[3] : zeros(none, real_dtype));
+  outs.push(finds_values(driver) ? detach(parts[3]) : zeros(none, real_dtype));
 }
 
 }  // namespace

@@ -304,7 +304,7 @@ void register_qr(Registry& r) {
   r.add(
       {.schema = "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
        .doc =
-           "Q with orthonormal columns and an upper triangular R whose product is A. `mode`: \"reduced\", \"complete\" (Q is square) or \"r\" (Q is not computed).\n\n>>> wisp.linalg.qr(wisp.tensor([[3., 5.], [4., 0.]])).R\ntensor([[-5., -3.],\n        [ 0.,  4.]])",
+           "Q with orthonormal columns and an upper triangular R whose product is A. `mode`: \"reduced\", \"complete\" (Q is square) or \"r\" (Q is not computed).\n\n>>> wisp.linalg.qr(wisp.tensor([[3., 5.], [4., 0.]])).R\ntensor([[-5., -3.],\n        [ 0., -4.]])",
        .infer = infer_qr,
        .kernel = qr_kernel,
        .vjp = {{"A", "mode result result1", qr_grad}},
@@ -316,7 +316,7 @@ void register_qr(Registry& r) {
   r.add(
       {.schema = "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
        .doc =
-           "`linalg.qr` by an older name: reduced if `some`, else complete.\n\n>>> wisp.qr(wisp.tensor([[3., 5.], [4., 0.]])).R\ntensor([[-5., -3.],\n        [ 0.,  4.]])",
+           "`linalg.qr` by an older name: reduced if `some`, else complete.\n\n>>> wisp.qr(wisp.tensor([[3., 5.], [4., 0.]])).R\ntensor([[-5., -3.],\n        [ 0., -4.]])",
        .body = qr_body,
        .onnx = "- no QR operator",
        .traits = trait::out});

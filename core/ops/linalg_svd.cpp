@@ -30,24 +30,13 @@ void infer_svd(Infer& infer) {
   }
 }
 
-enum class Content { finite, infinite, nan };
-
 template <class T>
-Content content_of(const cpu::Scratch<T>& values) {
-  Content found = Content::finite;
-  auto look = [&](auto part) {
-    if (std::isnan(part)) found = Content::nan;
-    if (std::isinf(part) && found == Content::finite) found = Content::infinite;
-  };
-  for (const T& value : values) {
-    if constexpr (lapack::is_complex<T>) {
-      look(value.re);
-      look(value.im);
-    } else {
-      look(value);
-    }
+bool is_finite(T value) {
+  if constexpr (lapack::is_complex<T>) {
+    return std::isfinite(value.re) && std::isfinite(value.im);
+  } else {
+    return std::isfinite(value);
   }
-  return found;
 }
 
 template <class T>
@@ -55,6 +44,8 @@ void fill_eye(int64_t rows, int64_t cols, T* out) {
   std::fill_n(out, rows * cols, T(0));
   for (int64_t i = 0; i < std::min(rows, cols); ++i) out[i * rows + i] = T(1);
 }
+
+constexpr int32_t not_finite = -4;  // as LAPACK says it: argument 4
 
 template <class T>
 void svd_matrices(const Call& call, int32_t* info) {
@@ -64,7 +55,7 @@ void svd_matrices(const Call& call, int32_t* info) {
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   const bool vectors = call.boolean(2);
   const char job = !vectors ? 'N' : call.boolean(1) ? 'A' : 'S';
-  const int64_t u_count = vectors ? m * u.size(-1) : 0, vh_rows = vectors ? vh.size(-2) : 1;
+  const int64_t vh_rows = vectors ? vh.size(-2) : 1;
   over_batch(in.count(), 20 * m * n * lead_of(k), [&](int64_t begin, int64_t end) {
     cpu::Scratch<T> copy(m * n);
     lapack::Work work;
@@ -73,20 +64,16 @@ void svd_matrices(const Call& call, int32_t* info) {
         *right = vectors ? matrix_at<T>(vh, i) : nullptr;
       Real* values = vector_at<Real>(s, i);
       lapack::load(in[i], copy.data(), m);
-      const Content content = content_of(copy);
-      info[i] = content == Content::nan ? -4 : 0;
-      if (k == 0 && vectors) {
-        fill_eye(m, u.size(-1), left);
-        fill_eye(vh_rows, n, right);
-      } else if (content == Content::infinite) {
-        const T nan(std::numeric_limits<Real>::quiet_NaN());
-        std::fill_n(values, k, std::numeric_limits<Real>::quiet_NaN());
-        if (vectors) std::fill_n(left, u_count, nan);
-        if (vectors) std::fill_n(right, vh_rows * n, nan);
-      } else if (k > 0 && content == Content::finite) {
+      info[i] = 0;
+      if (!std::all_of(copy.begin(), copy.end(), is_finite<T>)) {
+        info[i] = not_finite;
+      } else if (k > 0) {
         info[i] =
             lapack::gesdd(job, lapack::to_int(m), lapack::to_int(n), copy.data(), lapack::to_int(m),
                           values, left, lapack::to_int(m), right, lapack::to_int(vh_rows), work);
+      } else if (vectors) {
+        fill_eye(m, u.size(-1), left);
+        fill_eye(vh_rows, n, right);
       }
     }
   });
