@@ -92,7 +92,7 @@ def _lobpcg_matrix(A, B, X, iK, niter, tol, largest):
         X = X @ turn
         BX = X if B is None else B @ X
         R = A @ X - BX * (values * sign)
-        if step == niter or bool((R[:, :k].norm(dim=0) <= tol * (size + values[:k].abs()) * X.shape[0]).all()):
+        if step == niter or bool((R[:, :k].norm(dim=0) <= tol * (size + values[:k].abs())).all()):
             break
         X, R = X[:, :k], R[:, :k]
         W = R if iK is None else iK @ R

@@ -477,14 +477,29 @@ void register_lu(Registry& r) {
        .homes = home::linalg});
   r.add(
       {.schema =
-           "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
-       .doc =
-           "P, L and U of what `linalg.lu_factor` returned.\n\n>>> LU, pivots = wisp.linalg.lu_factor(wisp.tensor([[1., 2.], [2., 2.]]))\n>>> wisp.lu_unpack(LU, pivots).P\ntensor([[0., 1.],\n        [1., 0.]])",
+           "_lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+       .doc = "`lu_unpack`, but P seems to depend on the matrices.",
        .infer = infer_lu_unpack,
        .kernel = lu_unpack_kernel,
        .vjp = {{"LU_data", "LU_data.shape", lu_unpack_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
+       .onnx = "- no LU operator",
+       .homes = home::internal,
+       .node = "LuUnpackBackward0"});
+  r.add(
+      {.schema =
+           "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+       .doc =
+           "P, L and U of what `linalg.lu_factor` returned.\n\n>>> LU, pivots = wisp.linalg.lu_factor(wisp.tensor([[1., 2.], [2., 2.]]))\n>>> wisp.lu_unpack(LU, pivots).P\ntensor([[0., 1.],\n        [1., 0.]])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             const Tensors parts = invoke_many<"_lu_unpack">(args.tensor(0), args.tensor(1),
+                                                             args.boolean(2), args.boolean(3));
+             outs.push(detach(parts[0]));
+             outs.push(parts[1]);
+             outs.push(parts[2]);
+           },
        .onnx = "- no LU operator",
        .traits = trait::out,
        .homes = home::function});

@@ -263,6 +263,16 @@ void register_powers(Registry& r) {
 void register_linalg_functions(Registry& r) {
   register_powers(r);
   r.add(
+      {.schema = "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+       .doc =
+           "The diagonals of matrices, as a view.\n\n>>> wisp.linalg.diagonal(wisp.tensor([[1., 2.], [3., 4.]]))\ntensor([1., 4.])",
+       .body =
+           [](const Args& args, TensorList& outs) {
+             outs.push(diagonal(args.tensor(0), args.integer(1), args.integer(2), args.integer(3)));
+           },
+       .onnx = "- a view",
+       .homes = home::linalg});
+  r.add(
       {.schema = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
        .doc =
            "The inverse of a tensor as a map from its last dimensions to its first `ind`.\n\n>>> wisp.linalg.tensorinv(wisp.eye(6).reshape(6, 2, 3), ind=1).shape\nwisp.Size([2, 3, 6])",

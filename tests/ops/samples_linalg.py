@@ -683,6 +683,13 @@ def bad_matrix_exp():
     yield E(RuntimeError, "Got Long", I(2, 2))
 
 
+@samples("linalg_diagonal", dtypes=MATH, call="linalg")
+def diagonal():
+    yield S(T(2, 3))
+    yield S(T(2, 2, 2), offset=1)
+    yield S(T(2, 3, 2), offset=-1, dim1=0, dim2=1)
+
+
 @samples("linalg_tensorinv", dtypes=MATH, call="linalg")
 def tensorinv():
     yield S(T(2, 1, 2), 1)
