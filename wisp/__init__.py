@@ -43,8 +43,9 @@ _HOMES = {
     "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
+    "_lowrank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
     "func": ("vmap",),
-    "functional": ("einsum", "tensordot"),
+    "functional": ("einsum", "lu", "tensordot"),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -162,6 +162,12 @@ class _Methods:
         """The memory of a tensor as an object of a subclass, without history."""
         return _C._make_subclass(cls, data, require_grad)
 
+    def lu(self, pivot=True, get_infos=False):
+        """``wisp.lu`` of this tensor."""
+        from wisp.functional import lu
+
+        return lu(self, pivot, get_infos)
+
     def is_nonzero(self):
         """The truth of a tensor with one element."""
         return bool(self)

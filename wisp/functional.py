@@ -1,9 +1,9 @@
-"""Functions whose arguments take more forms than a table entry has: einsum and tensordot."""
+"""Functions whose arguments or results take more forms than a table entry has."""
 
 from wisp import _C
 from wisp._C import Tensor
 
-__all__ = ["einsum", "tensordot"]
+__all__ = ["einsum", "lu", "tensordot"]
 
 _einsum = _C._functions["einsum"]
 _tensordot = _C._functions["tensordot"]
@@ -69,3 +69,23 @@ def tensordot(a, b, dims=2, out=None):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
     return _tensordot(a, b, dims_a, dims_b) if out is None else _tensordot(a, b, dims_a, dims_b, out=out)
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """``linalg.lu_factor`` by an older name: LU and pivots, and LAPACK's codes if ``get_infos``. Never fails.
+
+    >>> wisp.lu(wisp.tensor([[2., 2.], [1., 2.]]))[0]
+    tensor([[2.0000, 2.0000],
+            [0.5000, 1.0000]])
+    """
+    factors = _C._linalg["lu_factor_ex"](A, pivot=pivot)
+    factors = tuple(factors) if get_infos else tuple(factors[:2])
+    if out is None:
+        return factors
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    if len(out) != len(factors):
+        raise TypeError(f"expected tuple of {len(factors)} elements but got {len(out)}")
+    for target, factor in zip(out, factors):
+        target.resize_as_(factor).copy_(factor)
+    return out

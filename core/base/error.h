@@ -18,6 +18,7 @@ enum class ErrorKind {
   not_implemented,  // NotImplementedError
   memory,           // wisp.OutOfMemoryError, a RuntimeError
   buffer,           // BufferError
+  linalg,           // wisp.linalg.LinAlgError, a RuntimeError
 };
 
 class Error : public std::exception {

@@ -67,6 +67,11 @@ void fill(PyObject* module) {
   out_of_memory_error =
       must(PyErr_NewException("wisp.OutOfMemoryError", PyExc_RuntimeError, nullptr));
   must_succeed(PyObject_SetAttrString(module, "OutOfMemoryError", out_of_memory_error));
+  linalg_error = must(PyErr_NewExceptionWithDoc(
+      "wisp.linalg.LinAlgError",
+      "Raised by functions of linear algebra if the numbers of a matrix do not allow an answer.",
+      PyExc_RuntimeError, nullptr));
+  must_succeed(PyObject_SetAttrString(module, "_LinAlgError", linalg_error));
   add_small_types(module);
   add_tensor_type(module);
   add_generator_type(module);

@@ -3,6 +3,7 @@
 namespace wisp::python {
 
 PyObject* out_of_memory_error = nullptr;
+PyObject* linalg_error = nullptr;
 
 namespace {
 
@@ -20,6 +21,8 @@ PyObject* exception_class(ErrorKind kind) {
       return out_of_memory_error;
     case ErrorKind::buffer:
       return PyExc_BufferError;
+    case ErrorKind::linalg:
+      return linalg_error;
     default:
       return PyExc_RuntimeError;
   }

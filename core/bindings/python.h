@@ -81,6 +81,7 @@ inline bool truth_of(PyObject* value) {
 
 // The class raised for lack of memory (a RuntimeError).
 extern PyObject* out_of_memory_error;
+extern PyObject* linalg_error;
 
 // Turns the C++ exception in flight into a Python one.
 void set_python_error() noexcept;

@@ -48,8 +48,13 @@ void bind(void* handle, const char* name, F& function) {
   WISP_CHECK(function, "OpenBLAS has no function ", name);
 }
 
+void* library() {
+  static void* const handle = open_library();
+  return handle;
+}
+
 Blas load() {
-  void* handle = open_library();
+  void* handle = library();
   void (*set_threads)(int);
   bind(handle, "scipy_openblas_set_num_threads", set_threads);
   set_threads(1);
@@ -66,6 +71,13 @@ Blas load() {
 const Blas& blas() {
   static const Blas table = load();
   return table;
+}
+
+void* blas_function(const char* name) {
+  blas();  // settles the number of threads
+  void* function;
+  bind(library(), ("scipy_" + std::string(name) + "_").c_str(), function);
+  return function;
 }
 
 }  // namespace wisp::cpu

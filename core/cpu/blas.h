@@ -23,4 +23,7 @@ struct Blas {
 // Fails with a clear message if the library that was installed next to wisp is missing.
 const Blas& blas();
 
+// A function of that library by the name Fortran knows it by ("dgetrf"): see cpu/lapack.h.
+void* blas_function(const char* name);
+
 }  // namespace wisp::cpu

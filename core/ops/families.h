@@ -47,6 +47,16 @@ void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
+void register_linalg(Registry& r);  // calls those of its families:
+void register_linalg_factor(Registry& r);
+void register_linalg_qr(Registry& r);
+void register_linalg_solve(Registry& r);
+void register_linalg_lstsq(Registry& r);
+void register_linalg_det(Registry& r);
+void register_linalg_eigen(Registry& r);
+void register_linalg_svd(Registry& r);
+void register_linalg_norm(Registry& r);
+void register_linalg_functions(Registry& r);
 
 // After all of them.
 void set_batching(Registry& r);

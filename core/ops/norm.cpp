@@ -99,8 +99,12 @@ void norm_body(const Args& args, TensorList& outs) {
 
 void named_norm_body(const Args& args, TensorList& outs) {
   const std::string_view order = args.string(1);
-  WISP_CHECK_KIND(not_implemented, order != "nuc",
-                  "norm(): the nuclear norm is not available here");
+  if (order == "nuc") {
+    Dims all_dims;
+    for (int64_t i = 0; i < args.tensor(0).ndim(); ++i) all_dims.push_back(i);
+    const Arg dims = args.has(2) ? args[2] : Arg(all_dims);
+    return outs.push(invoke<"linalg_matrix_norm">(args[0], order, dims, args[3], args[4]));
+  }
   WISP_CHECK(order == "fro", "norm(): Order ", order, " not supported.");
   outs.push(invoke<"vector_norm">(args[0], 2, args[2], args[3], args[4]));
 }
@@ -150,7 +154,7 @@ void register_norm(Registry& r) {
       {.schema =
            "norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, Dtype? dtype=None) -> Tensor",
        .doc =
-           "The Frobenius norm (\"fro\").\n\n>>> wisp.norm(wisp.tensor([[1., 2.], [2., 4.]]), p='fro')\ntensor(5.)",
+           "The Frobenius (\"fro\") or nuclear (\"nuc\") norm.\n\n>>> wisp.norm(wisp.tensor([[1., 2.], [2., 4.]]), p='fro')\ntensor(5.)",
        .body = named_norm_body,
        .onnx = "ReduceL2",
        .traits = trait::out});

@@ -30,3 +30,4 @@ struct Invoke<std::vector<Tensor>> {
 }  // namespace wisp::ops
 
 #include "ops/ops.h"
+#include "ops/ops_linalg.h"

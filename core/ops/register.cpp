@@ -2,7 +2,9 @@
 
 namespace wisp {
 
-void register_all(Registry& r) {
+namespace {
+
+void register_families(Registry& r) {
   ops::register_copy(r);
   ops::register_creation(r);
   ops::register_arithmetic(r);
@@ -45,6 +47,13 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_linalg(r);
+}
+
+}  // namespace
+
+void register_all(Registry& r) {
+  register_families(r);
   ops::set_batching(r);
 }
 
