@@ -47,5 +47,6 @@ void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
+void register_convolution(Registry& r);
 
 }  // namespace wisp::ops

@@ -45,6 +45,7 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_convolution(r);
 }
 
 }  // namespace wisp
