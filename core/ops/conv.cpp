@@ -581,7 +581,7 @@ void register_conv_tbc(Registry& r) {
       {.schema = "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
        .doc =
            "conv1d() of input (time, batch, channels) with a weight (size of the window, channels in, channels out).\n\n"
-           ">>> wisp.conv_tbc(wisp.ones(3, 1, 1), wisp.ones(2, 1, 1), wisp.zeros(1))\ntensor([[[2.]],\n\n        [[2.]]])",
+           ">>> wisp.conv_tbc(wisp.ones(3, 1, 1), wisp.ones(2, 1, 1), wisp.zeros(1)).flatten()\ntensor([2., 2.])",
        .body = conv_tbc_body,
        .onnx = "Conv",
        .homes = homes});
