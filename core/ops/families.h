@@ -60,5 +60,6 @@ void register_linalg_functions(Registry& r);
 
 // After all of them.
 void set_batching(Registry& r);
+void register_convolution(Registry& r);
 
 }  // namespace wisp::ops

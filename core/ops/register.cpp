@@ -55,6 +55,7 @@ void register_families(Registry& r) {
 void register_all(Registry& r) {
   register_families(r);
   ops::set_batching(r);
+  ops::register_convolution(r);
 }
 
 }  // namespace wisp

@@ -5,9 +5,11 @@ from wisp.nn import modules as modules
 from wisp.nn.modules import *
 from wisp.nn.parameter import Buffer as Buffer
 from wisp.nn.parameter import Parameter as Parameter
+from wisp.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from wisp.nn.parameter import UninitializedParameter as UninitializedParameter
 
 # Imported on first use, by `wisp.nn.name`.
-_SUBMODULES = ("init", "utils")
+_SUBMODULES = ("grad", "init", "utils")
 
 
 def __getattr__(name):

@@ -2,10 +2,14 @@
 
 from wisp import _C
 from wisp.nn import functional as F
+from wisp.nn.modules.lazy import LazyModuleMixin
 from wisp.nn.modules.module import Module
-from wisp.nn.parameter import Parameter
+from wisp.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyBatchNorm1d",
+    "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+]  # fmt: skip
 
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
 
@@ -135,3 +139,73 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of inputs (N, C, D, H, W) or (C, D, H, W)."""
 
     _dims = (4, 5)
+
+
+# --- the same, with num_features taken from the first input
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """A normalisation whose number of channels is that of the first input."""
+
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        # Of no channels: what it is to have is set afterwards, to avoid memory that would be given up at once.
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        how = {"device": device, "dtype": dtype}
+        if affine:
+            self.weight = UninitializedParameter(**how)
+            if bias:
+                self.bias = UninitializedParameter(**how)
+        if track_running_stats:
+            self.running_mean, self.running_var = UninitializedBuffer(**how), UninitializedBuffer(**how)
+            self.num_batches_tracked = _C.tensor(0)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        """Takes the number of channels from the input."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+            if tensor is not None:
+                tensor.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+    """A BatchNorm1d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+    """A BatchNorm2d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+    """A BatchNorm3d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
+    """An InstanceNorm1d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
+    """An InstanceNorm2d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
+    """An InstanceNorm3d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm3d

@@ -4,10 +4,11 @@ import math
 
 from wisp import _C
 from wisp.nn import functional as F
+from wisp.nn.modules.lazy import LazyModuleMixin
 from wisp.nn.modules.module import Module
-from wisp.nn.parameter import Parameter
+from wisp.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 _empty = _C._functions["empty"]
 _linear = F.linear
@@ -60,6 +61,46 @@ class Linear(Module):
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """A Linear that takes in_features from its first input.
+
+    Args:
+        out_features: the size of the last dimension, afterwards.
+        bias: whether to add a bias.
+
+    >>> net = wisp.nn.LazyLinear(2)
+    >>> net(wisp.ones(5, 3)).shape, net
+    (wisp.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features, bias=True, device=None, dtype=None):
+        super().__init__(0, 0, False)
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        """Takes the number of features from the input, and draws weights."""
+        if self.has_uninitialized_params():
+            self.in_features = input.shape[-1]
+            self.weight.materialize((self.out_features, self.in_features))
+            if self.bias is not None:
+                self.bias.materialize((self.out_features,))
+            self.reset_parameters()
+        if self.in_features == 0:
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
+                                     f"self.weight: {self.weight.shape[-1]}")  # fmt: skip
+            self.in_features = input.shape[-1]
 
 
 class Bilinear(Module):

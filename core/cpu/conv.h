@@ -1,0 +1,43 @@
+// Convolutions over up to three dimensions of space.
+#pragma once
+
+#include <array>
+
+#include "base/dtype.h"
+
+namespace wisp::cpu {
+
+// y[n, o, p] = sum over c, k of x[n, c, p * stride - padding + k * dilation] * weight[o, c, k]
+// relates two images and a weight. Of the three each can be computed from the other two; a
+// transposed convolution computes x. Fewer dimensions of space have ones in front.
+struct ConvShape {
+  static constexpr int dims = 3;
+  using Sizes = std::array<int64_t, dims>;
+
+  int64_t batch, groups;
+  int64_t x_channels, y_channels;  // of all groups together
+  Sizes x, y;                      // sizes in space
+  Sizes kernel, stride, padding, dilation;
+
+  int64_t x_size() const { return x[0] * x[1] * x[2]; }
+  int64_t y_size() const { return y[0] * y[1] * y[2]; }
+  int64_t window() const { return kernel[0] * kernel[1] * kernel[2]; }
+  bool operator==(const ConvShape&) const = default;
+};
+
+// Images lie in memory by channels, (n, c, space), or with the channels last, (n, space, c); the
+// weight is (y_channels, x_channels / groups, kernel). All are consecutive and of the same dtype,
+// any number but float16 and bfloat16.
+struct ConvCall {
+  ConvShape shape;
+  DType dtype;
+  bool channels_last;
+  char *x, *weight, *y;
+  const char* bias;  // added to the channels of the image that is computed; may be null
+};
+
+void conv_y(const ConvCall& call);
+void conv_x(const ConvCall& call);
+void conv_weight(const ConvCall& call);
+
+}  // namespace wisp::cpu

@@ -1,0 +1,18 @@
+// oneDNN, loaded at the first convolution that is large enough for it.
+#pragma once
+
+#include "cpu/conv.h"
+
+namespace wisp::cpu::onednn {
+
+// Whether wisp was built with oneDNN and the library can be opened.
+bool available();
+
+// Which of the three is computed; see ConvShape.
+enum class Pass : uint8_t { y, x, weight };
+
+// False, with nothing done, if this convolution is none for oneDNN: of another dtype than float32,
+// too small to be worth the call, or of a shape it does not know.
+bool conv(Pass pass, const ConvCall& call);
+
+}  // namespace wisp::cpu::onednn
