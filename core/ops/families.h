@@ -47,5 +47,7 @@ void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
+void register_rnn(Registry& r);
+void register_rnn_layer(Registry& r);
 
 }  // namespace wisp::ops

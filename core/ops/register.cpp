@@ -45,6 +45,8 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_rnn_layer(r);
+  ops::register_rnn(r);
 }
 
 }  // namespace wisp
