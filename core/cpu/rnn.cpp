@@ -71,8 +71,10 @@ class Panels {
     const auto& kernel = gemm_kernels<T>();
     const int64_t first = index * block, n = std::min(block, cols_ - first);
     if (packed_) {
-      kernel.small(a, a_row, 1, panel(number, index), block, c + first, c_row, rows, n, depth_,
-                   T(1), beta);
+      // A part of a panel stays in the first-level cache while all rows go over it.
+      for (int64_t p = 0; p < std::max<int64_t>(1, depth_); p += part)
+        kernel.small(a + p, a_row, 1, panel(number, index) + p * block, block, c + first, c_row,
+                     rows, n, std::min(part, depth_ - p), T(1), p == 0 ? beta : T(1));
       return;
     }
     const T* from = columns(number, first);
@@ -86,6 +88,7 @@ class Panels {
   }
 
  private:
+  static constexpr int64_t part = 768 / static_cast<int64_t>(sizeof(T));
   const T* columns(int64_t number, int64_t first) const {
     return data_ + number * depth_ * cols_ + (transposed_ ? first * depth_ : first);
   }

@@ -65,7 +65,7 @@ from wisp.nn.modules.loss import (
 )
 from wisp.nn.modules.module import Module
 from wisp.nn.modules.normalization import GroupNorm, LayerNorm, RMSNorm
-from wisp.nn.modules.rnn import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from wisp.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from wisp.nn.modules.sparse import Embedding
 
 __all__ = [
@@ -79,4 +79,5 @@ __all__ = [
     "ParameterDict", "ParameterList", "PoissonNLLLoss", "RMSNorm", "RNNCell", "RNNCellBase", "RReLU", "ReLU", "ReLU6",
     "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus",
     "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "Unflatten",
+    "GRU", "LSTM", "RNN", "RNNBase",
 ]  # fmt: skip
