@@ -23,6 +23,7 @@ namespace {
     isa::fill_softmax(t);       \
     isa::fill_gemm(t);          \
     isa::fill_random(t);        \
+    isa::fill_rnn(t);           \
   }
 WISP_FOR_EACH_ISA(WISP_FILL)
 #undef WISP_FILL

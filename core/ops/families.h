@@ -61,5 +61,7 @@ void register_linalg_functions(Registry& r);
 // After all of them.
 void set_batching(Registry& r);
 void register_convolution(Registry& r);
+void register_rnn(Registry& r);
+void register_rnn_layer(Registry& r);
 
 }  // namespace wisp::ops

@@ -56,6 +56,8 @@ void register_all(Registry& r) {
   register_families(r);
   ops::set_batching(r);
   ops::register_convolution(r);
+  ops::register_rnn_layer(r);
+  ops::register_rnn(r);
 }
 
 }  // namespace wisp

@@ -78,3 +78,109 @@ def adamax(param, grad, mean, largest, step, lr, beta1, beta2, eps, weight_decay
     mean.lerp_(grad, 1 - beta1)
     largest.copy_(largest.mul_(beta2).maximum(grad.abs().add_(eps)))
     param.addcdiv_(mean, largest, value=-lr / (1 - beta1**step))
+
+
+def nadam(param, grad, mean, square, product, step, beta1, beta2, lr, weight_decay, momentum_decay, eps, decoupled):
+    """NAdam: ``product`` multiplies the momenta of all steps so far."""
+    if weight_decay and decoupled:
+        param.mul_(1 - lr * weight_decay)
+    elif weight_decay:
+        grad = grad.add(param, alpha=weight_decay)
+    now, then = (beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
+    product.mul_(now)
+    mean.lerp_(grad, 1 - beta1)
+    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    scale = square.div(1 - beta2**step).sqrt_().add_(eps)
+    so_far = product.item()
+    param.addcdiv_(grad, scale, value=-lr * (1.0 - now) / (1.0 - so_far))
+    param.addcdiv_(mean, scale, value=-lr * then / (1.0 - so_far * then))
+
+
+def radam(param, grad, mean, square, step, beta1, beta2, lr, weight_decay, eps, decoupled):
+    """RAdam: like Adam once enough steps have been averaged, like momentum before."""
+    if weight_decay and decoupled:
+        param.mul_(1 - lr * weight_decay)
+    elif weight_decay:
+        grad = grad.add(param, alpha=weight_decay)
+    mean.lerp_(grad, 1 - beta1)
+    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    rate, left = lr / (1 - beta1**step), 1 - beta2**step
+    most = 2 / (1 - beta2) - 1
+    averaged = most - 2 * step * beta2**step / left  # how many steps the mean square is worth
+    if averaged <= 5.0:
+        param.add_(mean, alpha=-rate)
+        return
+    trust = sqrt((averaged - 4) * (averaged - 2) * most / ((most - 4) * (most - 2) * averaged))
+    param.addcdiv_(mean, square.sqrt().add_(eps), value=-rate * trust * sqrt(left))
+
+
+def asgd(param, grad, average, rate, share, lambd, weight_decay):
+    """ASGD: a decaying step, and ``share`` of the way from the average so far to the new parameter."""
+    if weight_decay:
+        grad = grad.add(param, alpha=weight_decay)
+    param.mul_(1 - lambd * rate).add_(grad, alpha=-rate)
+    if share == 1:
+        average.copy_(param)
+    else:
+        average.add_(param.sub(average).mul_(share))
+
+
+def rprop(param, grad, last, size, shrink, grow, smallest, largest):
+    """Rprop: where the sign of the gradient changed there is no step, and the next will be smaller."""
+    product = grad.mul(last)
+    turned = product.lt(0)
+    factor = turned.to(size.dtype).mul_(shrink - 1).add_(1).masked_fill_(product.gt(0), grow)
+    size.mul_(factor).clamp_(smallest, largest)
+    grad = grad.masked_fill(turned, 0)
+    param.addcmul_(grad.sign(), size, value=-1)
+    last.copy_(grad)
+
+
+_EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def adafactor(param, grad, rows, columns, square, step, lr, beta2_decay, eps1, eps2, d, weight_decay):
+    """Adafactor: mean squares of ``rows`` and ``columns`` of a matrix, or all of them (``square``) of a vector."""
+    if eps1 is None:
+        eps1 = _EPS[str(param.dtype).rpartition(".")[2]]
+    new = step**beta2_decay
+    size = max(eps2, param.norm(2).item() / sqrt(param.numel()))
+    rate = size * min(lr, 1 / sqrt(step))
+    if weight_decay:
+        param.mul_(1 - lr * weight_decay)
+    if square is None:
+        rows.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.shape[-1]), new)
+        columns.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.shape[-2]), new)
+        estimate = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+    else:
+        square.lerp_(grad * grad, new)
+        estimate = square.clone()
+    update = estimate.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+    excess = update.norm(2).item() / (sqrt(update.numel()) * d)
+    param.add_(update, alpha=-rate / max(1.0, excess))
+
+
+def muon_factor(shape, how):
+    """What the learning rate of a matrix is multiplied by."""
+    rows, columns = shape
+    return 0.2 * sqrt(max(rows, columns)) if how == "match_rms_adamw" else sqrt(max(1, rows / columns))
+
+
+def orthogonalized(matrix, coefficients, steps, eps):
+    """A matrix with about the same singular vectors, and singular values not far from 1 (Newton-Schulz iteration)."""
+    a, b, c = coefficients
+    tall = matrix.shape[0] > matrix.shape[1]
+    found = matrix.bfloat16()
+    found = found.t() if tall else found
+    found = found / found.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = found @ found.t()
+        found = found.addmm(gram.addmm(gram, gram, beta=b, alpha=c), found, beta=a)
+    return found.t() if tall else found
+
+
+def muon(param, grad, buffer, lr, decay, momentum, nesterov, coefficients, steps, eps):
+    """Muon: ``decay`` is the part by which the parameter shrinks."""
+    buffer.lerp_(grad, 1 - momentum)
+    update = orthogonalized(grad.lerp(buffer, momentum) if nesterov else buffer, coefficients, steps, eps)
+    param.mul_(1 - decay).add_(update, alpha=-lr)

@@ -1,6 +1,7 @@
 """Schedules of learning rates."""
 
 from wisp.optim._compound_schedules import ChainedScheduler, OneCycleLR, ReduceLROnPlateau, SequentialLR
+from wisp.optim._cyclic import CyclicLR
 from wisp.optim._schedules import (
     ConstantLR,
     CosineAnnealingLR,
@@ -16,7 +17,7 @@ from wisp.optim._schedules import (
 )
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR",
-    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
+    "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip

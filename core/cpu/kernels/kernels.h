@@ -4,6 +4,7 @@
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
 #include "cpu/reduce.h"
+#include "cpu/rnn_kernel.h"
 #include "cpu/scan.h"
 #include "cpu/softmax.h"
 
@@ -46,6 +47,8 @@ struct Kernels {
   LayerNormKernel layer_norm[num_dtypes] = {};
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
+  RnnKernels<float> rnn_f32;
+  RnnKernels<double> rnn_f64;
   RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
   RandomFn<double> uniform_f64 = nullptr, normal_f64 = nullptr;
   RandomFn<uint64_t> bits_u64 = nullptr;
@@ -80,6 +83,7 @@ const Kernels& kernels();
   void fill_softmax(Kernels& table);    \
   void fill_gemm(Kernels& table);       \
   void fill_random(Kernels& table);     \
+  void fill_rnn(Kernels& table);        \
   }
 WISP_FOR_EACH_ISA(WISP_DECLARE)
 #undef WISP_DECLARE

@@ -1,4 +1,4 @@
-"""Helpers for the training of modules: clipping gradients, parameters as one vector."""
+"""Helpers for modules and their training: clipping gradients, parametrizations, pruning, packed sequences."""
 
 from wisp.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -12,8 +12,40 @@ from wisp.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_l
 from wisp.nn.utils.init import skip_init
 from wisp.nn.utils.memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
 
+# Imported on first use: names of functions and where they are, and modules.
+_FUNCTIONS = {
+    "convert_conv2d_weight_memory_format": "memory_format", "convert_conv3d_weight_memory_format": "memory_format",
+    "fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion", "remove_spectral_norm": "spectral_norm", "remove_weight_norm": "weight_norm",
+    "skip_init": "init", "spectral_norm": "spectral_norm", "weight_norm": "weight_norm",
+}  # fmt: skip
+_SUBMODULES = (
+    "clip_grad", "convert_parameters", "fusion", "init", "memory_format", "parametrizations", "parametrize", "prune",
+    "rnn", "stateless",
+)  # fmt: skip
+
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "convert_conv2d_weight_memory_format",
     "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
     "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "skip_init", "vector_to_parameters",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
+    "parameters_to_vector", "vector_to_parameters", *_FUNCTIONS,
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _FUNCTIONS:  # some have the name of their module: the function is what is meant
+        found = getattr(import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
+        globals()[name] = found
+        return found
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_FUNCTIONS, *_SUBMODULES})

@@ -1,0 +1,369 @@
+#include "cpu/rnn.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "cpu/gemm.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/scratch.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+template <class T>
+const GemmKernels<T>& gemm_kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return kernels().gemm_f32;
+  } else {
+    return kernels().gemm_f64;
+  }
+}
+template <class T>
+const RnnKernels<T>& rnn_kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return kernels().rnn_f32;
+  } else {
+    return kernels().rnn_f64;
+  }
+}
+
+template <class T>
+const T* as(const char* p) {
+  return reinterpret_cast<const T*>(p);
+}
+template <class T>
+T* as(char* p) {
+  return reinterpret_cast<T*>(p);
+}
+
+// Units are worked on in blocks: a block's sums and gates are made by the same thread in one go.
+constexpr int64_t block = 32;
+int64_t blocks_of(int64_t n) { return (n + block - 1) / block; }
+
+int64_t grain_for(int64_t work_per_block) {
+  return std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(1, work_per_block));
+}
+
+// Matrices that are multiplied with something new in every time step. They are packed once, in
+// panels of one block of columns, unless there are too few rows in all to make up for that.
+template <class T>
+class Panels {
+ public:
+  // `count` matrices (depth x cols) one after the other, or their transposes.
+  Panels(const T* data, int64_t count, int64_t depth, int64_t cols, bool transposed, bool packed)
+      : data_(data),
+        depth_(depth),
+        cols_(cols),
+        transposed_(transposed),
+        packed_(packed),
+        memory_(packed ? count * blocks_of(cols) * depth * block : 0) {
+    if (!packed) return;
+    parallel_for(count * blocks_of(cols), 4, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) pack(i / blocks_of(cols), i % blocks_of(cols));
+    });
+  }
+
+  // Some columns (a block) of C = A * matrix + beta * C.
+  void multiply(const T* a, int64_t a_row, int64_t rows, int64_t number, int64_t index, T* c,
+                int64_t c_row, T beta) const {
+    const auto& kernel = gemm_kernels<T>();
+    const int64_t first = index * block, n = std::min(block, cols_ - first);
+    if (packed_) {
+      // A part of a panel stays in the first-level cache while all rows go over it.
+      for (int64_t p = 0; p < std::max<int64_t>(1, depth_); p += part)
+        kernel.small(a + p, a_row, 1, panel(number, index) + p * block, block, c + first, c_row,
+                     rows, n, std::min(part, depth_ - p), T(1), p == 0 ? beta : T(1));
+      return;
+    }
+    const T* from = columns(number, first);
+    for (int64_t r = 0; r < rows; ++r, a += a_row, c += c_row) {
+      if (transposed_) {
+        kernel.gemv_rows(from, depth_, a, c + first, 1, n, depth_, T(1), beta);
+      } else {
+        kernel.gemv_columns(from, cols_, a, 1, c + first, n, depth_, T(1), beta);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t part = 768 / static_cast<int64_t>(sizeof(T));
+  const T* columns(int64_t number, int64_t first) const {
+    return data_ + number * depth_ * cols_ + (transposed_ ? first * depth_ : first);
+  }
+  T* panel(int64_t number, int64_t index) const {
+    return memory_.data() + (number * blocks_of(cols_) + index) * depth_ * block;
+  }
+  void pack(int64_t number, int64_t index) {
+    const int64_t first = index * block, n = std::min(block, cols_ - first);
+    T* to = panel(number, index);
+    if (n < block) std::fill_n(to, depth_ * block, T(0));
+    if (transposed_) {
+      gemm_kernels<T>().transpose(columns(number, first), depth_, to, block, depth_, n);
+    } else {
+      gemm_kernels<T>().pack(columns(number, first), cols_, to, block, depth_, n);
+    }
+  }
+
+  const T* data_;
+  int64_t depth_, cols_;
+  bool transposed_, packed_;
+  Scratch<T> memory_;
+};
+
+template <class T>
+char* bytes(T* p) {
+  return reinterpret_cast<char*>(p);
+}
+
+// Where the time steps lie in packed memory.
+struct Steps {
+  explicit Steps(const RnnShape& shape) : sizes(shape.batch_sizes), reverse(shape.reverse) {
+    int64_t at = 0;
+    for (int64_t size : sizes) {
+      offsets.push_back(at);
+      at += size;
+    }
+    total = at;
+  }
+  int64_t count() const { return static_cast<int64_t>(sizes.size()); }
+  int64_t size(int64_t t) const { return sizes[static_cast<size_t>(t)]; }
+  int64_t offset(int64_t t) const { return offsets[static_cast<size_t>(t)]; }
+  int64_t batch() const { return sizes[0]; }
+  // The step whose state step t starts from, and for how many rows: the others start from the given
+  // state.
+  int64_t before(int64_t t) const { return reverse ? t + 1 : t - 1; }
+  int64_t carried(int64_t t) const {
+    const int64_t p = before(t);
+    return p < 0 || p >= count() ? 0 : std::min(size(p), size(t));
+  }
+  // Packing costs about as much as a product with a few rows.
+  bool worth_packing() const { return batch() > 1 && total >= 8; }
+
+  IntSpan sizes;
+  bool reverse;
+  Dims offsets;
+  int64_t total = 0;
+};
+
+Matrix matrix(const char* data, int64_t rows, int64_t cols, int64_t row) {
+  return {const_cast<char*>(data), rows, cols, row, 1};
+}
+Matrix transpose_of(const char* data, int64_t rows, int64_t cols) {
+  return {const_cast<char*>(data), rows, cols, 1, rows};
+}
+
+template <class T>
+class Forward {
+ public:
+  explicit Forward(const RnnCall& call)
+      : call_(call),
+        shape_(call.shape),
+        steps_(call.shape),
+        row_(std::max<int64_t>(1, rnn_kept(shape_.kind)) * shape_.hidden),
+        own_sums_(call.kept ? 0 : steps_.total * row_),
+        sums_(call.kept ? as<T>(call.kept) : own_sums_.data()),
+        bias_(row_),
+        other_(steps_.batch() * shape_.outputs),
+        unprojected_(call.w_hr ? steps_.batch() * shape_.hidden : 0),
+        panels_(as<T>(call.w_hh), rnn_gates(shape_.kind), shape_.outputs, shape_.hidden, true,
+                steps_.worth_packing()) {}
+
+  void run() {
+    project_input();
+    join_biases();
+    T *now = as<T>(call_.h), *next = other_.data();
+    for (int64_t i = 0; i < steps_.count(); ++i) {
+      step(shape_.reverse ? steps_.count() - 1 - i : i, now, next);
+      std::swap(now, next);
+    }
+    if (now == other_.data()) std::copy_n(now, other_.size(), as<T>(call_.h));
+  }
+
+ private:
+  // What all inputs add to the gates, in one product.
+  void project_input() {
+    const int64_t cols = rnn_gates(shape_.kind) * shape_.hidden;
+    gemm(shape_.dtype, matrix(call_.x, steps_.total, shape_.inputs, shape_.inputs),
+         transpose_of(call_.w_ih, shape_.inputs, cols),
+         matrix(reinterpret_cast<char*>(sums_), steps_.total, cols, row_));
+  }
+
+  // Both biases add up, but for the candidate of the gru: the reset gate is between them.
+  void join_biases() {
+    const int64_t h = shape_.hidden, cols = rnn_gates(shape_.kind) * h;
+    std::fill(bias_.begin(), bias_.end(), T(0));
+    for (int64_t i = 0; i < cols && call_.b_ih; ++i) bias_[i] += as<T>(call_.b_ih)[i];
+    for (int64_t i = 0; i < cols && call_.b_hh; ++i) {
+      const bool apart = shape_.kind == RnnKind::gru && i >= 2 * h;
+      bias_[apart ? i + h : i] += as<T>(call_.b_hh)[i];
+    }
+  }
+
+  void step(int64_t t, const T* now, T* next) {
+    const int64_t rows = steps_.size(t), outputs = shape_.outputs;
+    T* made = call_.w_hr ? unprojected_.data() : next;
+    const int64_t work = rows * rnn_gates(shape_.kind) * block * (outputs + 16);
+    parallel_for(blocks_of(shape_.hidden), grain_for(work), [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) step_block(t, index, now, made);
+    });
+    if (call_.w_hr) {
+      gemm(shape_.dtype, matrix(bytes(made), rows, shape_.hidden, shape_.hidden),
+           transpose_of(call_.w_hr, shape_.hidden, outputs),
+           matrix(bytes(next), rows, outputs, outputs));
+    }
+    std::copy_n(next, rows * outputs, as<T>(call_.out) + steps_.offset(t) * outputs);
+    // Sequences that are over, or have not begun, keep their state.
+    std::copy(now + rows * outputs, now + steps_.batch() * outputs, next + rows * outputs);
+  }
+
+  void step_block(int64_t t, int64_t index, const T* now, T* made) {
+    const int64_t h = shape_.hidden, rows = steps_.size(t);
+    T* sums = sums_ + steps_.offset(t) * row_;
+    for (int64_t gate = 0; gate < rnn_gates(shape_.kind); ++gate) {
+      const bool apart = shape_.kind == RnnKind::gru && gate == 2;
+      panels_.multiply(now, shape_.outputs, rows, gate, index, sums + (apart ? 3 : gate) * h, row_,
+                       apart ? T(0) : T(1));
+    }
+    rnn_kernels<T>().step[static_cast<int>(shape_.kind)]({.rows = rows,
+                                                          .begin = index * block,
+                                                          .end = std::min(h, (index + 1) * block),
+                                                          .hidden = h,
+                                                          .gates = sums,
+                                                          .gates_row = row_,
+                                                          .bias = bias_.data(),
+                                                          .cells = as<T>(call_.c),
+                                                          .before = now,
+                                                          .out = made});
+  }
+
+  const RnnCall& call_;
+  const RnnShape& shape_;
+  Steps steps_;
+  int64_t row_;
+  Scratch<T> own_sums_;
+  T* sums_;
+  Scratch<T> bias_, other_, unprojected_;
+  Panels<T> panels_;
+};
+
+template <class T>
+class BackwardPass {
+ public:
+  explicit BackwardPass(const RnnGradCall& call)
+      : call_(call),
+        shape_(call.shape),
+        steps_(call.shape),
+        kept_row_(rnn_kept(shape_.kind) * shape_.hidden),
+        sum_row_(rnn_gates(shape_.kind) * shape_.hidden),
+        unprojected_(call.w_hr ? steps_.batch() * shape_.hidden : 0),
+        panels_(as<T>(call.w_hh), 1, sum_row_, shape_.outputs, false, steps_.worth_packing()) {}
+
+  void run() {
+    for (int64_t i = 0; i < steps_.count(); ++i) step(shape_.reverse ? i : steps_.count() - 1 - i);
+  }
+
+ private:
+  bool is_gru() const { return shape_.kind == RnnKind::gru; }
+  T* sums_at(int64_t t) const { return as<T>(call_.sum_grad) + steps_.offset(t) * sum_row_; }
+  T* hidden_at(int64_t t) const {
+    return is_gru() ? as<T>(call_.hidden_grad) + steps_.offset(t) * sum_row_ : nullptr;
+  }
+
+  void step(int64_t t) {
+    const int64_t rows = steps_.size(t), outputs = shape_.outputs;
+    T* grad = as<T>(call_.h_grad);
+    add_output_grad(t, grad);
+    T* inner = call_.w_hr ? unproject(t, grad) : grad;
+    parallel_for(blocks_of(shape_.hidden), grain_for(rows * block * 64),
+                 [&](int64_t begin, int64_t end) { gates(t, begin, end, inner); });
+    const T* from = is_gru() ? hidden_at(t) : sums_at(t);
+    parallel_for(
+        blocks_of(outputs), grain_for(rows * block * sum_row_), [&](int64_t begin, int64_t end) {
+          for (int64_t index = begin; index < end; ++index)
+            panels_.multiply(from, sum_row_, rows, 0, index, grad, outputs, is_gru() ? T(1) : T(0));
+        });
+  }
+
+  void add_output_grad(int64_t t, T* grad) const {
+    if (!call_.out_grad) return;
+    const T* from = as<T>(call_.out_grad) + steps_.offset(t) * shape_.outputs;
+    for (int64_t i = 0; i < steps_.size(t) * shape_.outputs; ++i) grad[i] += from[i];
+  }
+
+  // The gradient in front of the projection; that behind it is noted for its weight.
+  T* unproject(int64_t t, T* grad) const {
+    const int64_t rows = steps_.size(t), outputs = shape_.outputs, h = shape_.hidden;
+    std::copy_n(grad, rows * outputs, as<T>(call_.hidden_grad) + steps_.offset(t) * outputs);
+    gemm(shape_.dtype, matrix(bytes(grad), rows, outputs, outputs),
+         matrix(call_.w_hr, outputs, h, h), matrix(bytes(unprojected_.data()), rows, h, h));
+    return unprojected_.data();
+  }
+
+  // Some blocks of units: first the rows that went on from another step, then those that began
+  // here.
+  void gates(int64_t t, int64_t begin, int64_t end, T* grad) const {
+    const int64_t rows = steps_.size(t), carried = steps_.carried(t), h = shape_.hidden;
+    RnnStepGrad<T> part{.rows = carried,
+                        .begin = begin * block,
+                        .end = std::min(h, end * block),
+                        .hidden = h,
+                        .gates = as<T>(call_.kept) + steps_.offset(t) * kept_row_,
+                        .gates_row = kept_row_,
+                        .before = nullptr,
+                        .before_row = is_gru() ? h : kept_row_,
+                        .out = as<T>(call_.out) + steps_.offset(t) * shape_.outputs,
+                        .grad = grad,
+                        .cell_grad = as<T>(call_.c_grad),
+                        .sum_grad = sums_at(t),
+                        .sum_row = sum_row_,
+                        .hidden_grad = hidden_at(t)};
+    if (carried > 0) {
+      const int64_t at = steps_.offset(steps_.before(t));
+      part.before =
+          is_gru() ? as<T>(call_.out) + at * h : as<T>(call_.kept) + at * kept_row_ + 4 * h;
+      run(part);
+    }
+    if (carried == rows) return;
+    skip_rows(part, carried);
+    part.rows = rows - carried;
+    part.before = as<T>(is_gru() ? call_.h : call_.c);
+    part.before += part.before ? carried * h : 0;
+    part.before_row = h;
+    run(part);
+  }
+
+  static void skip_rows(RnnStepGrad<T>& part, int64_t rows) {
+    part.gates += rows * part.gates_row;
+    part.out += rows * part.hidden;
+    part.grad += rows * part.hidden;
+    if (part.cell_grad) part.cell_grad += rows * part.hidden;
+    part.sum_grad += rows * part.sum_row;
+    if (part.hidden_grad) part.hidden_grad += rows * part.sum_row;
+  }
+
+  void run(const RnnStepGrad<T>& part) const {
+    rnn_kernels<T>().step_grad[static_cast<int>(shape_.kind)](part);
+  }
+
+  const RnnGradCall& call_;
+  const RnnShape& shape_;
+  Steps steps_;
+  int64_t kept_row_, sum_row_;
+  Scratch<T> unprojected_;
+  Panels<T> panels_;
+};
+
+}  // namespace
+
+void rnn(const RnnCall& call) {
+  visit<dtypes::real_math>(call.shape.dtype, "rnn", [&]<class T>() { Forward<T>(call).run(); });
+}
+
+void rnn_grad(const RnnGradCall& call) {
+  visit<dtypes::real_math>(call.shape.dtype, "rnn",
+                           [&]<class T>() { BackwardPass<T>(call).run(); });
+}
+
+}  // namespace wisp::cpu

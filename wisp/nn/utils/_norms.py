@@ -1,0 +1,52 @@
+"""What the two forms of weight and spectral normalisation (parametrizations and hooks) share."""
+
+from __future__ import annotations
+
+from wisp import _C
+from wisp._C import Tensor
+
+_norm = _C._linalg["vector_norm"]
+_mv, _vdot = _C._functions["mv"], _C._functions["vdot"]
+_normalize = _C._functional["normalize"]
+
+
+def norm_except(tensor: Tensor, dim: int) -> Tensor:
+    """The norms of the slices along a dimension, which keeps its place; of everything if it is -1."""
+    if dim == -1:
+        return _norm(tensor)
+    return _norm(tensor, dim=[d for d in range(tensor.dim()) if d != dim % tensor.dim()], keepdim=True)
+
+
+def weight_norm_of(direction: Tensor, size: Tensor, dim: int) -> Tensor:
+    """The weight that has this direction, and slices of these norms."""
+    return direction * (size / norm_except(direction, dim))
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """All dimensions but one flattened, behind that one."""
+    return weight.movedim(dim, 0).flatten(1)
+
+
+def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, iterations: int, eps: float) -> None:
+    """Brings u and v, in place, closer to the singular vectors of the largest singular value."""
+    with _C.no_grad():
+        for _ in range(iterations):
+            u.copy_(_normalize(_mv(matrix, v), dim=0, eps=eps))
+            v.copy_(_normalize(_mv(matrix.mH, u), dim=0, eps=eps))
+
+
+def largest_singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """That value from its vectors, which are copied: they go on changing."""
+    return _vdot(u.clone(), _mv(matrix, v.clone()))
+
+
+def check_iterations(count: int) -> None:
+    if count <= 0:
+        raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={count}")
+
+
+def default_dim(module: object, dim: int | None) -> int:
+    """The dimension of the outputs: the second of transposed convolutions, the first of others."""
+    if dim is not None:
+        return dim
+    return int(any(c.__name__.startswith("ConvTranspose") for c in type(module).__mro__))

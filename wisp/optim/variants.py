@@ -1,0 +1,306 @@
+"""More optimizers of the family of Adam and gradient descent. Their arithmetic is in _updates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wisp import _C
+from wisp._C import Tensor
+from wisp.optim import _updates
+from wisp.optim.algorithms import _check, _check_betas, _gradient, _next_step, _number, _real
+from wisp.optim.optimizer import Optimizer
+
+__all__ = ["ASGD", "Adafactor", "Muon", "NAdam", "RAdam", "Rprop", "SparseAdam"]
+
+_zeros_like, _full_like = (_C._functions[name] for name in ("zeros_like", "full_like"))
+
+
+def _check_lr(lr):
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    _check("learning rate", lr)
+
+
+def _refuse(wrong, name, rule, value):
+    """Refuses a setting, in the words of the younger optimizers."""
+    if wrong:
+        raise ValueError(f"{name} should be {rule} but is: {value}")
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        betas: how slowly the two means forget.
+        eps: added to the divisor.
+        weight_decay: how much of the parameter is added to its gradient.
+        momentum_decay: how fast the momentum approaches its final value.
+        decoupled_weight_decay: shrink parameters directly instead, as AdamW does.
+        maximize: go uphill.
+        foreach, capturable: accepted and ignored.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
+                 decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False) -> None:  # fmt: skip
+        _check_lr(lr)
+        _check("epsilon value", eps)
+        _check_betas(betas)
+        _check("weight_decay value", weight_decay)
+        _check("momentum_decay value", momentum_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        names = "lr", "weight_decay", "momentum_decay", "eps", "decoupled_weight_decay"
+        settings = *group["betas"], *(_number(group[name]) for name in names)
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update({"step": _C.tensor(0.0), "mu_product": _C.tensor(1.0), "exp_avg": _zeros_like(param),
+                              "exp_avg_sq": _zeros_like(param)})  # fmt: skip
+            step = _next_step(state)
+            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_avg_sq"])
+            _updates.nadam(*tensors, state["mu_product"], step, *settings)
+
+
+class RAdam(Optimizer):
+    """Adam that divides by the mean square only as far as that is known well enough; arguments as of NAdam."""
+
+    def __init__(self, params: Any, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False) -> None:  # fmt: skip
+        _check_lr(lr)
+        _check("epsilon value", eps)
+        _check_betas(betas)
+        _check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        names = "lr", "weight_decay", "eps", "decoupled_weight_decay"
+        settings = *group["betas"], *(_number(group[name]) for name in names)
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update({"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)})
+            step = _next_step(state)
+            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_avg_sq"])
+            _updates.radam(*tensors, step, *settings)
+
+
+class ASGD(Optimizer):
+    """Gradient descent that also keeps the average of the parameters, as state "ax".
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        lambd: how fast the learning rate and the parameters decay.
+        alpha: the power by which the learning rate goes down.
+        t0: the step from which on parameters are averaged.
+        weight_decay: how much of the parameter is added to its gradient.
+        foreach, capturable: accepted and ignored.
+        maximize: go uphill.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+                 weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:  # fmt: skip
+        _check_lr(lr)
+        _check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        lr, lambd = _number(group["lr"]), group["lambd"]
+        for param in params:
+            state = self.state[param]
+            if not state:
+                state.update({"step": _C.tensor(0.0), "eta": _C.tensor(float(lr)), "mu": _C.tensor(1.0),
+                              "ax": _zeros_like(param)})  # fmt: skip
+            step = _next_step(state)
+            tensors = _real(param, _gradient(param, group), state["ax"])
+            _updates.asgd(*tensors, state["eta"].item(), state["mu"].item(), lambd, group["weight_decay"])
+            state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
+            state["mu"].fill_(1 / max(1, step - group["t0"]))
+
+
+class Rprop(Optimizer):
+    """Resilient backpropagation: only the signs of gradients count, and every element has a step size of its own.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the first step size.
+        etas: the factors by which step sizes shrink when the sign changes, and grow when it does not.
+        step_sizes: the smallest and largest step size.
+        foreach, capturable: accepted and ignored.
+        maximize: go uphill.
+        differentiable: record the step, to differentiate through it.
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+                 maximize: bool = False, differentiable: bool = False) -> None:  # fmt: skip
+        _check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(params, {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def _update(self, group, params):
+        lr = _number(group["lr"])
+        for param in params:
+            state = self.state[param]
+            if not state:
+                first = complex(lr, lr) if param.is_complex() else lr
+                state.update({"step": _C.tensor(0.0), "prev": _zeros_like(param),
+                              "step_size": _full_like(param.grad, first)})  # fmt: skip
+            _next_step(state)
+            tensors = _real(param, _gradient(param, group), state["prev"], state["step_size"])
+            _updates.rprop(*tensors, *group["etas"], *group["step_sizes"])
+
+
+class Adafactor(Optimizer):
+    """Adafactor: as Adam, but of mean squares of matrices it keeps those of rows and columns only.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate, relative to the size of the parameters.
+        beta2_decay: the power by which the mean squares forget less and less.
+        eps: the smallest divisor (None: by dtype), and the smallest size of a parameter.
+        d: the largest root mean square of an update before lr.
+        weight_decay: how much parameters shrink.
+        foreach: accepted and ignored.
+        maximize: go uphill.
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+                 foreach: bool | None = None, maximize: bool = False) -> None:  # fmt: skip
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        _refuse(lr < 0, "Learning rate", ">= 0", lr)
+        _refuse(beta2_decay > 0, "beta2_decay", "<= 0", beta2_decay)
+        _refuse(eps[0] is not None and eps[0] < 0, "epsilon1", ">= 0", eps[0])
+        _refuse(eps[1] < 0, "epsilon2", ">= 0", eps[1])
+        _refuse(d < 1, "Clipping threshold d", ">= 1", d)
+        _refuse(weight_decay < 0, "weight_decay", ">= 0", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize,
+        })  # fmt: skip
+
+    @staticmethod
+    def _start(grad):
+        if grad.dim() < 2:
+            return {"step": _C.tensor(0.0), "variance": _zeros_like(grad)}
+        *lead, rows, columns = grad.shape
+        return {"step": _C.tensor(0.0), "row_var": grad.new_zeros((*lead, rows, 1)),
+                "col_var": grad.new_zeros((*lead, 1, columns))}  # fmt: skip
+
+    def _update(self, group, params):
+        settings = _number(group["lr"]), group["beta2_decay"], *group["eps"], group["d"], group["weight_decay"]
+        for param in params:
+            if param.is_complex():
+                raise RuntimeError("Adafactor does not support complex parameters")
+            state = self.state[param]
+            if not state:
+                state.update(self._start(param.grad))
+            step = _next_step(state)
+            held = (state.get(name) for name in ("row_var", "col_var", "variance"))
+            _updates.adafactor(param, _gradient(param, group), *held, step, *settings)
+
+
+class Muon(Optimizer):
+    """Muon: momentum whose matrix is made nearly orthogonal before each step; for matrices only.
+
+    Args:
+        params: parameters, or groups of them, of two dimensions each.
+        lr: the learning rate.
+        weight_decay: how much parameters shrink.
+        momentum: how slowly the momentum forgets.
+        nesterov: use the momentum of the next step.
+        ns_coefficients: of the polynomial that is iterated.
+        eps: the smallest norm to divide by.
+        ns_steps: the number of iterations.
+        adjust_lr_fn: how the learning rate depends on the shape: "original" or "match_rms_adamw".
+    """
+
+    def __init__(self, params: Any, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
+                 nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+                 eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:  # fmt: skip
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        _refuse(lr < 0, "Learning rate", ">= 0", lr)
+        _refuse(momentum < 0, "momentum", ">= 0", momentum)
+        _refuse(weight_decay < 0, "weight decay", ">= 0", weight_decay)
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        super().__init__(params, {
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.dim() != 2:
+                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}")
+
+    def _update(self, group, params):
+        if group["ns_steps"] >= 100:
+            raise ValueError("Number of steps must be less than 100 for computational efficiency")
+        if len(group["ns_coefficients"]) != 3:
+            raise ValueError("Coefficients must be a tuple of exactly 3 values")
+        settings = (group[name] for name in ("momentum", "nesterov", "ns_coefficients", "ns_steps", "eps"))
+        lr, decay, *settings = _number(group["lr"]), group["weight_decay"], *settings
+        for param in params:
+            if param.is_complex():
+                raise RuntimeError("Muon does not support complex parameters")
+            state = self.state[param]
+            if "momentum_buffer" not in state:
+                state["momentum_buffer"] = _zeros_like(param.grad)
+            rate = lr * _updates.muon_factor(param.shape, group["adjust_lr_fn"])
+            _updates.muon(param, param.grad, state["momentum_buffer"], rate, lr * decay, *settings)
+
+
+class SparseAdam(Optimizer):
+    """Adam for sparse gradients, of which there are none here: a dense gradient is an error, as it is in PyTorch.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        betas: how slowly the two means forget.
+        eps: added to the divisor.
+        maximize: go uphill.
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, maximize: bool = False) -> None:  # fmt: skip
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not lr > 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not eps > 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        _check_betas(betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        indices = [i for group in self.param_groups for i, p in enumerate(group["params"]) if p.is_complex()]
+        if indices:
+            raise ValueError(f"Complex params at indices {indices}: SparseAdam does not support complex parameters")
+
+    def _update(self, group, params):
+        raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
