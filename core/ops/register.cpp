@@ -45,6 +45,10 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_pool(r);
+  ops::register_avg_pool(r);
+  ops::register_unpool(r);
+  ops::register_upsample(r);
 }
 
 }  // namespace wisp
