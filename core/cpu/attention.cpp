@@ -67,8 +67,9 @@ void apply_mask(const AttentionShape& shape, const Block& block, T* scores) {
   const int64_t item = mask.is_bool ? 1 : static_cast<int64_t>(sizeof(T));
   for (int64_t i = 0; i < block.queries; ++i) {
     T* row = scores + i * block.keys;
-    const char* from = mask.data + (mask.at[block.head] + (block.query + i) * mask.row +
-                                    block.key * mask.col) * item;
+    const char* from =
+        mask.data +
+        (mask.at[block.head] + (block.query + i) * mask.row + block.key * mask.col) * item;
     for (int64_t j = 0; j < block.keys; ++j) {
       if (mask.is_bool) {
         if (!from[j * mask.col]) row[j] = -std::numeric_limits<T>::infinity();
@@ -118,8 +119,7 @@ void attend(const AttentionShape& shape, Block b, const MatrixStack& out, T* log
     b.keys = std::min(block_keys, seen - b.key);
     compute_scores(shape, b, scores.data());
     for (int64_t i = 0; i < b.queries; ++i) {
-      const T factor =
-          kernel.soften(scores.data() + i * b.keys, b.keys, largest[i], sums[i]);
+      const T factor = kernel.soften(scores.data() + i * b.keys, b.keys, largest[i], sums[i]);
       if (b.key > 0 && factor != 1)
         kernel.multiply(result.data() + i * shape.value_width, shape.value_width, factor);
     }
@@ -182,8 +182,8 @@ class BlockGrad {
     const Matrix p = dense(p_.data(), b.queries, b.keys), d = dense(d_.data(), b.queries, b.keys);
     const Matrix grad = rows_of<T>(call_.grad, b.head, b.query, b.queries, shape_.value_width);
     if (call_.v_grad)
-      gemm(shape_.dtype, turned(p), grad, part(call_.v_grad, shared * shape_.keys + b.key, b.keys,
-                                               shape_.value_width), 1, 1);
+      gemm(shape_.dtype, turned(p), grad,
+           part(call_.v_grad, shared * shape_.keys + b.key, b.keys, shape_.value_width), 1, 1);
     if (!call_.q_grad && !call_.k_grad) return;
     const Matrix v = rows_of<T>(shape_.v, shared, b.key, b.keys, shape_.value_width);
     gemm(shape_.dtype, grad, turned(v), d);
@@ -193,11 +193,11 @@ class BlockGrad {
     const Matrix q = rows_of<T>(shape_.q, b.head, b.query, b.queries, shape_.width);
     const Matrix k = rows_of<T>(shape_.k, shared, b.key, b.keys, shape_.width);
     if (call_.q_grad)
-      gemm(shape_.dtype, d, k, part(call_.q_grad, b.head * shape_.queries + b.query, b.queries,
-                                    shape_.width), 1, 1);
+      gemm(shape_.dtype, d, k,
+           part(call_.q_grad, b.head * shape_.queries + b.query, b.queries, shape_.width), 1, 1);
     if (call_.k_grad)
-      gemm(shape_.dtype, turned(d), q, part(call_.k_grad, shared * shape_.keys + b.key, b.keys,
-                                            shape_.width), 1, 1);
+      gemm(shape_.dtype, turned(d), q,
+           part(call_.k_grad, shared * shape_.keys + b.key, b.keys, shape_.width), 1, 1);
   }
 
   static const T* row(const MatrixStack& stack, int64_t matrix, int64_t i) {
