@@ -1,13 +1,12 @@
 """Samples of pooling."""
 
-from tests.ops.samples_softmax import functional
 from tests.ops.sampling import FLOAT, INT, A, E, I, S, T, errors, samples
 
 NAN = float("nan")
 
 
 def declare(name, **options):
-    return samples(name, call=functional(name), **options)
+    return samples(name, call="nn.functional", **options)
 
 
 @declare("max_pool1d", dtypes=FLOAT + INT)

@@ -3,7 +3,6 @@
 import warnings
 
 from tests.ops.samples_pool import declare
-from tests.ops.samples_softmax import functional
 from tests.ops.sampling import COMPLEX, FLOAT, INT, A, E, S, T, errors, samples
 
 
@@ -37,8 +36,7 @@ def raw_upsample(name, mode):
     return run
 
 
-KERNELS = {"nearest": ("nearest", 3), "nearest_exact": ("nearest-exact", 3)}
-for stem, (mode, _) in KERNELS.items():
+for stem, mode in (("nearest", "nearest"), ("nearest_exact", "nearest-exact")):
     for dims in (1, 2, 3):
 
         @samples(f"_upsample_{stem}{dims}d", dtypes=FLOAT, call=raw_upsample(f"_upsample_{stem}{dims}d", mode))
@@ -79,7 +77,8 @@ def upsample_bilinear():
 PLACES = [[[[-0.55, 0.3], [0.8, -1.37], [1.6, 0.1]]]]
 
 
-@samples("grid_sampler", dtypes=FLOAT)
+# float16 and bfloat16: PyTorch computes places in them, which moves samples to other pixels.
+@samples("grid_sampler", dtypes=FLOAT[:2])
 def grid_sampler():
     for mode in (0, 1, 2):
         for outside in (0, 1, 2):
@@ -105,7 +104,7 @@ def grid_sampler_3d():
 @samples("grid_sample", dtypes=FLOAT, call=quiet("grid_sample"))
 def grid_sample():
     yield S(T(1, 1, 3, 4), A(PLACES))
-    yield S(T(1, 1, 3, 4), A(PLACES), "bicubic", "reflection", True, _tol=1e-4)
+    yield S(T(1, 1, 3, 4), A(PLACES), "bicubic", "reflection", True, _tol=1e-4, _dtypes=FLOAT[:2])
 
 
 @samples("affine_grid_generator", dtypes=FLOAT[:2])
@@ -132,14 +131,14 @@ def channel_shuffle():
     yield S(T(2, 6, 1), 3)
 
 
-@samples("fold", dtypes=FLOAT + COMPLEX, call=functional("fold"))
+@samples("fold", dtypes=FLOAT + COMPLEX, call="nn.functional")
 def fold():
     yield S(T(1, 4, 2), (2, 3), 2)
-    yield S(T(2, 6), (3, 3), (1, 2), dilation=(1, 2), stride=1, padding=(0, 0), _grad=False)
-    yield S(T(4, 6), (2, 3), 2, 1, 1, (2, 1), _grad=False)
+    yield S(T(2, 3), (3, 3), (1, 2), dilation=(1, 2), stride=1, padding=(0, 0))
+    yield S(T(4, 8), (2, 3), 2, 1, 1, (2, 1))
 
 
-@samples("local_response_norm", dtypes=FLOAT, call=functional("local_response_norm"))
+@samples("local_response_norm", dtypes=FLOAT, call="nn.functional")
 def local_response_norm():
     yield S(T(1, 4, 3), 2)
     yield S(T(1, 3, 2, 2), 3, 0.5, 0.6, 2.0)

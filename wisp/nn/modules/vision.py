@@ -141,7 +141,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """:class:`LocalResponseNorm` of 4-d inputs, its channels counted from ``(size - 1) // 2`` in front."""
+    """:class:`LocalResponseNorm` of 4-d inputs over ``(size - 1) // 2`` channels on both sides.
+
+    From channel ``(size + 1) // 2`` on, the very first channel counts too, as it always has.
+    """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__()
@@ -150,11 +153,13 @@ class CrossMapLRN2d(Module):
     def forward(self, input):
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        reach = (self.size - 1) // 2 + 1
-        channels = input.shape[1]
-        squares = F.pad(input.square(), (0, 0, 0, 0, reach - 1, reach - 1))
-        width = 2 * reach - 1
-        sums = sum(squares.narrow(1, i, channels) for i in range(width))
+        reach, channels = (self.size - 1) // 2, input.shape[1]
+        squares = input.square()
+        padded = F.pad(squares, (0, 0, 0, 0, reach, reach))
+        sums = sum(padded.narrow(1, i, channels) for i in range(2 * reach + 1))
+        later = max(0, channels - reach - 1)
+        if later:
+            sums = sums + F.pad(squares[:, :1].expand(-1, later, -1, -1), (0, 0, 0, 0, channels - later, 0))
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
 
     def extra_repr(self):
