@@ -170,7 +170,7 @@ def test_products_with_jacobians():
 
 
 def test_argnums_and_aux():
-    f = lambda a, b: ((a * b).sum(), {"sum": a + b})  # noqa: E731
+    f = lambda a, b: ((a * b).sum(), {"sum": a + b})
     a, b = doubles(2), doubles(2, seed=1)
     grads, aux = func.grad(f, argnums=(0, 1), has_aux=True)(a, b)
     close(grads[0], b)
@@ -231,7 +231,7 @@ def test_errors(call, error, text):
 
 def test_randomness():
     x = wisp.zeros(4, 3)
-    draw = lambda a: a + wisp.rand(3)  # noqa: E731
+    draw = lambda a: a + wisp.rand(3)
     same = func.vmap(draw, randomness="same")(x)
     different = func.vmap(draw, randomness="different")(x)
     assert bool((same == same[0]).all())
@@ -267,12 +267,12 @@ def test_reverse_mode_over_batched_forward_mode():
     x, directions = doubles(3), wisp.eye(3, dtype=wisp.float64)
 
     def trace(x):
-        push = lambda v: func.jvp(lambda y: y.sin() * y.exp().sum(), (x,), (v,))[1]  # noqa: E731
+        push = lambda v: func.jvp(lambda y: y.sin() * y.exp().sum(), (x,), (v,))[1]
         return (func.vmap(push)(directions) ** 2).sum()
 
     want = func.grad(lambda x: (functional.jacobian(lambda y: y.sin() * y.exp().sum(), x, create_graph=True) ** 2).sum())(x)
     close(func.grad(trace)(x), want)
-    batched = lambda x: func.vmap(lambda a: func.jvp(wisp.exp, (a,), (a,))[1])(x).sum()  # noqa: E731
+    batched = lambda x: func.vmap(lambda a: func.jvp(wisp.exp, (a,), (a,))[1])(x).sum()
     close(func.grad(batched)(x), (1 + x) * x.exp())
 
 

@@ -57,9 +57,6 @@ void register_linalg_eigen(Registry& r);
 void register_linalg_svd(Registry& r);
 void register_linalg_norm(Registry& r);
 void register_linalg_functions(Registry& r);
-
-// After all of them.
-void set_batching(Registry& r);
 void register_convolution(Registry& r);
 void register_rnn(Registry& r);
 void register_rnn_layer(Registry& r);
@@ -72,5 +69,8 @@ void register_fold(Registry& r);
 void register_attention(Registry& r);
 void register_embedding_bag(Registry& r);
 void register_ctc_loss(Registry& r);
+
+// After all of them.
+void set_batching(Registry& r);
 
 }  // namespace wisp::ops

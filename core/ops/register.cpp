@@ -48,13 +48,6 @@ void register_families(Registry& r) {
   ops::register_similarity(r);
   ops::register_margin_loss(r);
   ops::register_linalg(r);
-}
-
-}  // namespace
-
-void register_all(Registry& r) {
-  register_families(r);
-  ops::set_batching(r);
   ops::register_convolution(r);
   ops::register_rnn_layer(r);
   ops::register_rnn(r);
@@ -67,6 +60,13 @@ void register_all(Registry& r) {
   ops::register_attention(r);
   ops::register_embedding_bag(r);
   ops::register_ctc_loss(r);
+}
+
+}  // namespace
+
+void register_all(Registry& r) {
+  register_families(r);
+  ops::set_batching(r);
 }
 
 }  // namespace wisp

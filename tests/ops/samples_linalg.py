@@ -6,7 +6,7 @@ are compared; inputs of which one triangle is read are made hermitian first, for
 
 import numpy as np
 
-from tests.ops.sampling import A, E, I, S, T, Dtype, errors, samples
+from tests.ops.sampling import A, Dtype, E, I, S, T, errors, samples
 
 MATH = ("float32", "float64", "complex64", "complex128")
 REAL = ("float32", "float64")

@@ -3,7 +3,7 @@
 import functools
 import threading
 
-from wisp import _C, autograd
+from wisp import _C
 from wisp.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from ._vmap import vmap

@@ -3,14 +3,6 @@
 import copy
 
 from wisp import _C
-"""A batch norm made part of the layer before it, for inference."""
-
-from __future__ import annotations
-
-from copy import deepcopy
-
-from wisp._C import Tensor
-from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
@@ -27,28 +19,6 @@ def _folded(weight, bias, shape, mean, var, eps, bn_weight, bn_bias):
     new_weight = (weight * scale.reshape(shape)).to(dtype=weight.dtype)
     new_bias = ((bias - mean) * scale + bn_bias).to(dtype=bias.dtype)
     return Parameter(new_weight.detach(), weight.requires_grad), Parameter(new_bias.detach(), bias.requires_grad)
-
-def _fused(weight, bias, mean, variance, eps, scale, shift, shape):
-    """The weight and bias of a layer with its batch norm; ``shape`` is that of a factor per output."""
-    bias = mean.new_zeros(mean.shape) if bias is None else bias
-    factor = (variance + eps).rsqrt() * (1 if scale is None else scale)
-    new_bias = (bias - mean) * factor + (0 if shift is None else shift)
-    new_weight = weight * factor.reshape(shape).to(weight.dtype)
-    return (Parameter(new_weight.detach(), weight.requires_grad),
-            Parameter(new_bias.to(bias.dtype).detach(), bias.requires_grad))  # fmt: skip
-
-
-def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-                         bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False) -> tuple[Parameter, Parameter]:  # fmt: skip
-    """Weight and bias of a convolution (transposed or not) with the batch norm behind it."""
-    ones = [1] * (conv_w.dim() - 2)
-    return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (1, -1, *ones) if transpose else (-1, 1, *ones))
-
-
-def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-                           bn_w: Tensor, bn_b: Tensor) -> tuple[Parameter, Parameter]:  # fmt: skip
-    """Weight and bias of a linear layer with the batch norm behind it."""
-    return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 
 def _check_eval(layer, bn):
@@ -99,26 +69,4 @@ def fuse_linear_bn_eval(linear, bn):
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
     )
-    if bn.running_mean is None or bn.running_var is None:
-        raise AssertionError("bn.running_mean and bn.running_var must not be None")
-
-
-def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:
-    """A copy of a convolution that does what it and a batch norm did."""
-    _check_eval(conv, bn)
-    fused = deepcopy(conv)
-    fused.weight, fused.bias = fuse_conv_bn_weights(conv.weight, conv.bias, bn.running_mean, bn.running_var, bn.eps,
-                                                    bn.weight, bn.bias, transpose)  # fmt: skip
-    return fused
-
-
-def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
-    """A copy of a linear layer that does what it and a batch norm did."""
-    _check_eval(linear, bn)
-    if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
-                             f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}")  # fmt: skip
-    fused = deepcopy(linear)
-    fused.weight, fused.bias = fuse_linear_bn_weights(linear.weight, linear.bias, bn.running_mean, bn.running_var, bn.eps,
-                                                      bn.weight, bn.bias)  # fmt: skip
     return fused
