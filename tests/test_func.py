@@ -1,5 +1,8 @@
 """wisp.func, forward_ad and autograd.functional: nested transforms, per-sample gradients, errors."""
 
+import doctest
+import pathlib
+
 import pytest
 
 import wisp
@@ -176,10 +179,10 @@ def test_argnums_and_aux():
     close(grads[0], b)
     close(grads[1], a)
     close(aux["sum"], a + b)
-    value, (ga, gb) = func.value_and_grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(a, b)
+    value, (ga, _) = func.value_and_grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(a, b)
     close(value, (a * b).sum())
     close(ga, b)
-    out, pull = func.vjp(lambda a, b: (a * b, a.sum()), a, b)
+    _, pull = func.vjp(lambda a, b: (a * b, a.sum()), a, b)
     close(pull((wisp.ones_like(a), wisp.tensor(1.0, dtype=wisp.float64)))[0], b + 1)
     blocks = func.jacrev(lambda a, b: a * b, argnums=(0, 1))(a, b)
     close(blocks[0], b.diag())
@@ -299,3 +302,10 @@ def test_custom_function_in_forward_mode():
                 return x * 2
 
         func.jvp(Plain.apply, (x,), (v,))
+
+
+def test_the_guide_and_the_docstrings():
+    for page in pathlib.Path(__file__).parent.parent.glob("docs/transforms.md"):
+        assert doctest.testfile(str(page), module_relative=False).failed == 0
+    for module in (wisp.func._vmap, wisp.func._derivatives, fw):
+        assert doctest.testmod(module).failed == 0

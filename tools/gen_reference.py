@@ -11,7 +11,7 @@ from wisp import _C
 
 PAGE = ROOT / "docs" / "reference.md"
 FUNCTION, METHOD, FUNCTIONAL, LINALG, SPECIAL, INTERNAL, FFT = (1 << i for i in range(7))
-IN_PLACE, OUT = 1 << 4, 1 << 5
+IN_PLACE, OUT, COMPOSITE = 1 << 4, 1 << 5, 1 << 7
 SECTIONS = [
     ("wisp", "wisp.", FUNCTION),
     ("Methods only", "Tensor.", METHOD),
@@ -41,7 +41,12 @@ def forms(rows):
     words = ["method"] if homes & METHOD else []
     words += [f"in place `{rows[0]['base']}_`"] if traits & IN_PLACE else []
     words += ["`out=`"] if traits & OUT else []
-    words += ["differentiable"] if any(row["vjp"] for row in rows) else []
+    if traits & COMPOSITE:
+        words.append("differentiable as its parts are")
+    elif any(row["vjp"] for row in rows):
+        words.append("differentiable, in forward and reverse mode")
+    onnx = {row["onnx"] for row in rows if not row["onnx"].startswith("-")}
+    words += [f"ONNX {' or '.join(sorted(onnx))}"] if onnx else []
     return ", ".join(words)
 
 

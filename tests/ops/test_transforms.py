@@ -1,5 +1,7 @@
 """Forward mode and vmap of every operator, on the samples of the table."""
 
+import math
+
 import numpy
 import pytest
 
@@ -55,7 +57,7 @@ def test_forward_mode(name, i, dtype):
         assert not tangent.requires_grad
     pulled = wisp.func.vjp(call, *inputs)[1](u)
     left, right = inner(u, pushed), inner(pulled, v)
-    if (left != left and right != right) or all(x.numel() == 0 for x in inputs):
+    if (math.isnan(left) and math.isnan(right)) or all(x.numel() == 0 for x in inputs):
         return  # the derivative is not defined there
     scale = max(abs(left), abs(right), sum(float(abs(x).sum()) for x in pulled) * 1e-3, 1e-6)
     assert abs(left - right) <= 1e-9 * scale + 1e-12

@@ -6,7 +6,7 @@ _HOMES = {
     "_vmap": ("vmap",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-__all__ = sorted(_HOME_OF)
+__all__ = list(_HOME_OF)
 
 
 def __getattr__(name):
