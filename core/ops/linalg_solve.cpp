@@ -1,7 +1,7 @@
 // Linear equations: with any square matrix, a triangular one, or one factorised before.
 #include <algorithm>
 
-#include "cpu/lapack_large.h"
+#include "cpu/factor.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"

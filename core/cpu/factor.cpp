@@ -1,8 +1,9 @@
-#include "cpu/lapack_large.h"
+#include "cpu/factor.h"
 
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "cpu/lapack_tiny.h"
 
 namespace wisp::cpu::lapack {
 
@@ -40,6 +41,7 @@ void exchange_rows(T* columns, Int count, Int lda, const Int* pivots, Int first,
 template <class T>
 Int factor_lu(Int m, Int n, T* a, Int lda, Int* pivots) {
   const Int k = std::min(m, n);
+  if (std::max(m, n) <= tiny::limit) return tiny::getrf(m, n, a, lda, pivots);
   if (k < large) return getrf(m, n, a, lda, pivots);
   Int info = 0;
   for (Int j = 0; j < k; j += panel) {
@@ -66,6 +68,8 @@ Int factor_lu(Int m, Int n, T* a, Int lda, Int* pivots) {
 
 template <class T>
 void solve_lu(char trans, Int n, Int nrhs, T* a, Int lda, Int* pivots, T* b, Int ldb) {
+  if (n <= tiny::limit && nrhs <= tiny::limit)
+    return tiny::getrs(trans, n, nrhs, a, lda, pivots, b, ldb);
   parallel_for(nrhs, n < large ? nrhs : piece, [&](int64_t begin, int64_t end) {
     getrs(trans, n, static_cast<Int>(end - begin), a, lda, pivots, b + begin * ldb, ldb);
   });
@@ -99,6 +103,7 @@ void subtract_square(const T* a, Int rows, Int width, Int lda, T* c) {
 
 template <class T>
 Int factor_cholesky(Int n, T* a, Int lda) {
+  if (n <= tiny::limit) return tiny::potrf(n, a, lda);
   if (n < large) return potrf('L', n, a, lda);
   for (Int j = 0; j < n; j += panel) {
     const Int width = std::min(panel, n - j), below = n - j - width;
