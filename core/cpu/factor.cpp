@@ -141,6 +141,8 @@ void reflect(bool inverse, Int m, Int n, Int k, const T* v, Int ldv, const T* ta
 template <class T>
 void factor_qr(Int m, Int n, T* a, Int lda, T* tau, Work& work) {
   const Int k = std::min(m, n);
+  if (std::max(m, n) <= tiny::limit && tiny::squares_fit(m, n, a, lda))
+    return tiny::geqrf(m, n, a, lda, tau);
   if (k < large) {
     geqrf(m, n, a, lda, tau, work);
     return;
@@ -158,6 +160,7 @@ void factor_qr(Int m, Int n, T* a, Int lda, T* tau, Work& work) {
 
 template <class T>
 void expand_qr(Int m, Int n, Int k, T* q, Int ldq, T* tau, Work& work) {
+  if (m <= tiny::limit) return tiny::orgqr(m, n, k, q, ldq, tau);
   if (k < large) {
     orgqr(m, n, k, q, ldq, tau, work);
     return;

@@ -119,4 +119,87 @@ Int potrf(Int n, T* a, Int lda) {
   return 0;
 }
 
+// Whether squares of the elements neither overflow nor vanish; float is squared in double.
+template <class T>
+bool squares_fit(Int m, Int n, const T* a, Int lda) {
+  if constexpr (sizeof(Real<T>) == 4) return true;
+  for (Int j = 0; j < n; ++j) {
+    for (Int i = 0; i < m; ++i) {
+      const Real<T> size = magnitude(a[j * lda + i]);
+      if (size != 0 && !(size > Real<T>(1e-100) && size < Real<T>(1e100))) return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+double square(T value) {
+  if constexpr (is_complex<T>) {
+    return square(value.re) + square(value.im);
+  } else {
+    return static_cast<double>(value) * static_cast<double>(value);
+  }
+}
+
+// Turns x, of which x[0] is on the diagonal, into a reflection I - tau v v^H that maps it to
+// (beta, 0, ...): beta replaces x[0], v (whose first element is 1) the rest. Returns tau.
+template <class T>
+T make_reflection(Int n, T* x) {
+  double rest = 0;
+  for (Int i = 1; i < n; ++i) rest += square(x[i]);
+  const T alpha = x[0];
+  if constexpr (is_complex<T>) {
+    if (rest == 0 && alpha.im == 0) return T(0);
+    const Real<T> beta = static_cast<Real<T>>(
+        -std::copysign(std::sqrt(square(alpha) + rest), static_cast<double>(alpha.re)));
+    const T scale = T(1) / (alpha - T(beta));
+    for (Int i = 1; i < n; ++i) x[i] = x[i] * scale;
+    x[0] = T(beta);
+    return T((beta - alpha.re) / beta, -alpha.im / beta);
+  } else {
+    if (rest == 0) return T(0);
+    const T beta =
+        static_cast<T>(-std::copysign(std::sqrt(square(alpha) + rest), static_cast<double>(alpha)));
+    const T scale = T(1) / (alpha - beta);
+    for (Int i = 1; i < n; ++i) x[i] = x[i] * scale;
+    x[0] = beta;
+    return (beta - alpha) / beta;
+  }
+}
+
+// column -= tau v (v^H column), where v[0] counts as 1.
+template <class T>
+void apply_reflection(Int n, const T* v, T tau, T* column) {
+  T product = column[0];
+  for (Int i = 1; i < n; ++i) product = product + conjugate(v[i]) * column[i];
+  product = product * tau;
+  column[0] = column[0] - product;
+  for (Int i = 1; i < n; ++i) column[i] = column[i] - v[i] * product;
+}
+
+template <class T>
+void geqrf(Int m, Int n, T* a, Int lda, T* tau) {
+  for (Int j = 0; j < std::min(m, n); ++j) {
+    T* corner = a + j * lda + j;
+    tau[j] = make_reflection(m - j, corner);
+    for (Int c = 1; c < n - j; ++c)
+      apply_reflection(m - j, corner, conjugate(tau[j]), corner + c * lda);
+  }
+}
+
+template <class T>
+void orgqr(Int m, Int n, Int k, T* a, Int lda, const T* tau) {
+  for (Int j = k; j < n; ++j) {
+    std::fill_n(a + j * lda, m, T(0));
+    a[j * lda + j] = T(1);
+  }
+  for (Int j = k; j-- > 0;) {
+    T *column = a + j * lda, *corner = column + j;
+    for (Int c = 1; c < n - j; ++c) apply_reflection(m - j, corner, tau[j], corner + c * lda);
+    for (Int i = 1; i < m - j; ++i) corner[i] = T(0) - corner[i] * tau[j];
+    corner[0] = T(1) - tau[j];
+    std::fill_n(column, j, T(0));
+  }
+}
+
 }  // namespace wisp::cpu::lapack::tiny
