@@ -6,7 +6,7 @@ are compared; inputs of which one triangle is read are made hermitian first, for
 
 import numpy as np
 
-from tests.ops.sampling import A, E, I, S, T, Dtype, errors, samples
+from tests.ops.sampling import A, Dtype, E, I, S, T, errors, samples
 
 MATH = ("float32", "float64", "complex64", "complex128")
 REAL = ("float32", "float64")
@@ -81,7 +81,9 @@ def bad_cholesky():
     yield E(RuntimeError, order, A([[0.0, 0.0], [0.0, np.nan]]), check_errors=True)
 
 
-@samples("cholesky_inverse", dtypes=MATH, call=made("cholesky_inverse", lambda lib, a: lib.linalg.cholesky(positive(lib, a))))
+@samples(
+    "cholesky_inverse", dtypes=MATH, call=made("cholesky_inverse", lambda lib, a: lib.linalg.cholesky(positive(lib, a)))
+)
 def cholesky_inverse():
     yield S(T(2, 2))
     yield S(T(2, 2, 2))
@@ -211,7 +213,9 @@ def inv_ex():
 
 @errors("linalg_inv")
 def bad_inv():
-    singular = "The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular"
+    singular = (
+        "The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular"
+    )
     yield E(RuntimeError, f"linalg.inv: {singular}", A([[1.0, 0.0], [0.0, 0.0]]))
     yield E(RuntimeError, r"linalg.inv: \(Batch element 1\): The diagonal", A([[[1.0]], [[0.0]]]))
     yield E(RuntimeError, "linalg.inv: The input tensor A must have at least 2 dimensions.", T(2))
