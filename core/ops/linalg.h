@@ -1,6 +1,8 @@
 // Stacks of matrices for the kernels of linear algebra: checks, layouts, and walking over them.
 #pragma once
 
+#include <cmath>
+
 #include "base/parallel.h"
 #include "cpu/lapack.h"
 #include "dispatch/op_def.h"
@@ -93,6 +95,15 @@ class ColumnReader {
  private:
   cpu::Scratch<T> copy_;
 };
+
+template <class T>
+bool is_finite(T value) {
+  if constexpr (lapack::is_complex<T>) {
+    return std::isfinite(value.re) && std::isfinite(value.im);
+  } else {
+    return std::isfinite(value);
+  }
+}
 
 // Vectors as matrices of one column.
 inline Tensor as_columns(const Tensor& t) {
