@@ -122,18 +122,15 @@ Int factor_cholesky(Int n, T* a, Int lda) {
 
 namespace {
 
-// Applies k reflections to columns, or their inverse; every piece has its own copy of them, for
-// LAPACK writes to it meanwhile.
+// Applies k reflections, or their inverse, to columns. On a copy of them: LAPACK may write to it
+// meanwhile, and other threads read them too.
 template <class T>
 void reflect(bool inverse, Int m, Int n, Int k, const T* v, Int ldv, const T* tau, T* c, Int ldc) {
   const char trans = !inverse ? 'N' : is_complex<T> ? 'C' : 'T';
-  parallel_for(n, wide_piece, [&](int64_t begin, int64_t end) {
-    Scratch<T> copy(static_cast<int64_t>(m) * k);
-    for (int64_t j = 0; j < k; ++j) std::copy_n(v + j * ldv, m, copy.data() + j * m);
-    Work work;
-    ormqr('L', trans, m, static_cast<Int>(end - begin), k, copy.data(), m, const_cast<T*>(tau),
-          c + begin * ldc, ldc, work);
-  });
+  Scratch<T> copy(static_cast<int64_t>(m) * k);
+  for (int64_t j = 0; j < k; ++j) std::copy_n(v + j * ldv, m, copy.data() + j * m);
+  Work work;
+  ormqr('L', trans, m, n, k, copy.data(), m, const_cast<T*>(tau), c, ldc, work);
 }
 
 }  // namespace
@@ -153,8 +150,11 @@ void factor_qr(Int m, Int n, T* a, Int lda, T* tau, Work& work) {
     Work small;
     geqrf(m - j, width, corner, lda, tau + j, small);
     if (right == 0) continue;
-    reflect(true, m - j, right, width, corner, lda, tau + j,
-            corner + static_cast<int64_t>(width) * lda, lda);
+    T* beside = corner + static_cast<int64_t>(width) * lda;
+    parallel_for(right, wide_piece, [&](int64_t begin, int64_t end) {
+      reflect(true, m - j, static_cast<Int>(end - begin), width, corner, lda, tau + j,
+              beside + begin * lda, lda);
+    });
   }
 }
 
@@ -171,7 +171,11 @@ void expand_qr(Int m, Int n, Int k, T* q, Int ldq, T* tau, Work& work) {
     std::fill_n(q + j * ldq, m, T(0));
     q[j * ldq + j] = T(1);
   }
-  reflect(false, m, n, k, v.data(), m, tau, q, ldq);
+  // A unit vector is left alone by reflections that start below its one.
+  parallel_for(n, wide_piece, [&](int64_t begin, int64_t end) {
+    const Int count = std::min(k, static_cast<Int>(end));
+    reflect(false, m, static_cast<Int>(end - begin), count, v.data(), m, tau, q + begin * ldq, ldq);
+  });
 }
 
 #define WISP_LAPACK(T)                                               \
