@@ -32,8 +32,8 @@ def svd_lowrank(A, q=6, niter=2, M=None):
         M: what is subtracted from A.
 
     >>> U, S, V = wisp.svd_lowrank(wisp.eye(3), q=3)
-    >>> S
-    tensor([1., 1., 1.])
+    >>> S.shape
+    wisp.Size([3])
     """
     q = 6 if q is None else q
     if M is not None:

@@ -121,9 +121,7 @@ void check_info(const Tensor& info, std::string_view who) {
   for (int64_t i = 0; i < info.numel(); ++i) {
     if (codes[i] == 0) continue;
     // A factorisation with a zero on its diagonal is an answer all the same.
-    const ErrorKind kind = mentions(who, "l_factor") || mentions(who, "lu_factor")
-                               ? ErrorKind::runtime
-                               : ErrorKind::linalg;
+    const ErrorKind kind = mentions(who, "_factor") ? ErrorKind::runtime : ErrorKind::linalg;
     const std::string where = info.ndim() > 0 ? str("(Batch element ", i, "): ") : "";
     fail(kind, who, ": ", where, reason(who, codes[i]));
   }

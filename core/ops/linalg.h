@@ -1,6 +1,8 @@
 // Stacks of matrices for the kernels of linear algebra: checks, layouts, and walking over them.
 #pragma once
 
+#include <cmath>
+
 #include "base/parallel.h"
 #include "cpu/lapack.h"
 #include "dispatch/op_def.h"
@@ -40,6 +42,9 @@ Tensor pinv_grad(const Tensor& a, const Tensor& p, const Tensor& grad);
 
 // --- kernels
 
+// The distance of columns: LAPACK wants at least 1.
+inline int64_t lead_of(int64_t rows) { return std::max<int64_t>(rows, 1); }
+
 // P L U of every matrix of `a`, with LAPACK's codes.
 void factor_lu(const Tensor& a, const Tensor& lu, const Tensor& pivots, const Tensor& info);
 
@@ -76,6 +81,30 @@ T* vector_at(const Tensor& t, int64_t i) {
   return t.data<T>() + i * t->size(t.ndim() - 1);
 }
 
+// Matrices that are only read, column by column: in place if they are stored so, else a copy.
+template <class T>
+class ColumnReader {
+ public:
+  explicit ColumnReader(int64_t elements) : copy_(elements) {}
+  T* operator()(const cpu::Matrix& matrix) const {
+    if (matrix.row == 1 && matrix.col == matrix.rows) return reinterpret_cast<T*>(matrix.data);
+    lapack::load(matrix, copy_.data(), lead_of(matrix.rows));
+    return copy_.data();
+  }
+
+ private:
+  cpu::Scratch<T> copy_;
+};
+
+template <class T>
+bool is_finite(T value) {
+  if constexpr (lapack::is_complex<T>) {
+    return std::isfinite(value.re) && std::isfinite(value.im);
+  } else {
+    return std::isfinite(value);
+  }
+}
+
 // Vectors as matrices of one column.
 inline Tensor as_columns(const Tensor& t) {
   Dims sizes(t.sizes()), strides(t.strides());
@@ -83,7 +112,5 @@ inline Tensor as_columns(const Tensor& t) {
   strides.push_back(1);
   return t.alias(sizes, strides, t->offset());
 }
-
-inline int64_t lead_of(int64_t rows) { return std::max<int64_t>(rows, 1); }
 
 }  // namespace wisp::ops

@@ -10,15 +10,6 @@ namespace wisp::ops {
 
 namespace {
 
-template <class T>
-bool is_finite(T value) {
-  if constexpr (lapack::is_complex<T>) {
-    return std::isfinite(value.re) && std::isfinite(value.im);
-  } else {
-    return std::isfinite(value);
-  }
-}
-
 // Eigenvectors may be turned by any e^(i phi); a loss that notices has no derivative.
 void check_gauge(const char* who, const Tensor& diagonal_part) {
   if (!is_complex(diagonal_part.dtype())) return;

@@ -1,7 +1,7 @@
 // Factorisations A = L L^H, P L U and L D L^T, and inverses.
 #include <algorithm>
 
-#include "cpu/lapack_large.h"
+#include "cpu/factor.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"

@@ -2,7 +2,7 @@
 // is 0 above i, 1 at i and column i of A below.
 #include <algorithm>
 
-#include "cpu/lapack_large.h"
+#include "cpu/factor.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"

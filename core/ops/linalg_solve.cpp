@@ -1,7 +1,7 @@
 // Linear equations: with any square matrix, a triangular one, or one factorised before.
 #include <algorithm>
 
-#include "cpu/lapack_large.h"
+#include "cpu/factor.h"
 #include "ops/families.h"
 #include "ops/linalg.h"
 #include "ops/ops_linalg.h"
@@ -47,17 +47,14 @@ void solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, con
   const int64_t nrhs = left ? out.size(-1) : out.size(-2);
   const bool conjugated = adjoint && !left;
   const char trans = left ? (adjoint ? 'C' : 'N') : (adjoint ? 'N' : 'T');
-  const bool by_columns = lu.stride(-2) == 1 && lu.stride(-1) == n;
   over_batch(count, 2 * n * n * nrhs, [&](int64_t begin, int64_t end) {
-    cpu::Scratch<T> copy(by_columns ? 0 : n * n);
+    const ColumnReader<T> columns(n * n);
     const int size = lapack::to_int(n);
     for (int64_t i = begin; i < end; ++i) {
       T* x = matrix_at<T>(out, i);
       lapack::load(left ? sides[i] : transposed(sides[i]), x, n);
       if (conjugated) conjugate(x, n * nrhs);
-      T* a = reinterpret_cast<T*>(factors[i].data);
-      if (!by_columns) lapack::load(factors[i], a = copy.data(), n);
-      lapack::solve_lu(trans, size, lapack::to_int(nrhs), a, size,
+      lapack::solve_lu(trans, size, lapack::to_int(nrhs), columns(factors[i]), size,
                        reinterpret_cast<int32_t*>(exchanged[i].data), x, size);
       if (conjugated) conjugate(x, n * nrhs);
     }
@@ -188,7 +185,7 @@ void infer_solve_triangular(Infer& infer) {
   check_matrices(who, b, "B");
   check_same_type(who, a, b);
   check_equation(who, a, b, infer.boolean(3));
-  check_math_dtype(who, a);
+  if (!contains(dtypes::math, a.dtype())) fail_not_implemented(who, a.dtype());
   push_columns(infer, joint_batch(a, b), b.size(-2), b.size(-1), b.dtype());
 }
 
@@ -275,17 +272,16 @@ void cholesky_solve_kernel(const Call& call) {
   const int64_t n = factor.size(-1), nrhs = out.size(-1);
   const char uplo = call.boolean(2) ? 'U' : 'L';
   visit<dtypes::math>(out.dtype(), "cholesky_solve", [&]<class T>() {
-    over_batch(out.numel() ? sides.count() : 0, n * n * (n + 2 * nrhs),
-               [&](int64_t begin, int64_t end) {
-                 cpu::Scratch<T> copy(n * n);
-                 const int size = lapack::to_int(n);
-                 for (int64_t i = begin; i < end; ++i) {
-                   T* x = matrix_at<T>(out, i);
-                   lapack::load(sides[i], x, n);
-                   lapack::load(factors[i], copy.data(), n);
-                   lapack::potrs(uplo, size, lapack::to_int(nrhs), copy.data(), size, x, size);
-                 }
-               });
+    over_batch(
+        out.numel() ? sides.count() : 0, n * n * (n + 2 * nrhs), [&](int64_t begin, int64_t end) {
+          const ColumnReader<T> columns(n * n);
+          const int size = lapack::to_int(n);
+          for (int64_t i = begin; i < end; ++i) {
+            T* x = matrix_at<T>(out, i);
+            lapack::load(sides[i], x, n);
+            lapack::potrs(uplo, size, lapack::to_int(nrhs), columns(factors[i]), size, x, size);
+          }
+        });
   });
 }
 
@@ -333,13 +329,12 @@ void ldl_solve_kernel(const Call& call) {
   const Matrices factors(ld, batch), exchanged(pivots, batch), sides(call.tensor(2), batch);
   visit<dtypes::math>(out.dtype(), "linalg.ldl_solve", [&]<class T>() {
     over_batch(out.numel() ? sides.count() : 0, 2 * n * n * nrhs, [&](int64_t begin, int64_t end) {
-      cpu::Scratch<T> copy(n * n);
+      const ColumnReader<T> columns(n * n);
       const int size = lapack::to_int(n);
       for (int64_t i = begin; i < end; ++i) {
         T* x = matrix_at<T>(out, i);
         lapack::load(sides[i], x, n);
-        lapack::load(factors[i], copy.data(), n);
-        lapack::sytrs(call.boolean(3), size, lapack::to_int(nrhs), copy.data(), size,
+        lapack::sytrs(call.boolean(3), size, lapack::to_int(nrhs), columns(factors[i]), size,
                       reinterpret_cast<int32_t*>(exchanged[i].data), x, size);
       }
     });

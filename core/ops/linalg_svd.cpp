@@ -31,15 +31,6 @@ void infer_svd(Infer& infer) {
 }
 
 template <class T>
-bool is_finite(T value) {
-  if constexpr (lapack::is_complex<T>) {
-    return std::isfinite(value.re) && std::isfinite(value.im);
-  } else {
-    return std::isfinite(value);
-  }
-}
-
-template <class T>
 void fill_eye(int64_t rows, int64_t cols, T* out) {
   std::fill_n(out, rows * cols, T(0));
   for (int64_t i = 0; i < std::min(rows, cols); ++i) out[i * rows + i] = T(1);

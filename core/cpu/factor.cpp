@@ -1,8 +1,9 @@
-#include "cpu/lapack_large.h"
+#include "cpu/factor.h"
 
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "cpu/lapack_tiny.h"
 
 namespace wisp::cpu::lapack {
 
@@ -40,6 +41,7 @@ void exchange_rows(T* columns, Int count, Int lda, const Int* pivots, Int first,
 template <class T>
 Int factor_lu(Int m, Int n, T* a, Int lda, Int* pivots) {
   const Int k = std::min(m, n);
+  if (std::max(m, n) <= tiny::limit) return tiny::getrf(m, n, a, lda, pivots);
   if (k < large) return getrf(m, n, a, lda, pivots);
   Int info = 0;
   for (Int j = 0; j < k; j += panel) {
@@ -66,6 +68,8 @@ Int factor_lu(Int m, Int n, T* a, Int lda, Int* pivots) {
 
 template <class T>
 void solve_lu(char trans, Int n, Int nrhs, T* a, Int lda, Int* pivots, T* b, Int ldb) {
+  if (n <= tiny::limit && nrhs <= tiny::limit)
+    return tiny::getrs(trans, n, nrhs, a, lda, pivots, b, ldb);
   parallel_for(nrhs, n < large ? nrhs : piece, [&](int64_t begin, int64_t end) {
     getrs(trans, n, static_cast<Int>(end - begin), a, lda, pivots, b + begin * ldb, ldb);
   });
@@ -99,6 +103,7 @@ void subtract_square(const T* a, Int rows, Int width, Int lda, T* c) {
 
 template <class T>
 Int factor_cholesky(Int n, T* a, Int lda) {
+  if (n <= tiny::limit) return tiny::potrf(n, a, lda);
   if (n < large) return potrf('L', n, a, lda);
   for (Int j = 0; j < n; j += panel) {
     const Int width = std::min(panel, n - j), below = n - j - width;
@@ -117,18 +122,15 @@ Int factor_cholesky(Int n, T* a, Int lda) {
 
 namespace {
 
-// Applies k reflections to columns, or their inverse; every piece has its own copy of them, for
-// LAPACK writes to it meanwhile.
+// Applies k reflections, or their inverse, to columns. On a copy of them: LAPACK may write to it
+// meanwhile, and other threads read them too.
 template <class T>
 void reflect(bool inverse, Int m, Int n, Int k, const T* v, Int ldv, const T* tau, T* c, Int ldc) {
   const char trans = !inverse ? 'N' : is_complex<T> ? 'C' : 'T';
-  parallel_for(n, wide_piece, [&](int64_t begin, int64_t end) {
-    Scratch<T> copy(static_cast<int64_t>(m) * k);
-    for (int64_t j = 0; j < k; ++j) std::copy_n(v + j * ldv, m, copy.data() + j * m);
-    Work work;
-    ormqr('L', trans, m, static_cast<Int>(end - begin), k, copy.data(), m, const_cast<T*>(tau),
-          c + begin * ldc, ldc, work);
-  });
+  Scratch<T> copy(static_cast<int64_t>(m) * k);
+  for (int64_t j = 0; j < k; ++j) std::copy_n(v + j * ldv, m, copy.data() + j * m);
+  Work work;
+  ormqr('L', trans, m, n, k, copy.data(), m, const_cast<T*>(tau), c, ldc, work);
 }
 
 }  // namespace
@@ -136,6 +138,8 @@ void reflect(bool inverse, Int m, Int n, Int k, const T* v, Int ldv, const T* ta
 template <class T>
 void factor_qr(Int m, Int n, T* a, Int lda, T* tau, Work& work) {
   const Int k = std::min(m, n);
+  if (std::max(m, n) <= tiny::limit && tiny::squares_fit(m, n, a, lda))
+    return tiny::geqrf(m, n, a, lda, tau);
   if (k < large) {
     geqrf(m, n, a, lda, tau, work);
     return;
@@ -146,13 +150,17 @@ void factor_qr(Int m, Int n, T* a, Int lda, T* tau, Work& work) {
     Work small;
     geqrf(m - j, width, corner, lda, tau + j, small);
     if (right == 0) continue;
-    reflect(true, m - j, right, width, corner, lda, tau + j,
-            corner + static_cast<int64_t>(width) * lda, lda);
+    T* beside = corner + static_cast<int64_t>(width) * lda;
+    parallel_for(right, wide_piece, [&](int64_t begin, int64_t end) {
+      reflect(true, m - j, static_cast<Int>(end - begin), width, corner, lda, tau + j,
+              beside + begin * lda, lda);
+    });
   }
 }
 
 template <class T>
 void expand_qr(Int m, Int n, Int k, T* q, Int ldq, T* tau, Work& work) {
+  if (m <= tiny::limit) return tiny::orgqr(m, n, k, q, ldq, tau);
   if (k < large) {
     orgqr(m, n, k, q, ldq, tau, work);
     return;
@@ -163,7 +171,11 @@ void expand_qr(Int m, Int n, Int k, T* q, Int ldq, T* tau, Work& work) {
     std::fill_n(q + j * ldq, m, T(0));
     q[j * ldq + j] = T(1);
   }
-  reflect(false, m, n, k, v.data(), m, tau, q, ldq);
+  // A unit vector is left alone by reflections that start below its one.
+  parallel_for(n, wide_piece, [&](int64_t begin, int64_t end) {
+    const Int count = std::min(k, static_cast<Int>(end));
+    reflect(false, m, static_cast<Int>(end - begin), count, v.data(), m, tau, q + begin * ldq, ldq);
+  });
 }
 
 #define WISP_LAPACK(T)                                               \

@@ -1,5 +1,6 @@
-// Large matrices, cut into pieces for our threads: LAPACK runs on one. Small ones go to it as they
-// are. The pieces depend on sizes alone, so the number of threads changes no result.
+// LAPACK's commonest routines for matrices of every size: tiny ones are done by hand, large ones
+// are cut into pieces for our threads, for LAPACK runs on one. The pieces depend on sizes alone, so
+// the number of threads changes no result.
 #pragma once
 
 #include "cpu/lapack.h"
