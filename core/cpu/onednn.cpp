@@ -1,6 +1,7 @@
 #include "cpu/onednn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <memory>
 #include <numeric>
@@ -10,6 +11,17 @@
 
 #include "base/parallel.h"
 #include "cpu/scratch.h"
+
+namespace wisp::cpu::onednn {
+
+namespace {
+std::atomic<bool> wanted{true};
+}  // namespace
+
+bool enabled() { return wanted.load(std::memory_order_relaxed); }
+void set_enabled(bool value) { wanted.store(value); }
+
+}  // namespace wisp::cpu::onednn
 
 #ifndef WISP_ONEDNN_NAME
 
@@ -554,7 +566,8 @@ bool worth_it(Pass pass, const ConvCall& call) {
 bool available() { return library().engine; }
 
 bool conv(Pass pass, const ConvCall& call) {
-  if (call.dtype != DType::float32 || !worth_it(pass, call) || !available()) return false;
+  if (call.dtype != DType::float32 || !worth_it(pass, call) || !enabled() || !available())
+    return false;
   thread_local Plans plans;
   const Plan& plan =
       plans.get({call.shape, pass, call.channels_last, call.bias != nullptr, num_threads()});
