@@ -312,8 +312,11 @@ class Piece {
     };
     const bool makes_y = key.pass == Pass::y, makes_x = key.pass == Pass::x,
                makes_weight = key.pass == Pass::weight;
-    x_ = Port(layouts.x, query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0),
-              makes_x ? Port::written : Port::read);
+    {
+      const Threads threads(shares_x ? key.threads : omp_get_max_threads());
+      x_ = Port(layouts.x, query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0),
+                makes_x ? Port::written : Port::read);
+    }
     weight_ = Port(layouts.weight,
                    query(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0),
                    makes_weight ? Port::written : Port::read);
@@ -558,7 +561,7 @@ bool worth_it(Pass pass, const ConvCall& call) {
   if (call.channels_last) return true;
   if (s.window() == 1) return false;  // a plain product, of images as they are
   if (pass == Pass::weight) return s.y_channels % 8 == 0;
-  return pass == Pass::y || x_channels >= 8;
+  return pass == Pass::y || (x_channels >= 8 && s.stride == ConvShape::Sizes{1, 1, 1});
 }
 
 }  // namespace
