@@ -4,7 +4,7 @@
 #include <atomic>
 #include <list>
 #include <memory>
-#include <numeric>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -63,6 +63,7 @@ namespace {
   X(primitive_attr_create)                           \
   X(primitive_attr_set_scratchpad_mode)              \
   X(primitive_attr_destroy)                          \
+  X(primitive_desc_query)                            \
   X(primitive_desc_query_md)                         \
   X(primitive_desc_destroy)                          \
   X(primitive_create)                                \
@@ -402,6 +403,15 @@ struct Motion {
   }
 };
 
+// Whether oneDNN has a kernel for it. Where it has none it multiplies matrices, cutting sums by the
+// number of threads; wisp does that itself, and without.
+bool is_direct(const PrimitiveDesc& desc) {
+  const char* name = "";
+  library().primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0, &name);
+  const std::string_view text = name;
+  return text.find("gemm") == text.npos && text.find("ref") == text.npos;
+}
+
 // Null if oneDNN does not know such a convolution.
 PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
   const Library& lib = library();
@@ -422,7 +432,7 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
       forward.out(), lib.engine, dnnl_forward_training, dnnl_convolution_direct, x.get(),
       weight.get(), bias.get(), y.get(), m.strides, m.dilates, m.left, m.right, attr.get());
   if (status != dnnl_success) return {};
-  if (key.pass == Pass::y) return forward;
+  if (key.pass == Pass::y) return is_direct(forward) ? std::move(forward) : PrimitiveDesc();
   if (key.pass == Pass::x) {
     status = lib.convolution_backward_data_primitive_desc_create(
         made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), y.get(), m.strides,
@@ -432,7 +442,7 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
         made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), nullptr, y.get(),
         m.strides, m.dilates, m.left, m.right, forward.get(), attr.get());
   }
-  return status == dnnl_success ? std::move(made) : PrimitiveDesc();
+  return status == dnnl_success && is_direct(made) ? std::move(made) : PrimitiveDesc();
 }
 
 // How many channels of y a piece of the weight has. oneDNN would cut sums over the batch by the
