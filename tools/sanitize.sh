@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds with AddressSanitizer and UndefinedBehaviorSanitizer and runs all tests.
 #   tools/sanitize.sh [pytest arguments]
-# Needs cmake, ninja, scipy-openblas32, numpy and pytest in the active environment.
+# Needs cmake, ninja, scipy-openblas32, onednn-cpu-gomp, onednn-devel-cpu-gomp, numpy and pytest in the active environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/sanitize

@@ -7,6 +7,7 @@
 #include "bindings/tensor_object.h"
 #include "bindings/types.h"
 #include "cpu/isa.h"
+#include "cpu/onednn.h"
 #include "dispatch/registry.h"
 #include "ops/promotion.h"
 
@@ -122,6 +123,15 @@ PyObject* cpu_capability(PyObject*, PyObject*) {
   return PyUnicode_FromString(cpu::name(cpu::isa()));
 }
 
+PyObject* onednn_available(PyObject*, PyObject*) { return boolean(cpu::onednn::available()); }
+PyObject* onednn_enabled(PyObject*, PyObject*) { return boolean(cpu::onednn::enabled()); }
+PyObject* onednn_set_enabled(PyObject*, PyObject* value) {
+  return guarded([&] {
+    cpu::onednn::set_enabled(truth_of(value));
+    return none();
+  });
+}
+
 const char* word(Jvp jvp) {
   switch (jvp) {
     case Jvp::none:
@@ -210,6 +220,9 @@ PyMethodDef functions[] = {
     {"result_type", result_type, METH_VARARGS,
      "result_type(tensor1, tensor2): the dtype an operation of both gives."},
     {"_cpu_capability", cpu_capability, METH_NOARGS, nullptr},
+    {"_onednn_available", onednn_available, METH_NOARGS, nullptr},
+    {"_onednn_enabled", onednn_enabled, METH_NOARGS, nullptr},
+    {"_onednn_set_enabled", onednn_set_enabled, METH_O, nullptr},
     {"_op_table", op_table, METH_NOARGS, nullptr},
     {}};
 

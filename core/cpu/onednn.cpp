@@ -1,15 +1,27 @@
 #include "cpu/onednn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <memory>
-#include <numeric>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.h"
 #include "cpu/scratch.h"
+
+namespace wisp::cpu::onednn {
+
+namespace {
+std::atomic<bool> wanted{true};
+}  // namespace
+
+bool enabled() { return wanted.load(std::memory_order_relaxed); }
+void set_enabled(bool value) { wanted.store(value); }
+
+}  // namespace wisp::cpu::onednn
 
 #ifndef WISP_ONEDNN_NAME
 
@@ -51,6 +63,7 @@ namespace {
   X(primitive_attr_create)                           \
   X(primitive_attr_set_scratchpad_mode)              \
   X(primitive_attr_destroy)                          \
+  X(primitive_desc_query)                            \
   X(primitive_desc_query_md)                         \
   X(primitive_desc_destroy)                          \
   X(primitive_create)                                \
@@ -300,8 +313,11 @@ class Piece {
     };
     const bool makes_y = key.pass == Pass::y, makes_x = key.pass == Pass::x,
                makes_weight = key.pass == Pass::weight;
-    x_ = Port(layouts.x, query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0),
-              makes_x ? Port::written : Port::read);
+    {
+      const Threads threads(shares_x ? key.threads : omp_get_max_threads());
+      x_ = Port(layouts.x, query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0),
+                makes_x ? Port::written : Port::read);
+    }
     weight_ = Port(layouts.weight,
                    query(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0),
                    makes_weight ? Port::written : Port::read);
@@ -387,6 +403,15 @@ struct Motion {
   }
 };
 
+// Whether oneDNN has a kernel for it. Where it has none it multiplies matrices, cutting sums by the
+// number of threads; wisp does that itself, and without.
+bool is_direct(const PrimitiveDesc& desc) {
+  const char* name = "";
+  library().primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0, &name);
+  const std::string_view text = name;
+  return text.find("gemm") == text.npos && text.find("ref") == text.npos;
+}
+
 // Null if oneDNN does not know such a convolution.
 PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
   const Library& lib = library();
@@ -407,7 +432,7 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
       forward.out(), lib.engine, dnnl_forward_training, dnnl_convolution_direct, x.get(),
       weight.get(), bias.get(), y.get(), m.strides, m.dilates, m.left, m.right, attr.get());
   if (status != dnnl_success) return {};
-  if (key.pass == Pass::y) return forward;
+  if (key.pass == Pass::y) return is_direct(forward) ? std::move(forward) : PrimitiveDesc();
   if (key.pass == Pass::x) {
     status = lib.convolution_backward_data_primitive_desc_create(
         made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), y.get(), m.strides,
@@ -417,7 +442,7 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
         made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), nullptr, y.get(),
         m.strides, m.dilates, m.left, m.right, forward.get(), attr.get());
   }
-  return status == dnnl_success ? std::move(made) : PrimitiveDesc();
+  return status == dnnl_success && is_direct(made) ? std::move(made) : PrimitiveDesc();
 }
 
 // How many channels of y a piece of the weight has. oneDNN would cut sums over the batch by the
@@ -546,7 +571,7 @@ bool worth_it(Pass pass, const ConvCall& call) {
   if (call.channels_last) return true;
   if (s.window() == 1) return false;  // a plain product, of images as they are
   if (pass == Pass::weight) return s.y_channels % 8 == 0;
-  return pass == Pass::y || x_channels >= 8;
+  return pass == Pass::y || (x_channels >= 8 && s.stride == ConvShape::Sizes{1, 1, 1});
 }
 
 }  // namespace
@@ -554,7 +579,8 @@ bool worth_it(Pass pass, const ConvCall& call) {
 bool available() { return library().engine; }
 
 bool conv(Pass pass, const ConvCall& call) {
-  if (call.dtype != DType::float32 || !worth_it(pass, call) || !available()) return false;
+  if (call.dtype != DType::float32 || !worth_it(pass, call) || !enabled() || !available())
+    return false;
   thread_local Plans plans;
   const Plan& plan =
       plans.get({call.shape, pass, call.channels_last, call.bias != nullptr, num_threads()});

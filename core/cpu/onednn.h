@@ -8,6 +8,10 @@ namespace wisp::cpu::onednn {
 // Whether wisp was built with oneDNN and the library can be opened.
 bool available();
 
+// Whether it is used; true unless somebody said otherwise.
+bool enabled();
+void set_enabled(bool value);
+
 // Which of the three is computed; see ConvShape.
 enum class Pass : uint8_t { y, x, weight };
 

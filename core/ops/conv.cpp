@@ -53,10 +53,7 @@ void check_steps(const Steps& steps, bool transposed) {
   }
 }
 
-Steps steps_of(const Args& args) {
-  const int64_t dims = args.tensor(1).ndim() - 2;
-  WISP_CHECK(dims > 0, "weight should have at least three dimensions");
-  WISP_CHECK(args.integer(8) > 0, "non-positive groups is not supported");
+Steps steps_of(const Args& args, int64_t dims) {
   return {expand_to(args.integers(3), dims, "stride"), expand_to(args.integers(4), dims, "padding"),
           expand_to(args.integers(5), dims, "dilation"),
           expand_to(args.integers(7), dims, "output_padding")};
@@ -166,7 +163,9 @@ bool has_channels_last(const Tensor& t) {
 void infer_convolution(Infer& infer) {
   const Tensor &input = infer.tensor(0), &weight = infer.tensor(1);
   const bool transposed = infer.boolean(6);
-  const Steps steps = steps_of(infer);
+  WISP_CHECK(weight.ndim() > 2, "weight should have at least three dimensions");
+  WISP_CHECK(infer.integer(8) > 0, "non-positive groups is not supported");
+  const Steps steps = steps_of(infer, weight.ndim() - 2);
   WISP_CHECK(steps.stride.size() <= 3, "unsupported ConvNd parameters");
   check_steps(steps, transposed);
   check_channels(input, weight, infer[2], transposed, infer.integer(8));
@@ -236,7 +235,7 @@ cpu::ConvShape shape_of(const Tensor& x, const Tensor& y, IntSpan kernel, IntSpa
 void convolution_kernel(const Call& call) {
   const Tensor& out = call.out();
   if (out.numel() == 0) return;
-  const Steps steps = steps_of(call);
+  const Steps steps = steps_of(call, out.ndim() - 2);
   const Images images(out);
   const Tensor input = images.input(call.tensor(0)), result = images.output(out);
   const Tensor weight = consecutive(call.tensor(1), images.dtype());
@@ -325,7 +324,7 @@ Tensor weight_from(const Tensor& x, const Tensor& y, const Steps& steps, int64_t
 bool is_empty(const Backward& b) { return b.grad().numel() == 0; }
 
 Tensor input_grad(const Backward& b) {
-  const Steps steps = steps_of(b);
+  const Steps steps = steps_of(b, b.tensor(1).ndim() - 2);
   const int64_t groups = b.integer(8);
   if (is_empty(b)) return zeros(b.shape(0), b.grad().dtype());
   const Tensor weight = conj(b.tensor(1));
@@ -335,8 +334,7 @@ Tensor input_grad(const Backward& b) {
 
 Tensor weight_grad(const Backward& b) {
   if (is_empty(b)) return zeros(b.shape(1), b.grad().dtype());
-  const Dims ones(b.shape(1).size() - 2, 1);
-  const Steps steps{Dims(b.integers(3)), Dims(b.integers(4)), Dims(b.integers(5)), {}};
+  const Steps steps = steps_of(b, static_cast<int64_t>(b.shape(1).size()) - 2);
   const Tensor input = conj(b.tensor(0));
   return b.boolean(6) ? weight_from(b.grad(), input, steps, b.integer(8), b.shape(1))
                       : weight_from(input, b.grad(), steps, b.integer(8), b.shape(1));
@@ -366,7 +364,8 @@ void register_kernels(Registry& r) {
        .vjp = {{"input",
                 "input.shape weight stride padding dilation transposed output_padding groups",
                 input_grad},
-               {"weight", "input weight.shape stride padding dilation transposed groups",
+               {"weight",
+                "input weight.shape stride padding dilation transposed output_padding groups",
                 weight_grad},
                {"bias", "bias.shape", bias_grad}},
        .jvp = Jvp::transposed,

@@ -82,7 +82,7 @@ def conv_transpose3d():
 def convolution():
     yield S(T(1, 2, 3, 3), T(2, 1, 2, 2), T(2), [1, 2], [1, 0], [1, 1], False, [0, 0], 2)
     yield S(T(1, 2, 4), T(2, 1, 2), None, [2], [0], [1], True, [1], 1)
-    yield S(T(1, 1, 3, 3), T(1, 1, 2, 2), None, [1], [0], [1], False, [0], 1)
+    yield S(T(1, 1, 3, 3), T(1, 1, 2, 2), None, [2], [1], [1], False, [0], 1)  # one number for all dimensions
 
 
 @samples("conv_tbc", dtypes=REAL + COMPLEX)

@@ -1,20 +1,28 @@
-"""Not used: wisp has its own kernels. The switches are remembered and change nothing."""
+"""oneDNN, by its former name: the library that computes float32 convolutions where it is faster than wisp's own kernels."""
 
 import sys
+from types import ModuleType
 
+from wisp import _C
 from wisp.backends._switches import Flags
 
-enabled = True
 deterministic = False
 allow_tf32 = True
 
 
 def is_available():
-    """False."""
-    return False
+    """Whether wisp was built with oneDNN and can load it."""
+    return _C._onednn_available()
 
 
 def flags(enabled=None, deterministic=None, allow_tf32=None):
-    """Sets switches for a with block."""
+    """Sets switches for a with block. Only ``enabled`` changes anything: results never depend on the number of threads."""
     values = {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32}
     return Flags(sys.modules[__name__], values)
+
+
+class _Module(ModuleType):
+    enabled = property(lambda self: _C._onednn_enabled(), lambda self, value: _C._onednn_set_enabled(value))
+
+
+sys.modules[__name__].__class__ = _Module
