@@ -47,6 +47,15 @@ void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
+void register_pool(Registry& r);
+void register_avg_pool(Registry& r);
+void register_unpool(Registry& r);
+void register_upsample(Registry& r);
+void register_grid_sample(Registry& r);
+void register_fold(Registry& r);
+void register_attention(Registry& r);
+void register_embedding_bag(Registry& r);
+void register_ctc_loss(Registry& r);
 void register_rnn(Registry& r);
 void register_rnn_layer(Registry& r);
 

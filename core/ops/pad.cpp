@@ -88,11 +88,6 @@ Mode mode_of(std::string_view text) {
 // The elements that continue a dimension in front (or behind) by `amount`.
 Tensor continuation(const Tensor& self, int64_t dim, Mode mode, int64_t amount, bool front) {
   const int64_t size = self->size(dim);
-  if (mode == Mode::replicate) {
-    Dims sizes(self.sizes());
-    sizes[dim] = amount;
-    return expand(narrow(self, dim, front ? 0 : size - 1, 1), sizes);
-  }
   if (mode == Mode::circular) return narrow(self, dim, front ? size - amount : 0, amount);
   return flip(narrow(self, dim, front ? 1 : size - 1 - amount, amount), {&dim, 1});
 }
@@ -112,7 +107,29 @@ void check_mode(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
              ") leaves nothing of dimension ", dim, " of input ", self.sizes());
 }
 
+// `amount` copies of one element along a dimension.
+Tensor repeated(const Tensor& self, int64_t dim, int64_t index, int64_t amount) {
+  Dims sizes(self.sizes());
+  sizes[static_cast<size_t>(dim)] = amount;
+  return expand(narrow(self, dim, index, 1), sizes);
+}
+
+// The outermost elements are repeated, even those that are cut off.
+Tensor replicated(const Tensor& self, int64_t dim, Ends ends) {
+  const int64_t size = self->size(dim), out = size + ends.front + ends.back;
+  WISP_CHECK(size > 0 && out > 0, "pad(): input of size ", size, " at dimension ", dim,
+             " is too small. Calculated output size: ", out);
+  const int64_t first = std::clamp<int64_t>(ends.front, 0, out);
+  const int64_t last = std::clamp(size + ends.front, first, out);
+  std::vector<Tensor> parts;
+  if (first > 0) parts.push_back(repeated(self, dim, 0, first));
+  if (last > first) parts.push_back(narrow(self, dim, first - ends.front, last - first));
+  if (out > last) parts.push_back(repeated(self, dim, size - 1, out - last));
+  return parts.size() == 1 ? parts[0] : cat(parts, dim);
+}
+
 Tensor continued(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
+  if (mode == Mode::replicate) return replicated(self, dim, ends);
   check_mode(self, dim, mode, ends);
   const int64_t cut_front = std::max<int64_t>(-ends.front, 0),
                 cut_back = std::max<int64_t>(-ends.back, 0);

@@ -45,6 +45,15 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_pool(r);
+  ops::register_avg_pool(r);
+  ops::register_unpool(r);
+  ops::register_upsample(r);
+  ops::register_grid_sample(r);
+  ops::register_fold(r);
+  ops::register_attention(r);
+  ops::register_embedding_bag(r);
+  ops::register_ctc_loss(r);
   ops::register_rnn_layer(r);
   ops::register_rnn(r);
 }

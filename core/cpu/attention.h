@@ -1,0 +1,65 @@
+// Attention, softmax(Q K' scale + mask) V, block by block: the matrix of scores is never whole.
+#pragma once
+
+#include "base/dtype.h"
+
+namespace wisp::cpu {
+
+// Matrices with consecutive rows: matrix i begins `at[i]` elements behind `data`, and its rows are
+// `row` elements apart.
+struct MatrixStack {
+  char* data;
+  const int64_t* at;
+  int64_t row;
+};
+
+// What is added to the scores, or bools that say which of them take part.
+struct AttentionMask {
+  const char* data = nullptr;  // null: there is none
+  const int64_t* at = nullptr;
+  int64_t row = 0, col = 0;
+  bool is_bool = false;
+};
+
+struct AttentionShape {
+  DType dtype;  // float32 or float64, of all but masks of bools
+  int64_t heads;
+  int64_t group;  // so many neighbouring heads of queries share keys and values
+  int64_t queries, keys, width, value_width;
+  double scale;
+  bool causal;  // query i sees keys up to i
+  MatrixStack q, k, v;
+  AttentionMask mask;
+};
+
+// `out` has `heads` matrices; log_sums has a number per query, (heads, queries).
+void attention(const AttentionShape& shape, const MatrixStack& out, char* log_sums);
+
+// Gradients are consecutive: (heads, queries, width), (heads / group, keys, ...); null if not
+// wanted.
+struct AttentionGrad {
+  MatrixStack out, grad;  // the result, and its gradient
+  const char* log_sums;
+  char *q_grad, *k_grad, *v_grad;
+};
+void attention_grad(const AttentionShape& shape, const AttentionGrad& call);
+
+// --- Compiled once per instruction set
+
+template <class T>
+struct AttentionKernels {
+  // Scores become exp(score - largest), where `largest` grows with them; `sum` follows. Returns the
+  // factor for what was summed up before.
+  T (*soften)(T* scores, int64_t n, T& largest, double& sum) = nullptr;
+  // Scores become probabilities.
+  void (*probabilities)(T* scores, int64_t n, T log_sum) = nullptr;
+  // d = p * (d - shift) * scale.
+  void (*score_grads)(T* d, const T* p, int64_t n, T shift, T scale) = nullptr;
+  void (*multiply)(T* x, int64_t n, T factor) = nullptr;
+};
+struct AttentionTable {
+  AttentionKernels<float> f32;
+  AttentionKernels<double> f64;
+};
+
+}  // namespace wisp::cpu

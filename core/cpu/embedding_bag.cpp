@@ -1,0 +1,70 @@
+#include "cpu/embedding_bag.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "cpu/window.h"
+#include "cpu/window_kernels.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+template <class T>
+void add_scaled(T* y, const T* x, T weight, int64_t n, bool first) {
+  if constexpr (std::is_same_v<T, float>) {
+    window_table().f32.add_scaled(y, x, weight, n, first);
+  } else {
+    window_table().f64.add_scaled(y, x, weight, n, first);
+  }
+}
+
+// Of equal elements the first counts.
+template <class T>
+void take_larger(T* best, int64_t* at, const T* row, int64_t number, int64_t n, bool first) {
+  for (int64_t c = 0; c < n; ++c) {
+    if (first || row[c] > best[c]) best[c] = row[c], at[c] = number;
+  }
+}
+
+template <class T>
+void one_bag(const EmbeddingBagCall& call, int64_t bag) {
+  T* out = reinterpret_cast<T*>(call.out) + bag * call.columns;
+  const T* table = reinterpret_cast<const T*>(call.table);
+  const T* weights = reinterpret_cast<const T*>(call.weights);
+  int64_t* at = call.max_index ? call.max_index + bag * call.columns : nullptr;
+  int64_t used = 0;
+  for (int64_t i = call.begin[bag]; i < call.begin[bag + 1]; ++i) {
+    if (call.index[i] == call.padding_row) continue;
+    const T* row = table + call.index[i] * call.columns;
+    if (at) {
+      take_larger(out, at, row, call.index[i], call.columns, used == 0);
+    } else {
+      add_scaled(out, row, weights ? weights[i] : T(1), call.columns, used == 0);
+    }
+    ++used;
+  }
+  call.bag_size[bag] = used;
+  if (used == 0) {
+    std::fill(out, out + call.columns, T(0));
+    if (at) std::fill(at, at + call.columns, 0);
+  } else if (call.mode == BagMode::mean && used > 1) {
+    const T factor = T(1) / static_cast<T>(used);
+    for (int64_t c = 0; c < call.columns; ++c) out[c] *= factor;
+  }
+}
+
+}  // namespace
+
+void embedding_bag(const EmbeddingBagCall& call) {
+  const int64_t count = call.bags ? call.begin[call.bags] - call.begin[0] : 0;
+  const int64_t work = call.columns * (count / std::max<int64_t>(call.bags, 1) + 1);
+  visit<dtypes::real_math>(call.dtype, "embedding_bag", [&]<class T>() {
+    parallel_for(call.bags, std::max<int64_t>(1, (1 << 14) / (work + 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t bag = begin; bag < end; ++bag) one_bag<T>(call, bag);
+                 });
+  });
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,51 @@
+// Rows of scores.
+#include "cpu/attention.h"
+
+#include "cpu/kernels/exp_sum.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+template <class T>
+T soften(T* scores, int64_t n, T& largest, double& sum) {
+  const T before = largest, here = largest_of(scores, n);
+  largest = here > before ? here : before;
+  const T shift = ExpSum<T>::shift(largest);
+  const T factor = sum == 0 ? T(0) : vmath::exp(before - shift);
+  sum = sum * static_cast<double>(factor) + exponentials(scores, scores, n, shift);
+  return factor;
+}
+
+// A row without any key in sight has no probabilities at all.
+template <class T>
+void probabilities(T* scores, int64_t n, T log_sum) {
+  if (log_sum == -std::numeric_limits<T>::infinity()) {
+    for (int64_t i = 0; i < n; ++i) scores[i] = 0;
+    return;
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) scores[i] = vmath::exp(scores[i] - log_sum);
+}
+
+template <class T>
+void score_grads(T* __restrict d, const T* __restrict p, int64_t n, T shift, T scale) {
+  for (int64_t i = 0; i < n; ++i) d[i] = p[i] * (d[i] - shift) * scale;
+}
+
+template <class T>
+void multiply(T* x, int64_t n, T factor) {
+  for (int64_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+}  // namespace
+
+namespace WISP_ISA {
+void fill_attention(AttentionTable& table);
+void fill_attention(AttentionTable& table) {
+  table.f32 = {soften<float>, probabilities<float>, score_grads<float>, multiply<float>};
+  table.f64 = {soften<double>, probabilities<double>, score_grads<double>, multiply<double>};
+}
+}  // namespace WISP_ISA
+
+}  // namespace wisp::cpu

@@ -1,0 +1,143 @@
+// Rows of pooling and interpolation.
+#include "cpu/kernels/tile.h"
+#include "cpu/window_kernels.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+template <class T>
+void add_scaled(T* __restrict y, const T* __restrict x, T weight, int64_t n, bool first) {
+  if (first) {
+    for (int64_t i = 0; i < n; ++i) y[i] = weight * x[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] += weight * x[i];
+  }
+}
+
+template <class T>
+WISP_INLINE T weighed(const T* x, const T* weight, int64_t count) {
+  T sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += weight[k] * x[k];
+  return sum;
+}
+
+// Outputs of the same number of taps, known when compiling: several at a time.
+template <class T, int taps>
+WISP_INLINE void weigh_even(T* __restrict y, const T* __restrict x, const int32_t* __restrict start,
+                            const T* __restrict weight, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t o = 0; o < n; ++o) {
+    T sum = weight[o * taps] * x[start[o]];
+    for (int k = 1; k < taps; ++k) sum += weight[o * taps + k] * x[start[o] + k];
+    y[o] = sum;
+  }
+}
+
+// Only windows at the borders have fewer taps than the others.
+template <class T>
+void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T* weight,
+           int64_t most, int64_t n) {
+  auto one = [&](int64_t o) { y[o] = weighed(x + start[o], weight + o * most, count[o]); };
+  int64_t first = 0, last = n;
+  if (most > 4) {
+    for (; first < n; ++first) one(first);
+    return;
+  }
+  for (; first < n && count[first] < most; ++first) one(first);
+  for (; last > first && count[last - 1] < most; --last) one(last - 1);
+  for (int64_t o = first; o < last; ++o) {  // a gap: windows of unequal size
+    if (count[o] == most) continue;
+    for (; first < last; ++first) one(first);
+  }
+  const int64_t even = last - first;
+  const T* w = weight + first * most;
+  if (most == 1) weigh_even<T, 1>(y + first, x, start + first, w, even);
+  if (most == 2) weigh_even<T, 2>(y + first, x, start + first, w, even);
+  if (most == 3) weigh_even<T, 3>(y + first, x, start + first, w, even);
+  if (most == 4) weigh_even<T, 4>(y + first, x, start + first, w, even);
+}
+
+template <class T>
+WISP_INLINE bool beats(T x, T best) {
+  return x > best || x != x;
+}
+
+template <class T>
+void larger(T* __restrict best, const T* __restrict x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) best[i] = beats(x[i], best[i]) ? x[i] : best[i];
+}
+
+template <class T>
+void larger_at(T* __restrict best, int32_t* __restrict at, const T* __restrict x, int32_t here,
+               int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const bool take = beats(x[i], best[i]);
+    at[i] = take ? here : at[i];
+    best[i] = take ? x[i] : best[i];
+  }
+}
+
+// Windows of two or three elements that lie evenly apart, the common case.
+template <class T, int count, int stride>
+WISP_INLINE void largest_even(T* __restrict y, const T* __restrict x, int64_t n) {
+  for (int64_t o = 0; o < n; ++o) {
+    T best = x[o * stride];
+    for (int k = 1; k < count; ++k) {
+      const T value = x[o * stride + k];
+      best = beats(value, best) ? value : best;
+    }
+    y[o] = best;
+  }
+}
+
+template <class T>
+WISP_INLINE bool try_even(T* y, const T* x, const int32_t* start, const int32_t* count, int64_t n) {
+  if (count[0] != count[n - 1]) return false;
+  if (count[0] == 2) return largest_even<T, 2, 2>(y, x + start[0], n), true;
+  if (count[0] == 3) return largest_even<T, 3, 2>(y, x + start[0], n), true;
+  return false;
+}
+
+template <class T>
+void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64_t dilation,
+             int64_t stride, int64_t n) {
+  auto one = [&](int64_t o) {
+    if (count[o] == 0) return;
+    const T* from = x + start[o];
+    T best = from[0];
+    for (int64_t k = 1; k < count[o]; ++k) {
+      const T value = from[k * dilation];
+      best = beats(value, best) ? value : best;
+    }
+    y[o] = best;
+  };
+  if (n > 10 && dilation == 1 && stride == 2) {  // the windows at the ends may be cut off
+    if (try_even(y + 1, x, start + 1, count + 1, n - 2)) return one(0), one(n - 1);
+  }
+  for (int64_t o = 0; o < n; ++o) one(o);
+}
+
+template <class T>
+void fill_one(WindowKernels<T>& sums) {
+  sums = {add_scaled<T>, weigh<T>};
+}
+template <class T>
+void fill_one(MaxKernels<T>& kernels) {
+  kernels = {larger<T>, larger_at<T>, largest<T>};
+}
+
+}  // namespace
+
+namespace WISP_ISA {
+void fill_windows(WindowTable& table);
+void fill_windows(WindowTable& table) {
+  fill_one(table.f32);
+  fill_one(table.f64);
+  fill_one(table.max_f32);
+  fill_one(table.max_f64);
+  fill_one(table.max_i64);
+}
+}  // namespace WISP_ISA
+
+}  // namespace wisp::cpu

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "cpu/scratch.h"
+#include "cpu/window.h"
+#include "cpu/window_kernels.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr int64_t grain_elements = 1 << 14;
+
+template <class T>
+const WindowKernels<T>& kernels_for() {
+  if constexpr (std::is_same_v<T, float>) {
+    return window_table().f32;
+  } else {
+    return window_table().f64;
+  }
+}
+
+// An input row that an output row is made of.
+struct WeightedRow {
+  int64_t row;
+  double weight;
+};
+
+// Everything but the last dimension: rows of the input, weighted.
+class Rows {
+ public:
+  Rows(const ResampleCall& call) : call_(call), lead_(call.taps.size() - 1) {
+    for (size_t d = 0; d < lead_; ++d) out_ *= call.taps[d].out, in_ *= call.taps[d].in;
+  }
+  int64_t out() const { return out_; }
+  int64_t in() const { return in_; }
+  // The rows that make output row `o` of a plane.
+  void of(int64_t o, std::vector<WeightedRow>& rows) const {
+    rows.assign(1, {0, 1.0});
+    int64_t place[max_window_dims] = {};
+    for (size_t d = lead_; d-- > 0;) place[d] = o % call_.taps[d].out, o /= call_.taps[d].out;
+    std::vector<WeightedRow> next;
+    for (size_t d = 0; d < lead_; ++d) {
+      const Taps& taps = call_.taps[d];
+      const size_t at = static_cast<size_t>(place[d]);
+      next.clear();
+      for (const WeightedRow& row : rows) {
+        for (int64_t k = 0; k < taps.count[at]; ++k) {
+          next.push_back(
+              {row.row * taps.in + taps.start[at] + k,
+               row.weight *
+                   taps.weight[at * static_cast<size_t>(taps.most) + static_cast<size_t>(k)]});
+        }
+      }
+      rows.swap(next);
+    }
+  }
+
+ private:
+  const ResampleCall& call_;
+  size_t lead_;
+  int64_t out_ = 1, in_ = 1;
+};
+
+template <class T>
+std::vector<T> narrowed(const std::vector<double>& weights) {
+  return {weights.begin(), weights.end()};
+}
+
+// Rows are added up first, whole vectors at a time; then each window of the sum.
+template <class T>
+void resample_planes(const ResampleCall& call) {
+  const Rows rows(call);
+  const Taps& last = call.taps.back();
+  const std::vector<T> weights = narrowed<T>(last.weight);
+  const auto& kernel = kernels_for<T>();
+  const T* x = reinterpret_cast<const T*>(call.x);
+  T* y = reinterpret_cast<T*>(call.y);
+  const int64_t grain = std::max<int64_t>(1, grain_elements / (last.in + last.out + 1));
+  parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
+    const Scratch<T> sum(last.in);
+    std::vector<WeightedRow> parts;
+    const T* previous = nullptr;  // an input row taken as it is, and not yet overwritten
+    for (int64_t r = begin; r < end; ++r) {
+      rows.of(r % rows.out(), parts);
+      const T* plane = x + r / rows.out() * rows.in() * last.in;
+      T* out = y + r * last.out;
+      if (parts.empty()) {
+        std::fill(out, out + last.out, T(0));
+        previous = nullptr;
+        continue;
+      }
+      const bool as_is = parts.size() == 1 && parts[0].weight == 1;
+      const T* from = as_is ? plane + parts[0].row * last.in : sum.data();
+      if (as_is && from == previous) {
+        std::memcpy(out, out - last.out, static_cast<size_t>(last.out) * sizeof(T));
+        continue;
+      }
+      previous = as_is ? from : nullptr;
+      for (size_t p = 0; p < parts.size() && !as_is; ++p)
+        kernel.add_scaled(sum.data(), plane + parts[p].row * last.in,
+                          static_cast<T>(parts[p].weight), last.in, p == 0);
+      kernel.weigh(out, from, last.start.data(), last.count.data(), weights.data(), last.most,
+                   last.out);
+    }
+  });
+}
+
+// Pixels are added up, all channels at a time.
+template <class T>
+void resample_pixels(const ResampleCall& call) {
+  const Rows rows(call);
+  const Taps& last = call.taps.back();
+  const int64_t channels = call.shape.channels;
+  const auto& kernel = kernels_for<T>();
+  const T* x = reinterpret_cast<const T*>(call.x);
+  T* y = reinterpret_cast<T*>(call.y);
+  const int64_t grain = std::max<int64_t>(1, grain_elements / (last.out * channels + 1));
+  parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
+    std::vector<WeightedRow> parts;
+    for (int64_t r = begin; r < end; ++r) {
+      rows.of(r % rows.out(), parts);
+      const T* plane = x + r / rows.out() * rows.in() * last.in * channels;
+      for (int64_t o = 0; o < last.out; ++o) {
+        T* out = y + (r * last.out + o) * channels;
+        const size_t at = static_cast<size_t>(o);
+        bool first = true;
+        for (const WeightedRow& part : parts) {
+          for (int64_t k = 0; k < last.count[at]; ++k) {
+            const double weight = last.weight[static_cast<size_t>(o * last.most + k)];
+            const int64_t pixel = part.row * last.in + last.start[at] + k;
+            kernel.add_scaled(out, plane + pixel * channels, static_cast<T>(part.weight * weight),
+                              channels, first);
+            first = false;
+          }
+        }
+        if (first) std::fill(out, out + channels, T(0));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void resample(const ResampleCall& call) {
+  visit<dtypes::real_math>(call.dtype, "interpolate", [&]<class T>() {
+    if (call.shape.channels == 1) {
+      resample_planes<T>(call);
+    } else {
+      resample_pixels<T>(call);
+    }
+  });
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,37 @@
+// The rows of pooling and interpolation, compiled once per instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace wisp::cpu {
+
+template <class T>
+struct WindowKernels {
+  // y = weight * x, or y += weight * x.
+  void (*add_scaled)(T* y, const T* x, T weight, int64_t n, bool first) = nullptr;
+  // y[o] = sum of weight[o * most + k] * x[start[o] + k] over k < count[o].
+  void (*weigh)(T* y, const T* x, const int32_t* start, const int32_t* count, const T* weight,
+                int64_t most, int64_t n) = nullptr;
+};
+
+template <class T>
+struct MaxKernels {
+  // best = max(best, x), NaN counting as largest.
+  void (*larger)(T* best, const T* x, int64_t n) = nullptr;
+  // The same, noting `here` where x is taken.
+  void (*larger_at)(T* best, int32_t* at, const T* x, int32_t here, int64_t n) = nullptr;
+  // The largest of each window of a row.
+  void (*largest)(T* y, const T* x, const int32_t* start, const int32_t* count, int64_t dilation,
+                  int64_t stride, int64_t n) = nullptr;
+};
+
+struct WindowTable {
+  WindowKernels<float> f32;
+  WindowKernels<double> f64;
+  MaxKernels<float> max_f32;
+  MaxKernels<double> max_f64;
+  MaxKernels<int64_t> max_i64;
+};
+const WindowTable& window_table();
+
+}  // namespace wisp::cpu

@@ -1,0 +1,79 @@
+// The last dimensions of a tensor as an image, in a layout the window kernels work on.
+#pragma once
+
+#include "cpu/window.h"
+#include "dispatch/op_def.h"
+#include "ops/promotion.h"
+#include "ops/raw.h"
+
+namespace wisp::ops {
+
+// Whether the channels of a pixel lie next to each other.
+inline bool has_pixels(const Tensor& t, int64_t dims) {
+  return t.ndim() == dims + 2 && dims >= 2 && !t.is_contiguous() && t->size(1) > 1 &&
+         is_channels_last(t.sizes(), t.strides());
+}
+
+// `t` itself where it has that dtype and layout, else a copy.
+inline Tensor in_layout(const Tensor& t, bool pixels, DType dtype) {
+  if (!pixels) return consecutive(t, dtype);
+  if (t.dtype() == dtype && is_channels_last(t.sizes(), t.strides())) return t;
+  Tensor copy = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), dtype);
+  copy_raw(copy, t);
+  return copy;
+}
+
+// An input as the kernels want it.
+struct Image {
+  Image(const Tensor& t, int64_t dims, DType dtype)
+      : pixels(has_pixels(t, dims)), data(in_layout(t, pixels, dtype)) {
+    shape = {1, pixels ? t->size(1) : 1};
+    for (int64_t i = 0; i < t.ndim() - dims; ++i) shape.outer *= t->size(i);
+    if (pixels) shape.outer = t->size(0);
+  }
+  bool pixels;
+  Tensor data;
+  cpu::ImageShape shape;
+};
+
+// A result of the last dimensions `sizes`, laid out like the image it comes from.
+inline TensorSpec& push_image(Infer& infer, const Tensor& from, IntSpan image, DType dtype) {
+  Dims sizes(from.sizes());
+  const size_t lead = sizes.size() - image.size();
+  for (size_t i = 0; i < image.size(); ++i) sizes[lead + i] = image[i];
+  TensorSpec& spec = infer.push(sizes, dtype, from.device());
+  if (has_pixels(from, static_cast<int64_t>(image.size())))
+    spec.strides = channels_last_strides(sizes);
+  return spec;
+}
+
+// Memory for a result in the dtype that is computed in; finish() rounds it into the result.
+class Target {
+ public:
+  Target(const Tensor& out, DType dtype)
+      : out_(out),
+        work_(out.dtype() == dtype ? out
+                                   : Tensor::empty_strided(out.sizes(), out.strides(), dtype)) {}
+  char* bytes() const { return work_->bytes(); }
+  const Tensor& work() const { return work_; }
+  void finish() const {
+    if (!work_.is_same(out_)) copy_raw(out_, work_);
+  }
+
+ private:
+  const Tensor& out_;
+  Tensor work_;
+};
+
+inline IntSpan image_sizes(const Tensor& t, int64_t dims) {
+  return t.sizes().last(static_cast<size_t>(dims));
+}
+
+// A list argument that may be given as one number for all dimensions.
+Dims per_dim(const Args& args, int i, int64_t dims);
+// The same for a stride, which is the kernel's size if it is left out.
+Dims stride_or(const Args& args, int i, const Dims& kernel);
+// An image with a batch and channels, or just channels; all but the batch must have elements.
+void check_image(const Args& args, const Tensor& self, int64_t dims);
+
+}  // namespace wisp::ops

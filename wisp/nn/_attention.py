@@ -1,0 +1,218 @@
+"""multi_head_attention_forward: attention of several heads, between learnt projections."""
+
+import math
+import warnings
+
+from wisp import _C
+from wisp._C import Tensor
+
+__all__ = ["multi_head_attention_forward"]
+
+_functions, _table = _C._functions, _C._functional
+_linear, _cat, _attention = _table["linear"], _functions["cat"], _table["scaled_dot_product_attention"]
+
+
+def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
+    """Whether there is a batch; fails if the arguments do not agree on that."""
+    dims = query.dim()
+    if dims not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
+    batched = dims == 3
+    kind = f"{'batched (3-D)' if batched else 'unbatched (2-D)'} `query`"
+    if key.dim() != dims or value.dim() != dims:
+        raise AssertionError(f"For {kind}, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and "
+                             f"{value.dim()}-D tensors respectively")  # fmt: skip
+    if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
+        raise AssertionError(f"For {kind}, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
+                             f"{key_padding_mask.dim()}-D tensor instead")  # fmt: skip
+    if attn_mask is not None:
+        if attn_mask.dim() not in (2, 3):
+            raise AssertionError(f"For {kind}, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                                 f"{attn_mask.dim()}-D tensor instead")  # fmt: skip
+        expected = (num_heads, query.shape[0], key.shape[0])
+        if not batched and attn_mask.dim() == 3 and tuple(attn_mask.shape) != expected:
+            raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {tuple(attn_mask.shape)}")
+    return batched
+
+
+def _as_addend(mask, name, other, dtype):
+    """A mask as numbers to add to the scores: those that a mask of bools excludes become -inf."""
+    if mask is None:
+        return None
+    if not mask.is_floating_point() and mask.dtype != _C.bool:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if other is not None and mask.dtype != other.dtype:
+        warnings.warn(f"Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+                      "instead.", stacklevel=4)  # fmt: skip
+    if mask.is_floating_point():
+        return mask
+    return mask.new_zeros(mask.shape, dtype=dtype).masked_fill_(mask, -math.inf)
+
+
+def _project_packed(query, key, value, weight, bias):
+    """Queries, keys and values through one matrix, in as few products as the arguments allow."""
+    width = query.shape[-1]
+    if key is value:
+        if query is key:
+            return _linear(query, weight, bias).chunk(3, -1)
+        biases = (None, None) if bias is None else bias.split([width, 2 * width])
+        weights = weight.split([width, 2 * width])
+        return _linear(query, weights[0], biases[0]), *_linear(key, weights[1], biases[1]).chunk(2, -1)
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return tuple(_linear(x, w, b) for x, w, b in zip((query, key, value), weight.chunk(3), biases))
+
+
+def _project_apart(query, key, value, weights, bias):
+    width = query.shape[-1]
+    if tuple(weights[0].shape) != (width, width):
+        raise AssertionError(f"expecting query weights shape of {(width, width)}, but got {weights[0].shape}")
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return tuple(_linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+
+
+def _checked_mask(attn_mask, queries, keys, batch, num_heads):
+    """An attention mask of three dimensions, (1 or batch * heads, queries, keys)."""
+    if attn_mask is None:
+        return None
+    if attn_mask.dim() == 2:
+        if tuple(attn_mask.shape) != (queries, keys):
+            raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(queries, keys)}.")
+        return attn_mask.unsqueeze(0)
+    if tuple(attn_mask.shape) != (batch * num_heads, queries, keys):
+        raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                           f"{(batch * num_heads, queries, keys)}.")  # fmt: skip
+    return attn_mask
+
+
+def _one_more(mask):
+    """A mask that sees one key more."""
+    return None if mask is None else _table["pad"](mask, (0, 1))
+
+
+def _heads(x, batch, num_heads, head_dim):
+    """(length, batch, width) as (batch * heads, length, head width)."""
+    return x.reshape(x.shape[0], batch * num_heads, head_dim).transpose(0, 1)
+
+
+def _static(given, name, batch, num_heads, head_dim):
+    if given.shape[0] != batch * num_heads or given.shape[2] != head_dim:
+        raise AssertionError(f"expecting {name}.size(0) of {batch * num_heads} and {name}.size(2) of {head_dim}, but "
+                             f"got {tuple(given.shape)}")  # fmt: skip
+    return given
+
+
+def _joined_mask(attn_mask, key_padding_mask, batch, num_heads, keys):
+    """Both masks as one."""
+    if key_padding_mask is None:
+        return attn_mask
+    if tuple(key_padding_mask.shape) != (batch, keys):
+        raise AssertionError(f"expecting key_padding_mask shape of {(batch, keys)}, but got {key_padding_mask.shape}")
+    padding = key_padding_mask.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1)
+    padding = padding.reshape(batch * num_heads, 1, keys)
+    return padding if attn_mask is None else attn_mask + padding
+
+
+def _with_weights(q, k, v, mask, dropout_p):
+    """(results, weights) where the weights are wanted too."""
+    q = q * math.sqrt(1.0 / q.shape[-1])
+    scores = q.bmm(k.transpose(-2, -1)) if mask is None else _functions["baddbmm"](mask, q, k.transpose(-2, -1))
+    weights = scores.softmax(-1)
+    if dropout_p > 0.0:
+        weights = _table["dropout"](weights, p=dropout_p)
+    return weights.bmm(v), weights
+
+
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight, in_proj_bias,
+    bias_k, bias_v, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias,
+    training: bool = True, key_padding_mask=None, need_weights: bool = True, attn_mask=None,
+    use_separate_proj_weight: bool = False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None,
+    static_v=None, average_attn_weights: bool = True, is_causal: bool = False,
+):  # fmt: skip
+    """The forward pass of :class:`wisp.nn.MultiheadAttention`: (results, weights or None).
+
+    Queries are (length, batch, width) or (length, width). See the module for the other arguments.
+    """
+    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = _add_batch(query, key, value)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    queries, batch, width = query.shape
+    padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, query.dtype)
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    causal_only = is_causal and padding is None and not need_weights
+    if causal_only:
+        attn_mask = None
+    else:
+        attn_mask, is_causal = _as_addend(attn_mask, "attn_mask", None, query.dtype), False
+    if width != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+    head_dim = width // num_heads
+    if head_dim * num_heads != width:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if use_separate_proj_weight:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+    if use_separate_proj_weight:
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+        if None in weights:
+            raise AssertionError("use_separate_proj_weight is True but q_proj_weight, k_proj_weight or v_proj_weight "
+                                 "is None")  # fmt: skip
+        q, k, v = _project_apart(query, key, value, weights, in_proj_bias)
+    else:
+        if in_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        q, k, v = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
+    attn_mask = _checked_mask(attn_mask, queries, key.shape[0], batch, num_heads)
+
+    if (bias_k is None) != (bias_v is None):
+        raise AssertionError("bias_k and bias_v must both be given or both be None")
+    if bias_k is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError("bias cannot be added to static key or value.")
+        k, v = (_cat([x, bias.repeat(1, batch, 1)]) for x, bias in ((k, bias_k), (v, bias_v)))
+        attn_mask, padding = _one_more(attn_mask), _one_more(padding)
+    q = _heads(q, batch, num_heads, head_dim)
+    k = _heads(k, batch, num_heads, head_dim) if static_k is None else _static(static_k, "static_k", batch, num_heads, head_dim)
+    v = _heads(v, batch, num_heads, head_dim) if static_v is None else _static(static_v, "static_v", batch, num_heads, head_dim)
+    if add_zero_attn:
+        k, v = (_cat([x, x.new_zeros((batch * num_heads, 1, head_dim))], 1) for x in (k, v))
+        attn_mask, padding = _one_more(attn_mask), _one_more(padding)
+    keys = k.shape[1]
+    mask = _joined_mask(attn_mask, padding, batch, num_heads, keys)
+    dropout_p = dropout_p if training else 0.0
+
+    weights = None
+    if need_weights:
+        if is_causal and mask is None:
+            raise AssertionError("FIXME: is_causal not implemented for need_weights")
+        out, weights = _with_weights(q, k, v, mask, dropout_p)
+        out = out.transpose(0, 1).reshape(queries * batch, width)
+    else:
+        q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
+        if mask is not None:
+            shared = mask.shape[0] == 1
+            mask = mask.unsqueeze(0) if shared else mask.reshape(batch, num_heads, -1, keys)
+        out = _attention(q, k, v, mask, dropout_p, is_causal)
+        out = out.permute(2, 0, 1, 3).reshape(queries * batch, width)
+    out = _linear(out, out_proj_weight, out_proj_bias).reshape(queries, batch, -1)
+    if weights is not None:
+        weights = weights.reshape(batch, num_heads, queries, keys)
+        weights = weights.mean(1) if average_attn_weights else weights
+    if batched:
+        return out, weights
+    return out.squeeze(1), None if weights is None else weights.squeeze(0)
+
+
+def _add_batch(query, key, value):
+    """A batch of one; what was the same tensor stays the same."""
+    if key is value:
+        key = query if query is key else key
+        q = query.unsqueeze(1)
+        k = q if query is key else key.unsqueeze(1)
+        return q, k, k
+    return query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
