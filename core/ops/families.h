@@ -57,6 +57,7 @@ void register_attention(Registry& r);
 void register_embedding_bag(Registry& r);
 void register_ctc_loss(Registry& r);
 void register_rnn(Registry& r);
+void register_weight_norm(Registry& r);
 void register_rnn_layer(Registry& r);
 
 }  // namespace wisp::ops

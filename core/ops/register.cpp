@@ -56,6 +56,7 @@ void register_all(Registry& r) {
   ops::register_ctc_loss(r);
   ops::register_rnn_layer(r);
   ops::register_rnn(r);
+  ops::register_weight_norm(r);
 }
 
 }  // namespace wisp
