@@ -76,6 +76,10 @@ def transformers(lib):
             lib, make(4, 2, 1, 1, 6, dropout=0.0, dtype=lib.float64, **settings),
             lambda m, mask=mask: [m(src, tgt, tgt_mask=mask, src_key_padding_mask=late, memory_key_padding_mask=late)],
         )  # fmt: skip
+    encoder = lib.nn.TransformerEncoder(lib.nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), 2, lib.nn.LayerNorm(4))
+    x, ends = lib.tensor(numbers("x", 2, 3, 4)), lib.tensor([[False, False, True], [False, False, False]])
+    with lib.no_grad():
+        found["without padding"] = plain(fill(lib, encoder).eval()(x, src_key_padding_mask=ends))
     found["mask"] = plain(lib.nn.Transformer.generate_square_subsequent_mask(3))
     return found
 

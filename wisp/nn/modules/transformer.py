@@ -9,6 +9,7 @@ from typing import Any
 from wisp import _C
 from wisp._C import Tensor
 from wisp.nn import functional as F
+from wisp.nn.modules.activation import GELU, ReLU
 from wisp.nn.modules.attention import MultiheadAttention
 from wisp.nn.modules.container import ModuleList
 from wisp.nn.modules.dropout import Dropout
@@ -159,6 +160,16 @@ class TransformerDecoderLayer(_Layer):
         return self._add(x, 3, self._feed_forward)
 
 
+def _can_leave_out(layer):
+    """Whether a layer is of the plain kind whose padding may be left out."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    attention = layer.self_attn
+    plain = layer.activation in (F.relu, F.gelu) or isinstance(layer.activation, (ReLU, GELU))
+    return (plain and attention.batch_first and attention._qkv_same_embed_dim and attention.in_proj_bias is not None
+            and layer.norm1.eps == layer.norm2.eps and attention.num_heads % 2 == 0)  # fmt: skip
+
+
 class TransformerEncoder(Module):
     """A stack of encoder layers.
 
@@ -166,7 +177,9 @@ class TransformerEncoder(Module):
         encoder_layer: what to make copies of.
         num_layers: how many.
         norm: a module for the end, if any.
-        enable_nested_tensor, mask_check: accepted and ignored: padding is computed like everything else.
+        enable_nested_tensor: whether padding at the ends of sequences is left out in evaluation, where nothing is to be
+            differentiated; it comes out as zeros then.
+        mask_check: whether to look if padding is at the ends only, or trust that it is.
     """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
@@ -175,6 +188,7 @@ class TransformerEncoder(Module):
         self.layers = ModuleList([deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = enable_nested_tensor and _can_leave_out(encoder_layer)
 
     def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
                 is_causal: bool | None = None) -> Tensor:  # fmt: skip
@@ -182,9 +196,22 @@ class TransformerEncoder(Module):
         batch_first = self.layers[0].self_attn.batch_first
         causal = _is_causal(mask, is_causal, _length(src, batch_first))
         padding, mask = _additive(src_key_padding_mask, src), _additive(mask, src)
+        leave_out = mask is None and self._leaves_out_padding(src, src_key_padding_mask)
         for layer in self.layers:
             src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if leave_out:
+            src = src.masked_fill(padding.bool().unsqueeze(-1), 0)
         return src if self.norm is None else self.norm(src)
+
+    def _leaves_out_padding(self, src, padding):
+        """Whether what is computed for padding is not wanted: see enable_nested_tensor."""
+        first = self.layers[0]
+        if padding is None or src.dim() != 3 or first.training or not self.use_nested_tensor:
+            return False
+        if _C.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in first.parameters())):
+            return False
+        padded = padding.bool()
+        return not self.mask_check or not (padded[:, :-1] & ~padded[:, 1:]).any().item()
 
 
 class TransformerDecoder(Module):
