@@ -24,7 +24,7 @@ _SUBMODULES = (
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
     "parameters_to_vector", "vector_to_parameters", *_FUNCTIONS,
-]  # fmt: skip
+]  # noqa: PLE0604 # fmt: skip
 
 
 def __getattr__(name):

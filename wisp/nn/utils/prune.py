@@ -10,7 +10,6 @@ from typing import Any
 from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules.module import Module
-from wisp.nn.parameter import Parameter
 from wisp.nn.utils.convert_parameters import parameters_to_vector
 
 __all__ = [
