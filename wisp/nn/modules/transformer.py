@@ -252,7 +252,7 @@ class Transformer(Module):
 
     >>> model = wisp.nn.Transformer(8, 2, 1, 1, 16)
     >>> model(wisp.zeros(5, 3, 8), wisp.zeros(4, 3, 8)).shape
-    torch.Size([4, 3, 8])
+    wisp.Size([4, 3, 8])
     """
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
