@@ -1,6 +1,8 @@
 """wisp.nn.utils: parametrizations, pruning, calls with other weights."""
 
 import copy
+import doctest
+import importlib
 import pickle
 
 import pytest
@@ -207,3 +209,10 @@ def test_random_pruning():
         prune.l1_unstructured(nn.Linear(2, 2), "weight", 1.5)
     with pytest.raises(ValueError, match="multidimensional"):
         prune.ln_structured(nn.Linear(2, 2), "bias", 1, 2, 0)
+
+
+@pytest.mark.parametrize("name", ["parametrize", "parametrizations", "prune", "stateless"])
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(f"wisp.nn.utils.{name}"), extraglobs={"wisp": wisp})
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -1,6 +1,8 @@
 """Recurrent networks, transformers, packed sequences: values and gradients as in PyTorch."""
 
 import copy
+import doctest
+import importlib
 import warnings
 
 import pytest
@@ -158,3 +160,10 @@ def test_large_states_of_half_precision():
         got = copy.deepcopy(net).to(dtype)(x.to(dtype))[0]
         assert got.dtype == dtype
         assert (got.float() - exact).abs().max() < bound
+
+
+@pytest.mark.parametrize("name", ["modules.rnn", "modules.transformer", "modules.adaptive", "modules.utils", "utils.rnn"])
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(f"wisp.nn.{name}"), extraglobs={"wisp": wisp})
+    assert result.attempted > 0
+    assert result.failed == 0
