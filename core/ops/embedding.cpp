@@ -122,7 +122,7 @@ void functional_embedding_body(const Args& args, TensorList& outs) {
   outs.push(invoke<"embedding">(weight, input, padding, args.boolean(5), args.boolean(6)));
 }
 
-// --- one_hot(self, num_classes)
+// --- one_hot(tensor, num_classes)
 
 void one_hot_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
@@ -182,7 +182,7 @@ void register_embedding(Registry& r) {
        .onnx = "Gather",
        .homes = home::functional});
   r.add(
-      {.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+      {.schema = "one_hot(Tensor tensor, int num_classes=-1) -> Tensor",
        .doc =
            "A vector per class index, 1 at the index and 0 elsewhere.\n\n>>> wisp.nn.functional.one_hot(wisp.tensor([0, 2]))\ntensor([[1, 0, 0],\n        [0, 0, 1]])",
        .body = one_hot_body,

@@ -72,5 +72,8 @@ void register_ctc_loss(Registry& r);
 
 // After all of them.
 void set_batching(Registry& r);
+void register_rnn(Registry& r);
+void register_weight_norm(Registry& r);
+void register_rnn_layer(Registry& r);
 
 }  // namespace wisp::ops

@@ -67,6 +67,9 @@ void register_families(Registry& r) {
 void register_all(Registry& r) {
   register_families(r);
   ops::set_batching(r);
+  ops::register_rnn_layer(r);
+  ops::register_rnn(r);
+  ops::register_weight_norm(r);
 }
 
 }  // namespace wisp

@@ -153,32 +153,44 @@ const Entry stacks[] = {
     {"lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
      "Layers of long short-term memory over whole sequences: all outputs, and the states h and c at the end.\n\n"
      ">>> states, weights = [wisp.zeros(1, 1, 1)] * 2, [wisp.ones(4, 1)] * 2\n"
-     ">>> wisp.lstm(wisp.ones(2, 1, 1), states, weights, False, 1, 0.0, False, False, False)[0]\n"
-     "tensor([[[0.3696]],\n\n        [[0.6932]]])",
+     ">>> wisp.lstm(wisp.ones(2, 1, 1), states, weights, False, 1, 0.0, False, False, False)[0].flatten()\n"
+     "tensor([0.3696, 0.6505])",
      layers_body<RnnKind::lstm>, "LSTM"},
     {"lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
-     "lstm over packed sequences.", packed_body<RnnKind::lstm>, "LSTM"},
+     "lstm over packed sequences.\n\n"
+     ">>> wisp.lstm(wisp.ones(3, 1), wisp.tensor([2, 1]), [wisp.zeros(1, 2, 1)] * 2, [wisp.ones(4, 1)] * 2, False, 1, 0.0, False, False)[0]\n"
+     "tensor([[0.3696],\n        [0.3696],\n        [0.6505]])",
+     packed_body<RnnKind::lstm>, "LSTM"},
     {"gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
      "Layers of gated recurrent units over whole sequences: all outputs, and the state at the end.\n\n"
-     ">>> wisp.gru(wisp.ones(2, 1, 1), wisp.zeros(1, 1, 1), [wisp.ones(3, 1)] * 2, False, 1, 0.0, False, False, False)[0]\n"
-     "tensor([[[0.2048]],\n\n        [[0.3517]]])",
+     ">>> wisp.gru(wisp.ones(2, 1, 1), wisp.zeros(1, 1, 1), [wisp.ones(3, 1)] * 2, False, 1, 0.0, False, False, False)[0].flatten()\n"
+     "tensor([0.2048, 0.3468])",
      layers_body<RnnKind::gru>, "GRU"},
     {"gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-     "gru over packed sequences.", packed_body<RnnKind::gru>, "GRU"},
+     "gru over packed sequences.\n\n"
+     ">>> wisp.gru(wisp.ones(3, 1), wisp.tensor([2, 1]), wisp.zeros(1, 2, 1), [wisp.ones(3, 1)] * 2, False, 1, 0.0, False, False)[0]\n"
+     "tensor([[0.2048],\n        [0.2048],\n        [0.3468]])",
+     packed_body<RnnKind::gru>, "GRU"},
     {"rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
      "Layers of plain recurrent units with tanh over whole sequences: all outputs, and the state at the end.\n\n"
-     ">>> wisp.rnn_tanh(wisp.ones(2, 1, 1), wisp.zeros(1, 1, 1), [wisp.ones(1, 1)] * 2, False, 1, 0.0, False, False, False)[0]\n"
-     "tensor([[[0.7616]],\n\n        [[0.9427]]])",
+     ">>> wisp.rnn_tanh(wisp.ones(2, 1, 1), wisp.zeros(1, 1, 1), [wisp.ones(1, 1)] * 2, False, 1, 0.0, False, False, False)[0].flatten()\n"
+     "tensor([0.7616, 0.9427])",
      layers_body<RnnKind::tanh>, "RNN"},
     {"rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-     "rnn_tanh over packed sequences.", packed_body<RnnKind::tanh>, "RNN"},
+     "rnn_tanh over packed sequences.\n\n"
+     ">>> wisp.rnn_tanh(wisp.ones(3, 1), wisp.tensor([2, 1]), wisp.zeros(1, 2, 1), [wisp.ones(1, 1)] * 2, False, 1, 0.0, False, False)[0]\n"
+     "tensor([[0.7616],\n        [0.7616],\n        [0.9427]])",
+     packed_body<RnnKind::tanh>, "RNN"},
     {"rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
      "Layers of plain recurrent units with relu over whole sequences: all outputs, and the state at the end.\n\n"
-     ">>> wisp.rnn_relu(wisp.ones(2, 1, 1), wisp.zeros(1, 1, 1), [wisp.ones(1, 1)] * 2, False, 1, 0.0, False, False, False)[0]\n"
-     "tensor([[[1.]],\n\n        [[2.]]])",
+     ">>> wisp.rnn_relu(wisp.ones(2, 1, 1), wisp.zeros(1, 1, 1), [wisp.ones(1, 1)] * 2, False, 1, 0.0, False, False, False)[0].flatten()\n"
+     "tensor([1., 2.])",
      layers_body<RnnKind::relu>, "RNN"},
     {"rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-     "rnn_relu over packed sequences.", packed_body<RnnKind::relu>, "RNN"},
+     "rnn_relu over packed sequences.\n\n"
+     ">>> wisp.rnn_relu(wisp.ones(3, 1), wisp.tensor([2, 1]), wisp.zeros(1, 2, 1), [wisp.ones(1, 1)] * 2, False, 1, 0.0, False, False)[0]\n"
+     "tensor([[1.],\n        [1.],\n        [2.]])",
+     packed_body<RnnKind::relu>, "RNN"},
 };
 
 const Entry cells[] = {
@@ -204,21 +216,15 @@ const Entry cells[] = {
 }  // namespace
 
 void register_rnn(Registry& r) {
-  for (const Entry& e : stacks) {
-    r.add({.schema = e.schema,
-           .doc = e.doc,
-           .body = e.body,
-           .onnx = e.onnx,
-           .traits = trait::random,
-           .homes = home::function});
-  }
-  for (const Entry& e : cells) {
+  auto add = [&](const Entry& e) {
     r.add({.schema = e.schema,
            .doc = e.doc,
            .body = e.body,
            .onnx = e.onnx,
            .homes = home::function});
-  }
+  };
+  for (const Entry& e : stacks) add(e);
+  for (const Entry& e : cells) add(e);
 }
 
 }  // namespace wisp::ops

@@ -57,12 +57,12 @@ void check_weight(const Tensor& weight, const char* name, std::initializer_list<
 
 void check_dtypes(List inputs) {
   const DType dtype = inputs[rows].dtype();
-  if (!is_floating(dtype)) fail_not_implemented("rnn", dtype);
   for (const Tensor& t : inputs) {
     WISP_CHECK(!t.defined() || t.dtype() == dtype,
                "input, states and weights must have the same dtype, but got ", name(dtype), " and ",
                t.defined() ? name(t.dtype()) : "");
   }
+  if (!is_floating(dtype)) fail_not_implemented("rnn", dtype);
 }
 
 // The sizes of a layer, from its weights.

@@ -93,3 +93,11 @@ def bad_lstm_cell():
     yield E(RuntimeError, "hidden1 has inconsistent hidden_size: got 2, expected 1", T(2, 2), [T(2, 1), T(2, 2)], *one)
     yield E(RuntimeError, "input has inconsistent input_size: got 3 expected 2", T(2, 3), [T(2, 1), T(2, 1)], *one)
     yield E(IndexError, "input with 2 dimensions", T(2), [T(1), T(1)], *one)
+
+
+@samples("norm_except_dim")
+def norm_except_dim():
+    yield S(T(2, 3))
+    yield S(T(2, 3, 2), 2, 1)
+    yield S(T(2, 3), 2, -1)
+    yield S(T(3, low=0.5), 1, 0)

@@ -10,6 +10,7 @@ from wisp.nn.parameter import UninitializedParameter as UninitializedParameter
 
 # Imported on first use, by `wisp.nn.name`.
 _SUBMODULES = ("grad", "init", "utils")
+_SUBMODULES = ("init", "parallel", "utils")
 
 
 def __getattr__(name):
@@ -17,10 +18,14 @@ def __getattr__(name):
         from importlib import import_module
 
         return import_module(f"wisp.nn.{name}")
+    if name == "DataParallel":
+        from wisp.nn.parallel import DataParallel
+
+        return DataParallel
     from wisp._missing import MissingName
 
     raise MissingName(__name__, name)
 
 
 def __dir__():
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*globals(), *_SUBMODULES, "DataParallel"})

@@ -127,6 +127,21 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 
 @_unrecorded
+def orthogonal_(tensor, gain=1, generator=None):
+    """Fills a matrix with a random one of orthonormal rows or columns, times gain; dimensions after the first count as one."""
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
+    drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+    drawn = drawn.t() if rows < columns else drawn
+    q, r = _C._linalg["qr"](drawn)
+    q = q * r.diagonal().sign()  # makes all orthogonal matrices equally likely
+    return tensor.copy_((q.t() if rows < columns else q).view_as(tensor)).mul_(gain)
+
+
+@_unrecorded
 def sparse_(tensor, sparsity, std=0.01, generator=None):
     """Fills a matrix with normally distributed numbers, a fraction ``sparsity`` of every column being zero."""
     if tensor.ndimension() != 2:
@@ -236,10 +251,12 @@ def _old_name(function):
         )
         return function(*args, **kwargs)
 
+    del wrapped.__wrapped__  # the signature is that of any arguments
     return wrapped
 
 
 constant, dirac, eye, normal, sparse, uniform = map(_old_name, (constant_, dirac_, eye_, normal_, sparse_, uniform_))
 orthogonal = _old_name(orthogonal_)
 kaiming_normal, kaiming_uniform = map(_old_name, (kaiming_normal_, kaiming_uniform_))
+kaiming_normal, kaiming_uniform, orthogonal = map(_old_name, (kaiming_normal_, kaiming_uniform_, orthogonal_))
 xavier_normal, xavier_uniform = map(_old_name, (xavier_normal_, xavier_uniform_))

@@ -1,5 +1,7 @@
 """Activation functions as modules."""
 
+import warnings
+
 from wisp import _C
 from wisp.nn import functional as F
 from wisp.nn.modules.module import Module
@@ -41,10 +43,14 @@ class ReLU(_InPlace):
 
 
 class Hardtanh(_InPlace):
-    """x limited to [min_val, max_val]."""
+    """x limited to [min_val, max_val]; min_value and max_value are their old names."""
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__(inplace)
+        for name, old in (("min_val", min_value), ("max_val", max_value)):
+            if old is not None:
+                warnings.warn(f"keyword argument `{name}ue` is deprecated and rename to `{name}`", FutureWarning, stacklevel=2)
+        min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         if max_val <= min_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
         self.min_val, self.max_val = min_val, max_val

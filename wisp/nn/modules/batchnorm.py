@@ -10,6 +10,8 @@ __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyBatchNorm1d",
     "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
 ]  # fmt: skip
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+           "SyncBatchNorm"]  # fmt: skip
 
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
 
@@ -72,8 +74,11 @@ class _BatchNorm(_NormBase):
 
     _dims = ()
 
-    def forward(self, input):
+    def _check_input(self, input):
         _check_dims(input, *self._dims)
+
+    def forward(self, input):
+        self._check_input(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
@@ -101,6 +106,39 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation of inputs (N, C, D, H, W)."""
 
     _dims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of any inputs (N, C, ...). Here all of a batch is in one process: there is nothing to sync.
+
+    Args:
+        num_features, eps, momentum, affine, track_running_stats: as of the other batch norms.
+        process_group: accepted and ignored.
+    """
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None,
+                 device=None, dtype=None, *, bias=True):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.shape[1] == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """Replaces all batch norms of a network, and returns it (or what replaces it)."""
+        found = module
+        if isinstance(module, _BatchNorm):
+            found = SyncBatchNorm(module.num_features, module.eps, module.momentum, module.affine,
+                                  module.track_running_stats, process_group, bias=module.bias is not None)  # fmt: skip
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked", "training"):
+                setattr(found, name, getattr(module, name))
+        for name, child in module.named_children():
+            found.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return found
 
 
 class _InstanceNorm(_NormBase):

@@ -113,12 +113,21 @@ class Module(StateDict, ModuleHooks):
 
     training: bool
 
-    def __init__(self):
+    call_super_init = False  # whether __init__() goes on to the next class, with its arguments: for multiple inheritance
+
+    def __init__(self, *args, **kwargs):
+        if (args or kwargs) and not self.call_super_init:
+            given = f"takes 1 positional argument but {len(args) + 1} were given"
+            if kwargs:
+                given = f"got an unexpected keyword argument '{next(iter(kwargs))}'"
+            raise TypeError(f"{type(self).__name__}.__init__() {given}")
         own = self.__dict__
         own["training"] = True
         for kind in _KINDS:
             own[kind] = _Members(self)
         own["_non_persistent_buffers_set"] = set()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
         if self._hooked:
@@ -126,6 +135,9 @@ class Module(StateDict, ModuleHooks):
 
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    def compile(self, *args, **kwargs):
+        """Accepted and ignored: modules run as they are written."""
 
     def forward(self, *args):
         """What the module computes; to be defined by subclasses."""
@@ -288,9 +300,9 @@ class Module(StateDict, ModuleHooks):
             if child is not None:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self):
-        """This module and all below it, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate=True):
+        """This module and all below it, each once unless told otherwise."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self):

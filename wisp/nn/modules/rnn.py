@@ -216,7 +216,7 @@ class RNN(RNNBase):
 
     >>> out, h_n = wisp.nn.RNN(3, 4)(wisp.zeros(5, 2, 3))
     >>> out.shape, h_n.shape
-    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
+    (wisp.Size([5, 2, 4]), wisp.Size([1, 2, 4]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -246,7 +246,7 @@ class LSTM(RNNBase):
 
     >>> out, (h_n, c_n) = wisp.nn.LSTM(3, 4, proj_size=2)(wisp.zeros(5, 2, 3))
     >>> out.shape, h_n.shape, c_n.shape
-    (torch.Size([5, 2, 2]), torch.Size([1, 2, 2]), torch.Size([1, 2, 4]))
+    (wisp.Size([5, 2, 2]), wisp.Size([1, 2, 2]), wisp.Size([1, 2, 4]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -21,7 +21,7 @@ _SUBMODULES = (
     "rnn", "stateless",
 )  # fmt: skip
 
-__all__ = [
+__all__ = [  # noqa: PLE0604
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
     "parameters_to_vector", "vector_to_parameters", *_FUNCTIONS,
 ]  # fmt: skip

@@ -5,16 +5,13 @@ from __future__ import annotations
 from wisp import _C
 from wisp._C import Tensor
 
-_norm = _C._linalg["vector_norm"]
-_mv, _vdot = _C._functions["mv"], _C._functions["vdot"]
+_mv, _norm_except_dim, _vdot = (_C._functions[name] for name in ("mv", "norm_except_dim", "vdot"))
 _normalize = _C._functional["normalize"]
 
 
 def norm_except(tensor: Tensor, dim: int) -> Tensor:
     """The norms of the slices along a dimension, which keeps its place; of everything if it is -1."""
-    if dim == -1:
-        return _norm(tensor)
-    return _norm(tensor, dim=[d for d in range(tensor.dim()) if d != dim % tensor.dim()], keepdim=True)
+    return _norm_except_dim(tensor, 2, dim)
 
 
 def weight_norm_of(direction: Tensor, size: Tensor, dim: int) -> Tensor:

@@ -166,7 +166,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     >>> layer = wisp.nn.utils.parametrizations.weight_norm(wisp.nn.Linear(3, 2))
     >>> layer.parametrizations.weight.original0.shape
-    torch.Size([2, 1])
+    wisp.Size([2, 1])
     """
     return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 

@@ -38,7 +38,8 @@ class PackedSequence(_Fields):
 
     __slots__ = ()
 
-    def __new__(cls, data: Tensor, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+    def __new__(cls, data: Tensor, batch_sizes: Tensor | None = None,  # noqa: PYI034
+                sorted_indices: Tensor | None = None,
                 unsorted_indices: Tensor | None = None) -> PackedSequence:  # fmt: skip
         if batch_sizes is None:  # the fields as one tuple
             data, batch_sizes = data

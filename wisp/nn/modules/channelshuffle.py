@@ -1,0 +1,5 @@
+"""Channels of groups mixed."""
+
+from wisp.nn.modules.vision import ChannelShuffle
+
+__all__ = ["ChannelShuffle"]
