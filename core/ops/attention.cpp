@@ -203,22 +203,20 @@ Tensor probabilities(const Tensor& scores) {
 // Keys or values, once for each head of queries.
 Tensor spread_heads(const Tensor& t, int64_t group) {
   if (group == 1) return t;
-  const Tensor apart = unsqueeze(t, -3);
-  Dims shape(apart.sizes()), joined(t.sizes());
-  shape[shape.size() - 3] = group;
-  joined[joined.size() - 3] *= group;
-  return reshape(expand(apart, shape), joined);
+  const IntSpan lead = t.sizes().first(static_cast<size_t>(t.ndim() - 3));
+  Dims apart(lead), joined(lead);
+  for (int64_t size : {t.size(-3), group, t.size(-2), t.size(-1)}) apart.push_back(size);
+  for (int64_t size : {t.size(-3) * group, t.size(-2), t.size(-1)}) joined.push_back(size);
+  return reshape(expand(unsqueeze(t, -3), apart), joined);
 }
 
 // The opposite: what the heads of a group send back, together.
 Tensor join_heads(const Tensor& t, int64_t group) {
   if (group == 1) return t;
-  const int64_t at = t.ndim() - 3;
-  Dims shape(t.sizes());
-  shape[static_cast<size_t>(at)] /= group;
-  shape.insert(static_cast<size_t>(at + 1), group);
-  const int64_t dim = at + 1;
-  return sum(reshape(t, shape), IntSpan(&dim, 1));
+  Dims shape(t.sizes().first(static_cast<size_t>(t.ndim() - 3)));
+  for (int64_t size : {t.size(-3) / group, group, t.size(-2), t.size(-1)}) shape.push_back(size);
+  const int64_t heads = -3;
+  return sum(reshape(t, shape), IntSpan(&heads, 1));
 }
 
 struct Weights {
