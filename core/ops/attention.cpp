@@ -267,7 +267,8 @@ void check_dtypes(const Args& args) {
              "Expected query, key, and value to have the same dtype, but got query.dtype: ",
              name(dtype), " key.dtype: ", name(args.tensor(1).dtype()),
              " and value.dtype: ", name(args.tensor(2).dtype()), " instead.");
-  if (!is_floating(dtype)) fail_not_implemented("scaled_dot_product_attention", dtype);
+  WISP_CHECK(is_floating(dtype), "scaled_dot_product_attention(): expected a floating dtype, got ",
+             name(dtype));
   if (!args.has(3)) return;
   const DType mask = args.tensor(3).dtype();
   WISP_CHECK(mask == DType::bool_ || mask == dtype || mask == DType::float32,

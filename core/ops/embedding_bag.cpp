@@ -36,7 +36,9 @@ void infer_bag(Infer& infer) {
   WISP_CHECK(indices.dtype() == offsets.dtype(),
              "expected indices and offsets to have the same dtype, but got ", name(indices.dtype()),
              " and ", name(offsets.dtype()));
-  if (!is_floating(weight.dtype())) fail_not_implemented("embedding_bag", weight.dtype());
+  WISP_CHECK(is_floating(weight.dtype()),
+             "Expected tensor for argument #1 'weight' to have one of the following scalar types: ",
+             "Half, BFloat16, Float, Double; but got ", legacy_name(weight.dtype()), " instead");
   WISP_CHECK(mode_of(infer) >= BagMode::sum && mode_of(infer) <= BagMode::max,
              "embedding_bag(): mode has to be 0 (sum), 1 (mean) or 2 (max), got ",
              infer.integer(4));

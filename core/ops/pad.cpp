@@ -37,8 +37,10 @@ void infer_constant(Infer& infer) {
   Dims sizes(self.sizes());
   for (int64_t dim = 0; dim < self.ndim(); ++dim) {
     const Ends ends = ends_of(infer.integers(1), self.ndim(), dim);
+    const int64_t cut = std::min<int64_t>(ends.front, 0) + std::min<int64_t>(ends.back, 0);
+    const bool fits = sizes[dim] + cut >= 0;
     sizes[dim] += ends.front + ends.back;
-    WISP_CHECK(sizes[dim] >= 0, infer.name(), "(): The input size ", self->size(dim),
+    WISP_CHECK(fits, infer.name(), "(): The input size ", self->size(dim),
                ", plus negative padding ", ends.front, " and ", ends.back,
                " resulted in a negative output size, which is invalid. Check dimension ", dim,
                " of your input.");
@@ -88,6 +90,11 @@ Mode mode_of(std::string_view text) {
 // The elements that continue a dimension in front (or behind) by `amount`.
 Tensor continuation(const Tensor& self, int64_t dim, Mode mode, int64_t amount, bool front) {
   const int64_t size = self->size(dim);
+  if (mode == Mode::replicate) {
+    Dims sizes(self.sizes());
+    sizes[static_cast<size_t>(dim)] = amount;
+    return expand(narrow(self, dim, front ? 0 : size - 1, 1), sizes);
+  }
   if (mode == Mode::circular) return narrow(self, dim, front ? size - amount : 0, amount);
   return flip(narrow(self, dim, front ? 1 : size - 1 - amount, amount), {&dim, 1});
 }
@@ -103,46 +110,40 @@ void check_mode(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
              "pad(): Padding value causes wrapping around more than once.");
   WISP_CHECK(size > 0 || most <= 0, "pad(): cannot continue an empty dimension ", dim, " of input ",
              self.sizes());
-  WISP_CHECK(left > 0 || size == 0, "pad(): padding (", ends.front, ", ", ends.back,
-             ") leaves nothing of dimension ", dim, " of input ", self.sizes());
+  const int64_t out = size + ends.front + ends.back;
+  WISP_CHECK(out > 0 || size == 0 || (mode == Mode::circular && out == 0), "pad(): padding (",
+             ends.front, ", ", ends.back, ") leaves nothing of dimension ", dim, " of input ",
+             self.sizes());
 }
 
-// `amount` copies of one element along a dimension.
-Tensor repeated(const Tensor& self, int64_t dim, int64_t index, int64_t amount) {
-  Dims sizes(self.sizes());
-  sizes[static_cast<size_t>(dim)] = amount;
-  return expand(narrow(self, dim, index, 1), sizes);
-}
-
-// The outermost elements are repeated, even those that are cut off.
-Tensor replicated(const Tensor& self, int64_t dim, Ends ends) {
-  const int64_t size = self->size(dim), out = size + ends.front + ends.back;
-  WISP_CHECK(size > 0 && out > 0, "pad(): input of size ", size, " at dimension ", dim,
-             " is too small. Calculated output size: ", out);
-  const int64_t first = std::clamp<int64_t>(ends.front, 0, out);
-  const int64_t last = std::clamp(size + ends.front, first, out);
+// `self` between the elements that continue it.
+Tensor extended(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
   std::vector<Tensor> parts;
-  if (first > 0) parts.push_back(repeated(self, dim, 0, first));
-  if (last > first) parts.push_back(narrow(self, dim, first - ends.front, last - first));
-  if (out > last) parts.push_back(repeated(self, dim, size - 1, out - last));
-  return parts.size() == 1 ? parts[0] : cat(parts, dim);
+  if (ends.front > 0) parts.push_back(continuation(self, dim, mode, ends.front, true));
+  parts.push_back(self);
+  if (ends.back > 0) parts.push_back(continuation(self, dim, mode, ends.back, false));
+  return parts.size() == 1 ? self : cat(parts, dim);
 }
 
+// What is cut off does not come round again, but is reflected and repeated.
 Tensor continued(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
-  if (mode == Mode::replicate) return replicated(self, dim, ends);
   check_mode(self, dim, mode, ends);
-  const int64_t cut_front = std::max<int64_t>(-ends.front, 0),
-                cut_back = std::max<int64_t>(-ends.back, 0);
-  const bool cuts = cut_front || cut_back;
-  const Tensor kept =
-      cuts ? narrow(self, dim, cut_front, self->size(dim) - cut_front - cut_back) : self;
-  const Tensor& source =
-      mode == Mode::circular ? kept : self;  // what is cut off does not come round again
-  std::vector<Tensor> parts;
-  if (ends.front > 0) parts.push_back(continuation(source, dim, mode, ends.front, true));
-  parts.push_back(kept);
-  if (ends.back > 0) parts.push_back(continuation(source, dim, mode, ends.back, false));
-  return parts.size() == 1 ? parts[0] : cat(parts, dim);
+  const int64_t front = std::max<int64_t>(-ends.front, 0), back = std::max<int64_t>(-ends.back, 0);
+  auto cut = [&](const Tensor& t) {
+    return front || back ? narrow(t, dim, front, t->size(dim) - front - back) : t;
+  };
+  return mode == Mode::circular ? extended(cut(self), dim, mode, ends)
+                                : cut(extended(self, dim, mode, ends));
+}
+
+// The last one, two or three dimensions of an image with channels, with or without a batch.
+void check_dims(const Tensor& self, IntSpan pad) {
+  const int64_t dims = static_cast<int64_t>(pad.size() / 2);
+  WISP_CHECK_KIND(not_implemented,
+                  pad.size() % 2 == 0 && dims >= 1 && dims <= 3 &&
+                      (self.ndim() == dims + 1 || self.ndim() == dims + 2),
+                  "Padding size ", pad.size(), " is not supported for ", self.ndim(),
+                  "D input tensor.");
 }
 
 void pad_body(const Args& args, TensorList& outs) {
@@ -154,6 +155,7 @@ void pad_body(const Args& args, TensorList& outs) {
   }
   const Mode mode = mode_of(args.string(2));
   check_pad(args);
+  check_dims(self, pad);
   WISP_CHECK(!args.has(3) || args.real(3) == 0, "pad(): Padding mode \"", args.string(2),
              "\" doesn't take in value argument");
   Tensor result = self;
