@@ -212,8 +212,10 @@ void pool_scatter(const PoolScatterCall& call) {
         const int64_t first = plane * out * channels;
         for (int64_t o = 0; o < out; ++o) {
           for (int64_t c = 0; c < channels; ++c) {
-            const int64_t at = first + o * channels + c;
-            to[call.index[at] * channels + c] += grad[at];
+            const int64_t at = first + o * channels + c, place = call.index[at];
+            WISP_CHECK(place >= 0 && place < in, "found an invalid max index: ", place,
+                       " of a plane of ", in, " elements");
+            to[place * channels + c] += grad[at];
           }
         }
       }

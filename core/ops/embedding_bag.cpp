@@ -146,6 +146,7 @@ Tensor factors(const Backward& b) {
 Tensor bag_weight_grad(const Backward& b) {
   const Tensor& grad = only_grad(b);
   const int64_t rows = b.shape(0)[0];
+  if (grad.numel() == 0) return zeros(b.shape(0), grad.dtype());
   if (mode_of(b) == BagMode::max) {
     const Tensor filled = unsqueeze(gt(b.out(2), 0), 1);
     return scatter_add(zeros(b.shape(0), grad.dtype()), 0, to(b.out(3), DType::int64),

@@ -7,7 +7,7 @@ from wisp.nn.parameter import Buffer as Buffer
 from wisp.nn.parameter import Parameter as Parameter
 
 # Imported on first use, by `wisp.nn.name`.
-_SUBMODULES = ("init", "utils")
+_SUBMODULES = ("attention", "init", "utils")
 
 
 def __getattr__(name):
