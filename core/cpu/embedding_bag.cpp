@@ -23,7 +23,9 @@ void add_scaled(T* y, const T* x, T weight, int64_t n, bool first) {
 template <class T>
 void take_larger(T* best, int64_t* at, const T* row, int64_t number, int64_t n, bool first) {
   for (int64_t c = 0; c < n; ++c) {
-    if (first || row[c] > best[c]) best[c] = row[c], at[c] = number;
+    const bool take = first || row[c] > best[c];
+    best[c] = take ? row[c] : best[c];
+    at[c] = take ? number : at[c];
   }
 }
 
@@ -64,6 +66,26 @@ void embedding_bag(const EmbeddingBagCall& call) {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t bag = begin; bag < end; ++bag) one_bag<T>(call, bag);
                  });
+  });
+}
+
+// A piece of the table belongs to one thread, which looks at all indices: what is added to one row
+// is added in their order.
+void embedding_bag_grad(const EmbeddingBagGradCall& call) {
+  const int64_t columns = call.columns;
+  visit<dtypes::real_math>(call.dtype, "embedding_bag", [&]<class T>() {
+    const T* grad = reinterpret_cast<const T*>(call.grad);
+    const T* factors = reinterpret_cast<const T*>(call.factors);
+    T* out = reinterpret_cast<T*>(call.table_grad);
+    const int64_t grain = std::max<int64_t>(1, (1 << 18) / (columns + 1));
+    parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) {
+      std::fill(out + begin * columns, out + end * columns, T(0));
+      for (int64_t i = 0; i < call.count; ++i) {
+        const int64_t row = call.index[i];
+        if (row < begin || row >= end || row == call.padding_row) continue;
+        add_scaled(out + row * columns, grad + call.bag[i] * columns, factors[i], columns, false);
+      }
+    });
   });
 }
 

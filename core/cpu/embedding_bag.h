@@ -23,4 +23,18 @@ struct EmbeddingBagCall {
 };
 void embedding_bag(const EmbeddingBagCall& call);
 
+// The gradient of the table, for sums and means: every index adds its bag's gradient, times its
+// factor, to its row.
+struct EmbeddingBagGradCall {
+  DType dtype;
+  int64_t rows, columns;
+  const int64_t *index, *bag;  // of every index
+  int64_t count;
+  int64_t padding_row;
+  const char* factors;  // one per index
+  const char* grad;     // (bags, columns)
+  char* table_grad;     // (rows, columns)
+};
+void embedding_bag_grad(const EmbeddingBagGradCall& call);
+
 }  // namespace wisp::cpu

@@ -37,23 +37,23 @@ class Rows {
   int64_t out() const { return out_; }
   int64_t in() const { return in_; }
   void of(int64_t o, std::vector<int32_t>& rows) const {
-    rows.assign(1, 0);
-    int64_t place[max_window_dims] = {};
-    for (size_t d = lead_; d-- > 0;) place[d] = o % windows_[d].out, o /= windows_[d].out;
-    std::vector<int32_t> next;
-    for (size_t d = 0; d < lead_; ++d) {
-      const Windows& w = windows_[d];
-      const size_t at = static_cast<size_t>(place[d]);
-      next.clear();
-      for (int32_t row : rows) {
-        for (int64_t k = 0; k < w.count[at]; ++k)
-          next.push_back(static_cast<int32_t>(row * w.in + w.start[at] + k * w.dilation));
-      }
-      rows.swap(next);
-    }
+    rows.clear();
+    if (lead_ == 0) rows.push_back(0);
+    if (lead_ == 1) append(windows_[0], o, 0, rows);
+    if (lead_ < 2) return;
+    const Windows& outer = windows_[0];
+    const size_t at = static_cast<size_t>(o / windows_[1].out);
+    for (int64_t k = 0; k < outer.count[at]; ++k)
+      append(windows_[1], o % windows_[1].out, outer.start[at] + k * outer.dilation, rows);
   }
 
  private:
+  static void append(const Windows& w, int64_t o, int64_t outer, std::vector<int32_t>& rows) {
+    const size_t at = static_cast<size_t>(o);
+    for (int64_t k = 0; k < w.count[at]; ++k)
+      rows.push_back(static_cast<int32_t>(outer * w.in + w.start[at] + k * w.dilation));
+  }
+
   const std::vector<Windows>& windows_;
   size_t lead_;
   int64_t out_ = 1, in_ = 1;
@@ -212,8 +212,10 @@ void pool_scatter(const PoolScatterCall& call) {
         const int64_t first = plane * out * channels;
         for (int64_t o = 0; o < out; ++o) {
           for (int64_t c = 0; c < channels; ++c) {
-            const int64_t at = first + o * channels + c;
-            to[call.index[at] * channels + c] += grad[at];
+            const int64_t at = first + o * channels + c, place = call.index[at];
+            WISP_CHECK(place >= 0 && place < in, "found an invalid max index: ", place,
+                       " of a plane of ", in, " elements");
+            to[place * channels + c] += grad[at];
           }
         }
       }

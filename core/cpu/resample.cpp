@@ -37,27 +37,27 @@ class Rows {
   int64_t in() const { return in_; }
   // The rows that make output row `o` of a plane.
   void of(int64_t o, std::vector<WeightedRow>& rows) const {
-    rows.assign(1, {0, 1.0});
-    int64_t place[max_window_dims] = {};
-    for (size_t d = lead_; d-- > 0;) place[d] = o % call_.taps[d].out, o /= call_.taps[d].out;
-    std::vector<WeightedRow> next;
-    for (size_t d = 0; d < lead_; ++d) {
-      const Taps& taps = call_.taps[d];
-      const size_t at = static_cast<size_t>(place[d]);
-      next.clear();
-      for (const WeightedRow& row : rows) {
-        for (int64_t k = 0; k < taps.count[at]; ++k) {
-          next.push_back(
-              {row.row * taps.in + taps.start[at] + k,
-               row.weight *
-                   taps.weight[at * static_cast<size_t>(taps.most) + static_cast<size_t>(k)]});
-        }
-      }
-      rows.swap(next);
-    }
+    rows.clear();
+    if (lead_ == 0) rows.push_back({0, 1.0});
+    if (lead_ == 1) append(call_.taps[0], o, {0, 1.0}, rows);
+    if (lead_ < 2) return;
+    const Taps& outer = call_.taps[0];
+    const size_t at = static_cast<size_t>(o / call_.taps[1].out);
+    for (int64_t k = 0; k < outer.count[at]; ++k)
+      append(call_.taps[1], o % call_.taps[1].out, tap(outer, at, k, {0, 1.0}), rows);
   }
 
  private:
+  static WeightedRow tap(const Taps& taps, size_t o, int64_t k, const WeightedRow& outer) {
+    const size_t at = o * static_cast<size_t>(taps.most) + static_cast<size_t>(k);
+    return {outer.row * taps.in + taps.start[o] + k, outer.weight * taps.weight[at]};
+  }
+  static void append(const Taps& taps, int64_t o, const WeightedRow& outer,
+                     std::vector<WeightedRow>& rows) {
+    const size_t at = static_cast<size_t>(o);
+    for (int64_t k = 0; k < taps.count[at]; ++k) rows.push_back(tap(taps, at, k, outer));
+  }
+
   const ResampleCall& call_;
   size_t lead_;
   int64_t out_ = 1, in_ = 1;

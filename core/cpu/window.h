@@ -81,8 +81,8 @@ struct MaxPoolCall {
 };
 void max_pool(const MaxPoolCall& call);
 
-// x_grad[plane, index] += grad, with x_grad set to zero first; float32 or float64. Indices have
-// been checked.
+// x_grad[plane, index] += grad, with x_grad set to zero first; float32 or float64. Fails if an
+// index lies outside its plane.
 struct PoolScatterCall {
   DType dtype;
   ImageShape shape;

@@ -203,22 +203,20 @@ Tensor probabilities(const Tensor& scores) {
 // Keys or values, once for each head of queries.
 Tensor spread_heads(const Tensor& t, int64_t group) {
   if (group == 1) return t;
-  const Tensor apart = unsqueeze(t, -3);
-  Dims shape(apart.sizes()), joined(t.sizes());
-  shape[shape.size() - 3] = group;
-  joined[joined.size() - 3] *= group;
-  return reshape(expand(apart, shape), joined);
+  const IntSpan lead = t.sizes().first(static_cast<size_t>(t.ndim() - 3));
+  Dims apart(lead), joined(lead);
+  for (int64_t size : {t.size(-3), group, t.size(-2), t.size(-1)}) apart.push_back(size);
+  for (int64_t size : {t.size(-3) * group, t.size(-2), t.size(-1)}) joined.push_back(size);
+  return reshape(expand(unsqueeze(t, -3), apart), joined);
 }
 
 // The opposite: what the heads of a group send back, together.
 Tensor join_heads(const Tensor& t, int64_t group) {
   if (group == 1) return t;
-  const int64_t at = t.ndim() - 3;
-  Dims shape(t.sizes());
-  shape[static_cast<size_t>(at)] /= group;
-  shape.insert(static_cast<size_t>(at + 1), group);
-  const int64_t dim = at + 1;
-  return sum(reshape(t, shape), IntSpan(&dim, 1));
+  Dims shape(t.sizes().first(static_cast<size_t>(t.ndim() - 3)));
+  for (int64_t size : {t.size(-3) / group, group, t.size(-2), t.size(-1)}) shape.push_back(size);
+  const int64_t heads = -3;
+  return sum(reshape(t, shape), IntSpan(&heads, 1));
 }
 
 struct Weights {
@@ -269,7 +267,8 @@ void check_dtypes(const Args& args) {
              "Expected query, key, and value to have the same dtype, but got query.dtype: ",
              name(dtype), " key.dtype: ", name(args.tensor(1).dtype()),
              " and value.dtype: ", name(args.tensor(2).dtype()), " instead.");
-  if (!is_floating(dtype)) fail_not_implemented("scaled_dot_product_attention", dtype);
+  WISP_CHECK(is_floating(dtype), "scaled_dot_product_attention(): expected a floating dtype, got ",
+             name(dtype));
   if (!args.has(3)) return;
   const DType mask = args.tensor(3).dtype();
   WISP_CHECK(mask == DType::bool_ || mask == dtype || mask == DType::float32,

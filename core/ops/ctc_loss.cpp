@@ -50,12 +50,10 @@ void check_lengths(const Infer& infer) {
 }
 
 void infer_ctc_loss(Infer& infer) {
-  const Tensor &probs = infer.tensor(0), &targets = infer.tensor(1);
+  const Tensor& probs = infer.tensor(0);
   WISP_CHECK(probs.ndim() == 3, "ctc_loss(): expected log_probs of 2 or 3 dimensions, got ",
              probs.sizes());
   if (!contains(dtypes::real_math, probs.dtype())) fail_not_implemented("ctc_loss", probs.dtype());
-  WISP_CHECK(targets.dtype() == DType::int64 || targets.dtype() == DType::int32,
-             "ctc_loss(): expected targets of int32 or int64, got ", name(targets.dtype()));
   const int64_t classes = probs->size(2);
   WISP_CHECK(infer.integer(4) >= 0 && infer.integer(4) < classes, "blank must be in label range");
   check_lengths(infer);

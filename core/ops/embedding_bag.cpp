@@ -36,7 +36,9 @@ void infer_bag(Infer& infer) {
   WISP_CHECK(indices.dtype() == offsets.dtype(),
              "expected indices and offsets to have the same dtype, but got ", name(indices.dtype()),
              " and ", name(offsets.dtype()));
-  if (!is_floating(weight.dtype())) fail_not_implemented("embedding_bag", weight.dtype());
+  WISP_CHECK(is_floating(weight.dtype()),
+             "Expected tensor for argument #1 'weight' to have one of the following scalar types: ",
+             "Half, BFloat16, Float, Double; but got ", legacy_name(weight.dtype()), " instead");
   WISP_CHECK(mode_of(infer) >= BagMode::sum && mode_of(infer) <= BagMode::max,
              "embedding_bag(): mode has to be 0 (sum), 1 (mean) or 2 (max), got ",
              infer.integer(4));
@@ -98,7 +100,8 @@ void bag_kernel(const Call& call) {
   check_rows(indices, table->size(0));
   const cpu::Scratch<int64_t> begin(bags + 1), sizes(bags);
   fill_begins(offsets, bags, indices.numel(), begin.data());
-  const Tensor out = Tensor::empty({bags, columns}, dtype);
+  const Tensor out =
+      call.out(0).dtype() == dtype ? call.out(0) : Tensor::empty({bags, columns}, dtype);
   const bool max = mode_of(call) == BagMode::max;
   const Tensor at = Tensor::empty({max ? bags : 0, columns}, DType::int64);
   cpu::embedding_bag({.dtype = dtype,
@@ -113,7 +116,7 @@ void bag_kernel(const Call& call) {
                       .out = out->bytes(),
                       .bag_size = sizes.data(),
                       .max_index = max ? at.data<int64_t>() : nullptr});
-  copy_raw(call.out(0), out);
+  if (!out.is_same(call.out(0))) copy_raw(call.out(0), out);
   const Tensor bag_of = Tensor::empty({indices.numel()}, DType::int64);
   std::fill_n(bag_of.data<int64_t>(), bag_of.numel(), std::max<int64_t>(bags - 1, 0));
   for (int64_t bag = 0; bag < bags; ++bag)
@@ -130,25 +133,57 @@ const Tensor& only_grad(const Backward& b) {
   return b.grad(0);
 }
 
-// What every index adds to its row: its bag's gradient, weighted. Indices behind the last bag's end
-// add nothing.
-Tensor row_grads(const Backward& b) {
-  const Tensor& grad = only_grad(b);
-  const Tensor each = index_select(grad, 0, b.out(1));
-  if (b.has(5)) return mul(each, unsqueeze(b.tensor(5), 1));
-  if (mode_of(b) != BagMode::mean) return each;
-  const Tensor sizes = to(invoke<"clamp_min">(b.out(2), 1), grad.dtype());
-  return div(each, unsqueeze(index_select(sizes, 0, b.out(1)), 1));
+// What every index multiplies its bag's gradient by.
+Tensor factors(const Backward& b) {
+  if (b.has(5)) return b.tensor(5);
+  const DType dtype = b.grad(0).dtype();
+  if (mode_of(b) == BagMode::sum) return ones(b.out(1).sizes(), dtype);
+  const Tensor sizes = to(invoke<"clamp_min">(b.out(2), 1), dtype);
+  return index_select(reciprocal(sizes), 0, b.out(1));
 }
 
+// One kernel, unless the gradient is itself to be differentiated or rows are averaged.
 Tensor bag_weight_grad(const Backward& b) {
-  const int64_t rows = b.shape(0)[0];
-  if (mode_of(b) != BagMode::max)
-    return invoke<"embedding_dense_backward">(row_grads(b), b[1], rows, b[7], b[3]);
   const Tensor& grad = only_grad(b);
-  const Tensor filled = unsqueeze(gt(b.out(2), 0), 1);
-  return scatter_add(zeros(b.shape(0), grad.dtype()), 0, to(b.out(3), DType::int64),
-                     where(filled, grad, Scalar(0)));
+  const int64_t rows = b.shape(0)[0];
+  if (grad.numel() == 0) return zeros(b.shape(0), grad.dtype());
+  if (mode_of(b) == BagMode::max) {
+    const Tensor filled = unsqueeze(gt(b.out(2), 0), 1);
+    return scatter_add(zeros(b.shape(0), grad.dtype()), 0, to(b.out(3), DType::int64),
+                       where(filled, grad, Scalar(0)));
+  }
+  if (!mode.grad && !b.boolean(3))
+    return invoke<"_embedding_bag_grad">(grad, b[1], b.out(1), factors(b), rows, b[7]);
+  const Tensor each = mul(index_select(grad, 0, b.out(1)), unsqueeze(factors(b), 1));
+  return invoke<"embedding_dense_backward">(each, b[1], rows, b[7], b[3]);
+}
+
+// --- _embedding_bag_grad(grad, indices, offset2bag, factors, num_weights, padding_idx)
+
+void infer_bag_grad(Infer& infer) {
+  const Tensor& grad = infer.tensor(0);
+  infer.push({infer.integer(4), grad->size(1)}, grad.dtype(), grad.device());
+}
+
+void bag_grad_kernel(const Call& call) {
+  const Tensor& out = call.out();
+  const DType dtype = math_dtype(out.dtype());
+  const Tensor grad = consecutive(call.tensor(0), dtype),
+               indices = consecutive(call.tensor(1), DType::int64),
+               bags = consecutive(call.tensor(2), DType::int64),
+               each = consecutive(call.tensor(3), dtype);
+  const Tensor table_grad = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
+  cpu::embedding_bag_grad({.dtype = dtype,
+                           .rows = out->size(0),
+                           .columns = out->size(1),
+                           .index = indices.data<int64_t>(),
+                           .bag = bags.data<int64_t>(),
+                           .count = grad->size(0) > 0 ? indices.numel() : 0,
+                           .padding_row = call.integer(5),
+                           .factors = each->bytes(),
+                           .grad = grad->bytes(),
+                           .table_grad = table_grad->bytes()});
+  if (!table_grad.is_same(out)) copy_raw(out, table_grad);
 }
 
 Tensor bag_sample_grad(const Backward& b) {
@@ -163,6 +198,19 @@ Tensor bag_sample_grad(const Backward& b) {
 // --- embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
 // include_last_offset, padding_idx)
 
+// Indices up to the end of the last bag.
+int64_t used_indices(const Args& args) {
+  const Tensor &indices = args.tensor(1), &offsets = args.tensor(2);
+  if (!args.boolean(7) || offsets.ndim() != 1 || offsets.numel() == 0) return indices.numel();
+  return std::min(indices.numel(), select(offsets, 0, -1).item().integer());
+}
+
+Tensor first_of(const Arg& list, int64_t count) {
+  if (!list.is_tensor()) return {};
+  const Tensor& t = list.tensor();
+  return t.ndim() == 1 && count >= 0 && count < t.numel() ? narrow(t, 0, 0, count) : t;
+}
+
 void bag_body(const Args& args, TensorList& outs) {
   const int64_t rows = args.tensor(0).ndim() == 2 ? args.tensor(0)->size(0) : 0;
   int64_t padding = -1;
@@ -173,8 +221,10 @@ void bag_body(const Args& args, TensorList& outs) {
                rows - 1, ", but got ", padding);
     padding += padding < 0 ? rows : 0;
   }
-  for (const Tensor& t : invoke_many<"_embedding_bag">(args[0], args[1], args[2], args[3], args[4],
-                                                       args[6], args[7], padding))
+  const int64_t used = used_indices(args);
+  const Tensor indices = first_of(args[1], used), each = first_of(args[6], used);
+  for (const Tensor& t : invoke_many<"_embedding_bag">(args[0], indices, args[2], args[3], args[4],
+                                                       each, args[7], padding))
     outs.push(t);
 }
 
@@ -197,6 +247,16 @@ void register_embedding_bag(Registry& r) {
        .onnx = "- bags of several sizes",
        .homes = home::internal,
        .node = "EmbeddingBagBackward0"});
+  r.add(
+      {.schema =
+           "_embedding_bag_grad(Tensor grad, Tensor indices, Tensor offset2bag, Tensor factors, int num_weights, int padding_idx) -> Tensor",
+       .doc = "The gradient of embedding_bag's weight.",
+       .infer = infer_bag_grad,
+       .kernel = bag_grad_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
   r.add(
       {.schema =
            "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> (Tensor, Tensor, Tensor, Tensor)",

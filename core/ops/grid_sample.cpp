@@ -1,18 +1,19 @@
 // Images sampled at given places.
-#include <cmath>
+#include "cpu/grid_sample.h"
 
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "ops/raw.h"
 
 namespace wisp::ops {
 
 namespace {
 
-// --- grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+using cpu::Outside;
+using cpu::Sampling;
 
-enum class Sampling : int64_t { linear, nearest, cubic };
-enum class Outside : int64_t { zeros, border, reflection };
+// --- (self, grid, interpolation_mode, padding_mode, align_corners): the kernel
 
 struct Settings {
   Sampling sampling;
@@ -24,109 +25,6 @@ Settings settings_of(const Args& args) {
   return {static_cast<Sampling>(args.integer(2)), static_cast<Outside>(args.integer(3)),
           args.boolean(4)};
 }
-
-// From [-1, 1] to elements.
-Tensor place(const Tensor& coordinate, int64_t size, bool align_corners) {
-  const double n = static_cast<double>(size);
-  const Tensor shifted = add(coordinate, 1);
-  return align_corners ? mul(shifted, (n - 1) / 2) : div(sub(mul(shifted, n), 1), 2);
-}
-
-// Back and forth between both ends.
-Tensor reflected(const Tensor& at, int64_t size, bool align_corners) {
-  const double low = align_corners ? 0 : -0.5, span = static_cast<double>(size - align_corners);
-  if (span == 0) return mul(at, 0);
-  const Tensor way = abs(sub(at, low));
-  const Tensor rest = invoke<"fmod">(way, Scalar(span));
-  const Tensor turns = floor(div(detach(way), span));
-  const Tensor odd = eq(invoke<"fmod">(turns, Scalar(2)), 1);
-  return add(where(odd, sub(Scalar(span), rest), rest), low);
-}
-
-Tensor kept_inside(const Tensor& at, int64_t size, const Settings& settings) {
-  if (settings.outside == Outside::zeros) return at;
-  const Tensor turned =
-      settings.outside == Outside::reflection ? reflected(at, size, settings.align_corners) : at;
-  return clamp(turned, Scalar(0), Scalar(size - 1));
-}
-
-// One element that a sample is made of, along one dimension.
-struct Tap {
-  Tensor index;   // float, whole numbers
-  Tensor weight;  // undefined: one
-};
-
-// The cubic through four points, at distances |x| < 1 and 1 < |x| < 2 from two of them.
-Tensor cubic_near(const Tensor& x) {
-  constexpr double a = -0.75;
-  return add(mul(square(x), sub(mul(x, a + 2), a + 3)), 1);
-}
-Tensor cubic_far(const Tensor& x) {
-  constexpr double a = -0.75;
-  return mul(sub(mul(add(mul(sub(x, 5), x), 8), x), 4), a);
-}
-
-std::vector<Tap> taps_at(const Tensor& coordinate, int64_t size, const Settings& settings) {
-  const Tensor given = place(coordinate, size, settings.align_corners);
-  if (settings.sampling == Sampling::cubic) {
-    const Tensor base = floor(detach(given)), part = sub(given, base);
-    const Tensor rest = sub(Scalar(1), part);
-    auto index = [&](double step) { return kept_inside(add(base, step), size, settings); };
-    return {{index(-1), cubic_far(add(part, 1))},
-            {index(0), cubic_near(part)},
-            {index(1), cubic_near(rest)},
-            {index(2), cubic_far(add(rest, 1))}};
-  }
-  const Tensor at = kept_inside(given, size, settings);
-  if (settings.sampling == Sampling::nearest) return {{round(detach(at)), Tensor()}};
-  const Tensor base = floor(detach(at)), part = sub(at, base);
-  return {{base, sub(Scalar(1), part)}, {add(base, 1), part}};
-}
-
-// Images and places for one call: (N, C, elements) and, per dimension, (N, samples).
-class Sampler {
- public:
-  Sampler(const Tensor& input, const Tensor& grid, const Settings& settings)
-      : flat_(flatten(input, 2)), dims_(input.ndim() - 2) {
-    const Tensor samples = flatten(grid, 1, -2);
-    for (int64_t d = 0; d < dims_; ++d) {
-      sizes_[d] = input->size(2 + d);
-      taps_[d] = taps_at(select(samples, -1, dims_ - 1 - d), sizes_[d], settings);
-    }
-  }
-  Tensor run() { return add_up(0, Tensor(), Tensor(), Tensor()); }
-
- private:
-  // All combinations of the taps of this dimension and those that follow.
-  Tensor add_up(int64_t d, const Tensor& index, const Tensor& weight, const Tensor& inside) {
-    if (d == dims_) return picked(index, weight, inside);
-    Tensor total;
-    for (const Tap& tap : taps_[d]) {
-      const Tensor here = logical_and(ge(tap.index, 0), lt(tap.index, Scalar(sizes_[d])));
-      const Tensor own = to(
-          clamp(where(here, tap.index, Scalar(0)), Scalar(0), Scalar(sizes_[d] - 1)), DType::int64);
-      const Tensor next =
-          add_up(d + 1, index.defined() ? add(mul(index, Scalar(sizes_[d])), own) : own,
-                 !weight.defined()      ? tap.weight
-                 : tap.weight.defined() ? mul(weight, tap.weight)
-                                        : weight,
-                 inside.defined() ? logical_and(inside, here) : here);
-      total = total.defined() ? add(total, next) : next;
-    }
-    return total;
-  }
-  Tensor picked(const Tensor& index, const Tensor& weight, const Tensor& inside) {
-    const int64_t shape[] = {flat_->size(0), flat_->size(1), index->size(1)};
-    const Tensor values = gather(flat_, 2, expand(unsqueeze(index, 1), shape));
-    const Tensor seen = where(unsqueeze(inside, 1), values, Scalar(0));
-    return weight.defined() ? mul(seen, unsqueeze(weight, 1)) : seen;
-  }
-
-  Tensor flat_;
-  int64_t dims_;
-  int64_t sizes_[3] = {};
-  std::vector<Tap> taps_[3];
-};
 
 void check_sampler(const Args& args) {
   const Tensor &input = args.tensor(0), &grid = args.tensor(1);
@@ -156,15 +54,207 @@ void check_sampler(const Args& args) {
              args.integer(2), " and ", args.integer(3));
 }
 
-void grid_sampler_body(const Args& args, TensorList& outs) {
-  check_sampler(args);
-  const Tensor& given = args.tensor(0);
-  const DType dtype = math_dtype(given.dtype());
-  const Tensor input = to(given, dtype), grid = to(args.tensor(1), dtype);
+Dims sampled_shape(const Tensor& input, const Tensor& grid) {
   Dims shape{input->size(0), input->size(1)};
   for (int64_t i = 1; i + 1 < grid.ndim(); ++i) shape.push_back(grid->size(i));
-  const Tensor result = Sampler(input, grid, settings_of(args)).run();
-  outs.push(view(to(result, given.dtype()), shape));
+  return shape;
+}
+
+void infer_sampler(Infer& infer) {
+  check_sampler(infer);
+  infer.push(sampled_shape(infer.tensor(0), infer.tensor(1)), infer.tensor(0).dtype(),
+             infer.tensor(0).device());
+}
+
+void sampler_kernel(const Call& call) {
+  if (call.out().numel() == 0) return;
+  const DType dtype = math_dtype(call.out().dtype());
+  const Tensor input = consecutive(call.tensor(0), dtype),
+               grid = consecutive(call.tensor(1), dtype);
+  const Tensor& out = call.out();
+  const Tensor work = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
+  const Settings settings = settings_of(call);
+  cpu::GridSampleCall job{.dtype = dtype,
+                          .batch = input->size(0),
+                          .channels = input->size(1),
+                          .samples = out.numel() / (input->size(0) * input->size(1)),
+                          .dims = input.ndim() - 2,
+                          .sizes = {},
+                          .sampling = settings.sampling,
+                          .outside = settings.outside,
+                          .align_corners = settings.align_corners,
+                          .images = input->bytes(),
+                          .places = grid->bytes(),
+                          .out = work->bytes()};
+  for (int64_t d = 0; d < job.dims; ++d) job.sizes[d] = input->size(2 + d);
+  cpu::grid_sample(job);
+  if (!work.is_same(out)) copy_raw(out, work);
+}
+
+// --- The same in operators that can be differentiated, for the derivatives
+
+// Places outside the image, brought inside, and by what that multiplies derivatives.
+struct Inside {
+  Tensor at, factor;
+};
+
+// Back and forth between both ends.
+Inside reflected(const Tensor& at, int64_t size, bool align_corners) {
+  const double low = align_corners ? 0 : -0.5, span = static_cast<double>(size - align_corners);
+  if (span == 0) return {mul(at, 0), mul(detach(at), 0)};
+  const Tensor from_low = sub(at, low), way = abs(from_low);
+  const Tensor rest = invoke<"fmod">(way, Scalar(span));
+  const Tensor odd = eq(invoke<"fmod">(floor(div(detach(way), span)), Scalar(2)), 1);
+  const Tensor sign = where(lt(detach(from_low), 0), Scalar(-1.0), Scalar(1.0));
+  return {add(where(odd, sub(Scalar(span), rest), rest), low),
+          to(mul(where(odd, Scalar(-1.0), Scalar(1.0)), sign), at.dtype())};
+}
+
+Inside kept_inside(const Tensor& given, int64_t size, const Settings& settings) {
+  Inside inside{given, ones_like(given)};
+  if (settings.outside == Outside::zeros) return inside;
+  if (settings.outside == Outside::reflection)
+    inside = reflected(given, size, settings.align_corners);
+  const Tensor fixed = detach(inside.at);
+  const Tensor free = logical_and(gt(fixed, 0), lt(fixed, Scalar(size - 1)));
+  return {clamp(inside.at, Scalar(0), Scalar(size - 1)),
+          mul(inside.factor, to(free, given.dtype()))};
+}
+
+// One element that a sample is made of, along one dimension: its index, its weight, and how the
+// weight changes with the place.
+struct Tap {
+  Tensor index, weight, slope;
+};
+
+// All of them, and how many elements a unit of the coordinate is.
+struct Line {
+  std::vector<Tap> taps;
+  Tensor factor;
+};
+
+// The cubic through four points, at distances |x| < 1 and 1 < |x| < 2 from two of them.
+constexpr double bend = -0.75;
+Tensor cubic_near(const Tensor& x) {
+  return add(mul(square(x), sub(mul(x, bend + 2), bend + 3)), 1);
+}
+Tensor cubic_near_slope(const Tensor& x) {
+  return mul(x, sub(mul(x, 3 * (bend + 2)), 2 * (bend + 3)));
+}
+Tensor cubic_far(const Tensor& x) { return mul(sub(mul(add(mul(sub(x, 5), x), 8), x), 4), bend); }
+Tensor cubic_far_slope(const Tensor& x) { return mul(add(mul(sub(mul(x, 3), 10), x), 8), bend); }
+
+Line cubic_line(const Tensor& at, int64_t size, const Settings& settings) {
+  const Tensor base = floor(detach(at)), part = sub(at, base), rest = sub(Scalar(1), part);
+  const Tensor before = add(part, 1), after = add(rest, 1);
+  auto index = [&](double step) { return floor(kept_inside(add(base, step), size, settings).at); };
+  return {{{index(-1), cubic_far(before), cubic_far_slope(before)},
+           {index(0), cubic_near(part), cubic_near_slope(part)},
+           {index(1), cubic_near(rest), neg(cubic_near_slope(rest))},
+           {index(2), cubic_far(after), neg(cubic_far_slope(after))}},
+          ones_like(base)};
+}
+
+Line linear_line(const Tensor& at, int64_t size, const Settings& settings) {
+  const Inside inside = kept_inside(at, size, settings);
+  const Tensor fixed = detach(inside.at), one = ones_like(fixed);
+  if (settings.sampling == Sampling::nearest)
+    return {{{round(fixed), one, mul(one, 0)}}, inside.factor};
+  const Tensor base = floor(fixed), part = sub(inside.at, base);
+  return {{{base, sub(Scalar(1), part), neg(one)}, {add(base, 1), part, one}}, inside.factor};
+}
+
+Line line_at(const Tensor& coordinate, int64_t size, const Settings& settings) {
+  const double step = static_cast<double>(size - settings.align_corners) / 2;
+  const Tensor at = add(mul(add(coordinate, 1), step), settings.align_corners ? 0 : -0.5);
+  Line line = settings.sampling == Sampling::cubic ? cubic_line(at, size, settings)
+                                                   : linear_line(at, size, settings);
+  line.factor = mul(line.factor, step);
+  return line;
+}
+
+// The samples of one call, (N, samples) of them, and all elements they are made of.
+class Samples {
+ public:
+  Samples(IntSpan image, const Tensor& grid, const Settings& settings)
+      : dims_(static_cast<int64_t>(image.size())) {
+    const Tensor flat = flatten(grid, 1, -2);
+    for (int64_t d = 0; d < dims_; ++d) {
+      sizes_[d] = image[static_cast<size_t>(d)];
+      lines_[d] = line_at(select(flat, -1, dims_ - 1 - d), sizes_[d], settings);
+    }
+  }
+  const Tensor& factor(int64_t d) const { return lines_[d].factor; }
+
+  // f(index in an image, weight) for all combinations of taps, with the slope instead of the weight
+  // along dimension `sloped`. Elements outside have weight 0.
+  template <class F>
+  void each(int64_t sloped, F f) const {
+    combine(0, sloped, Tensor(), Tensor(), f);
+  }
+
+ private:
+  template <class F>
+  void combine(int64_t d, int64_t sloped, const Tensor& index, const Tensor& weight, F& f) const {
+    if (d == dims_) return f(index, weight);
+    for (const Tap& tap : lines_[d].taps) {
+      const Tensor here = logical_and(ge(tap.index, 0), lt(tap.index, Scalar(sizes_[d])));
+      const Tensor own = to(where(here, tap.index, Scalar(0)), DType::int64);
+      const Tensor part = where(here, d == sloped ? tap.slope : tap.weight, Scalar(0));
+      combine(d + 1, sloped, index.defined() ? add(mul(index, Scalar(sizes_[d])), own) : own,
+              weight.defined() ? mul(weight, part) : part, f);
+    }
+  }
+
+  int64_t dims_;
+  int64_t sizes_[3] = {};
+  Line lines_[3];
+};
+
+// The same index for all channels.
+Tensor spread(const Tensor& index, int64_t channels) {
+  const int64_t shape[] = {index->size(0), channels, index->size(1)};
+  return expand(unsqueeze(index, 1), shape);
+}
+
+// Every element gets what the samples it is in send back.
+Tensor sampler_input_grad(const Backward& b) {
+  const DType dtype = math_dtype(b.grad().dtype());
+  const Tensor grad = flatten(to(b.grad(), dtype), 2), grid = to(b.tensor(1), dtype);
+  const IntSpan shape = b.shape(0), image = shape.subspan(2);
+  const int64_t flat[] = {shape[0], shape[1], count_elements(image)};
+  Tensor total = zeros(flat, dtype);
+  Samples(image, grid, settings_of(b)).each(-1, [&](const Tensor& index, const Tensor& weight) {
+    total = scatter_add(total, 2, spread(index, shape[1]), mul(grad, unsqueeze(weight, 1)));
+  });
+  return to(view(total, shape), b.grad().dtype());
+}
+
+// How much the samples change with their places, times what they send back.
+Tensor sampler_grid_grad(const Backward& b) {
+  const DType dtype = math_dtype(b.grad().dtype());
+  const Tensor grad = flatten(to(b.grad(), dtype), 2), grid = to(b.tensor(1), dtype),
+               input = flatten(to(b.tensor(0), dtype), 2);
+  const IntSpan image = b.tensor(0).sizes().subspan(2);
+  const Samples samples(image, grid, settings_of(b));
+  const int64_t channels = 1;
+  std::vector<Tensor> along;
+  for (int64_t d = static_cast<int64_t>(image.size()); d-- > 0;) {
+    Tensor slopes;
+    samples.each(d, [&](const Tensor& index, const Tensor& weight) {
+      const Tensor part =
+          mul(gather(input, 2, spread(index, input->size(1))), unsqueeze(weight, 1));
+      slopes = slopes.defined() ? add(slopes, part) : part;
+    });
+    along.push_back(mul(sum(mul(slopes, grad), IntSpan(&channels, 1)), samples.factor(d)));
+  }
+  return to(view(stack(along, -1), b.tensor(1).sizes()), b.grad().dtype());
+}
+
+void grid_sampler_body(const Args& args, TensorList& outs) {
+  outs.push(args.tensor(0).ndim() == 5
+                ? invoke<"grid_sampler_3d">(args[0], args[1], args[2], args[3], args[4])
+                : invoke<"grid_sampler_2d">(args[0], args[1], args[2], args[3], args[4]));
 }
 
 // --- affine_grid_generator(theta, size, align_corners)
@@ -210,16 +300,34 @@ void register_grid_sample(Registry& r) {
   const char* sampler_doc =
       "Images sampled at places given in [-1, 1] for both ends, (x, y) last. Interpolation: 0 linear, 1 nearest, 2 cubic; outside: 0 zeros, 1 the border, 2 reflection.\n\n"
       ">>> wisp.grid_sampler(wisp.tensor([[[[1., 3.]]]]), wisp.zeros(1, 1, 1, 2), 0, 0, True)\ntensor([[[[2.]]]])";
-  for (
-      const char* schema :
-      {"grid_sampler(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-       "grid_sampler_2d(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-       "grid_sampler_3d(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"}) {
-    r.add({.schema = schema,
+  r.add(
+      {.schema =
+           "grid_sampler(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+       .doc = sampler_doc,
+       .body = grid_sampler_body,
+       .onnx = "GridSample",
+       .homes = home::function});
+  const struct {
+    const char *schema, *node;
+  } kernels[] = {
+      {"grid_sampler_2d(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+       "GridSampler2DBackward0"},
+      {"grid_sampler_3d(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+       "GridSampler3DBackward0"}};
+  for (const auto& row : kernels) {
+    r.add({.schema = row.schema,
            .doc = sampler_doc,
-           .body = grid_sampler_body,
+           .infer = infer_sampler,
+           .kernel = sampler_kernel,
+           .vjp = {{"self", "self.shape grid interpolation_mode padding_mode align_corners",
+                    sampler_input_grad},
+                   {"grid", "self grid interpolation_mode padding_mode align_corners",
+                    sampler_grid_grad}},
+           .jvp = Jvp::transposed,
+           .batch = Batch::loop,
            .onnx = "GridSample",
-           .homes = home::function});
+           .homes = home::function,
+           .node = row.node});
   }
   r.add(
       {.schema = "affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",

@@ -1,9 +1,13 @@
 // Padding at the ends of dimensions.
+#include "cpu/pad.h"
+
 #include <algorithm>
 
 #include "cpu/copy.h"
 #include "ops/families.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
+#include "ops/raw.h"
 
 namespace wisp::ops {
 
@@ -37,8 +41,10 @@ void infer_constant(Infer& infer) {
   Dims sizes(self.sizes());
   for (int64_t dim = 0; dim < self.ndim(); ++dim) {
     const Ends ends = ends_of(infer.integers(1), self.ndim(), dim);
+    const int64_t cut = std::min<int64_t>(ends.front, 0) + std::min<int64_t>(ends.back, 0);
+    const bool fits = sizes[dim] + cut >= 0;
     sizes[dim] += ends.front + ends.back;
-    WISP_CHECK(sizes[dim] >= 0, infer.name(), "(): The input size ", self->size(dim),
+    WISP_CHECK(fits, infer.name(), "(): The input size ", self->size(dim),
                ", plus negative padding ", ends.front, " and ", ends.back,
                " resulted in a negative output size, which is invalid. Check dimension ", dim,
                " of your input.");
@@ -85,17 +91,10 @@ Mode mode_of(std::string_view text) {
   return Mode::circular;
 }
 
-// The elements that continue a dimension in front (or behind) by `amount`.
-Tensor continuation(const Tensor& self, int64_t dim, Mode mode, int64_t amount, bool front) {
-  const int64_t size = self->size(dim);
-  if (mode == Mode::circular) return narrow(self, dim, front ? size - amount : 0, amount);
-  return flip(narrow(self, dim, front ? 1 : size - 1 - amount, amount), {&dim, 1});
-}
-
 void check_mode(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
   const int64_t size = self->size(dim), most = std::max(ends.front, ends.back);
   WISP_CHECK(
-      mode != Mode::reflect || most < size,
+      mode != Mode::reflect || most < size || most == 0,
       "pad(): Padding size should be less than the corresponding input dimension, but got: padding (",
       ends.front, ", ", ends.back, ") at dimension ", dim, " of input ", self.sizes());
   const int64_t left = size + std::min<int64_t>(ends.front, 0) + std::min<int64_t>(ends.back, 0);
@@ -103,46 +102,89 @@ void check_mode(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
              "pad(): Padding value causes wrapping around more than once.");
   WISP_CHECK(size > 0 || most <= 0, "pad(): cannot continue an empty dimension ", dim, " of input ",
              self.sizes());
-  WISP_CHECK(left > 0 || size == 0, "pad(): padding (", ends.front, ", ", ends.back,
-             ") leaves nothing of dimension ", dim, " of input ", self.sizes());
+  const int64_t out = size + ends.front + ends.back;
+  WISP_CHECK(out > 0 || size == 0 || (mode == Mode::circular && out == 0), "pad(): padding (",
+             ends.front, ", ", ends.back, ") leaves nothing of dimension ", dim, " of input ",
+             self.sizes());
 }
 
-// `amount` copies of one element along a dimension.
-Tensor repeated(const Tensor& self, int64_t dim, int64_t index, int64_t amount) {
+// Where the element at place i of a dimension, in front of it or behind it, comes from. What is cut
+// off does not come round again, but is reflected and repeated.
+int64_t source_of(int64_t i, int64_t size, Mode mode, Ends ends) {
+  if (mode == Mode::replicate) return std::clamp<int64_t>(i, 0, size - 1);
+  if (mode == Mode::reflect) return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
+  const int64_t first = std::max<int64_t>(-ends.front, 0);
+  const int64_t length = size - first - std::max<int64_t>(-ends.back, 0);
+  return first + ((i - first) % length + length) % length;
+}
+
+// The sources of all elements of the last dimensions.
+cpu::PadCall sources(IntSpan image, IntSpan pad, Mode mode) {
+  cpu::PadCall call{};
+  const int64_t dims = static_cast<int64_t>(image.size());
+  for (int64_t d = 0; d < dims; ++d) {
+    const int64_t size = image[static_cast<size_t>(d)];
+    const Ends ends = ends_of(pad, dims, d);
+    call.in.push_back(size);
+    call.at.emplace_back();
+    for (int64_t i = -ends.front; i < size + ends.back; ++i)
+      call.at.back().push_back(source_of(i, size, mode, ends));
+  }
+  return call;
+}
+
+// --- Continued images: (self, pad, mode), and (grad, size, pad, mode) for the derivative
+
+void infer_continued(Infer& infer) {
+  const Tensor& self = infer.tensor(0);
+  const IntSpan pad = infer.integers(1);
+  const Mode mode = mode_of(infer.string(2));
   Dims sizes(self.sizes());
-  sizes[static_cast<size_t>(dim)] = amount;
-  return expand(narrow(self, dim, index, 1), sizes);
+  for (int64_t dim = self.ndim() - static_cast<int64_t>(pad.size() / 2); dim < self.ndim(); ++dim) {
+    const Ends ends = ends_of(pad, self.ndim(), dim);
+    check_mode(self, dim, mode, ends);
+    sizes[static_cast<size_t>(dim)] += ends.front + ends.back;
+  }
+  infer.push(sizes, self.dtype(), self.device());
 }
 
-// The outermost elements are repeated, even those that are cut off.
-Tensor replicated(const Tensor& self, int64_t dim, Ends ends) {
-  const int64_t size = self->size(dim), out = size + ends.front + ends.back;
-  WISP_CHECK(size > 0 && out > 0, "pad(): input of size ", size, " at dimension ", dim,
-             " is too small. Calculated output size: ", out);
-  const int64_t first = std::clamp<int64_t>(ends.front, 0, out);
-  const int64_t last = std::clamp(size + ends.front, first, out);
-  std::vector<Tensor> parts;
-  if (first > 0) parts.push_back(repeated(self, dim, 0, first));
-  if (last > first) parts.push_back(narrow(self, dim, first - ends.front, last - first));
-  if (out > last) parts.push_back(repeated(self, dim, size - 1, out - last));
-  return parts.size() == 1 ? parts[0] : cat(parts, dim);
+void continued_kernel(const Call& call) {
+  const IntSpan pad = call.integers(1);
+  const Tensor self = consecutive(call.tensor(0));
+  if (call.out().numel() == 0) return;
+  const IntSpan image = self.sizes().last(pad.size() / 2);
+  cpu::PadCall job = sources(image, pad, mode_of(call.string(2)));
+  job.dtype = self.dtype();
+  job.planes = self.numel() / count_elements(image);
+  job.from = self->bytes();
+  job.to = call.out()->bytes();
+  cpu::pad(job);
 }
 
-Tensor continued(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
-  if (mode == Mode::replicate) return replicated(self, dim, ends);
-  check_mode(self, dim, mode, ends);
-  const int64_t cut_front = std::max<int64_t>(-ends.front, 0),
-                cut_back = std::max<int64_t>(-ends.back, 0);
-  const bool cuts = cut_front || cut_back;
-  const Tensor kept =
-      cuts ? narrow(self, dim, cut_front, self->size(dim) - cut_front - cut_back) : self;
-  const Tensor& source =
-      mode == Mode::circular ? kept : self;  // what is cut off does not come round again
-  std::vector<Tensor> parts;
-  if (ends.front > 0) parts.push_back(continuation(source, dim, mode, ends.front, true));
-  parts.push_back(kept);
-  if (ends.back > 0) parts.push_back(continuation(source, dim, mode, ends.back, false));
-  return parts.size() == 1 ? parts[0] : cat(parts, dim);
+void continued_grad_kernel(const Call& call) {
+  const Tensor& out = call.out();
+  const DType dtype = math_dtype(out.dtype());
+  const Tensor grad = consecutive(call.tensor(0), dtype);
+  const IntSpan pad = call.integers(2), image = out.sizes().last(pad.size() / 2);
+  const Tensor work = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
+  if (out.numel() == 0) return;
+  cpu::PadCall job = sources(image, pad, mode_of(call.string(3)));
+  job.dtype = dtype;
+  job.planes = out.numel() / count_elements(image);
+  job.from = grad->bytes();
+  job.to = work->bytes();
+  cpu::pad_grad(job);
+  if (!work.is_same(out)) copy_raw(out, work);
+}
+
+// The last one, two or three dimensions of an image with channels, with or without a batch.
+void check_dims(const Tensor& self, IntSpan pad) {
+  const int64_t dims = static_cast<int64_t>(pad.size() / 2);
+  WISP_CHECK_KIND(not_implemented,
+                  pad.size() % 2 == 0 && dims >= 1 && dims <= 3 &&
+                      (self.ndim() == dims + 1 || self.ndim() == dims + 2),
+                  "Padding size ", pad.size(), " is not supported for ", self.ndim(),
+                  "D input tensor.");
 }
 
 void pad_body(const Args& args, TensorList& outs) {
@@ -154,19 +196,72 @@ void pad_body(const Args& args, TensorList& outs) {
   }
   const Mode mode = mode_of(args.string(2));
   check_pad(args);
+  check_dims(self, pad);
   WISP_CHECK(!args.has(3) || args.real(3) == 0, "pad(): Padding mode \"", args.string(2),
              "\" doesn't take in value argument");
-  Tensor result = self;
-  for (int64_t dim = self.ndim() - static_cast<int64_t>(pad.size() / 2); dim < self.ndim(); ++dim) {
-    const Ends ends = ends_of(pad, self.ndim(), dim);
-    if (ends.front || ends.back) result = continued(result, dim, mode, ends);
+  const size_t dims = pad.size() / 2;
+  constexpr const char* names[][3] = {
+      {"_reflection_pad1d", "_reflection_pad2d", "_reflection_pad3d"},
+      {"_replication_pad1d", "_replication_pad2d", "_replication_pad3d"},
+      {"_circular_pad", "_circular_pad", "_circular_pad"}};
+  const OpDef& op = registry().get(names[static_cast<int>(mode)][dims - 1]);
+  const Arg arguments[] = {self, pad, args[2]};
+  call(op, arguments, outs);
+}
+
+Tensor continued_grad(const Backward& b) {
+  return invoke<"_pad_grad">(b.grad(), b.shape(0), b[1], b[2]);
+}
+
+// The operator is its own derivative's derivative, whatever it is called.
+Tensor continued_grad_grad(const Backward& b) {
+  return invoke<"_circular_pad">(b.grad(), b[2], b[3]);
+}
+
+void register_continued(Registry& r) {
+  const struct {
+    const char *schema, *node;
+  } entries[] = {
+      {"_reflection_pad1d(Tensor self, int[] pad, str mode) -> Tensor", "ReflectionPad1DBackward0"},
+      {"_reflection_pad2d(Tensor self, int[] pad, str mode) -> Tensor", "ReflectionPad2DBackward0"},
+      {"_reflection_pad3d(Tensor self, int[] pad, str mode) -> Tensor", "ReflectionPad3DBackward0"},
+      {"_replication_pad1d(Tensor self, int[] pad, str mode) -> Tensor",
+       "ReplicationPad1DBackward0"},
+      {"_replication_pad2d(Tensor self, int[] pad, str mode) -> Tensor",
+       "ReplicationPad2DBackward0"},
+      {"_replication_pad3d(Tensor self, int[] pad, str mode) -> Tensor",
+       "ReplicationPad3DBackward0"},
+      {"_circular_pad(Tensor self, int[] pad, str mode) -> Tensor", "CircularPadBackward0"}};
+  for (const auto& entry : entries) {
+    r.add({.schema = entry.schema,
+           .doc = "The kernel of pad for modes that continue the input.",
+           .infer = infer_continued,
+           .kernel = continued_kernel,
+           .vjp = {{"self", "self.shape pad mode", continued_grad}},
+           .jvp = Jvp::linear,
+           .batch = Batch::loop,
+           .onnx = "Pad",
+           .homes = home::internal,
+           .node = entry.node});
   }
-  outs.push(result.is_same(self) ? clone(self) : result);
+  r.add({.schema = "_pad_grad(Tensor grad, int[] size, int[] pad, str mode) -> Tensor",
+         .doc = "The derivative of pad for modes that continue the input.",
+         .infer =
+             [](Infer& infer) {
+               infer.push(infer.integers(1), infer.tensor(0).dtype(), infer.tensor(0).device());
+             },
+         .kernel = continued_grad_kernel,
+         .vjp = {{"grad", "pad mode", continued_grad_grad}},
+         .jvp = Jvp::linear,
+         .batch = Batch::loop,
+         .onnx = "- backward only",
+         .homes = home::internal});
 }
 
 }  // namespace
 
 void register_pad(Registry& r) {
+  register_continued(r);
   r.add(
       {.schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
        .doc =

@@ -187,17 +187,11 @@ void pool_scatter_kernel(const Call& call) {
   const Image image(grad, dims, dtype);
   const Tensor indices = in_layout(call.tensor(1), image.pixels, DType::int64);
   const Target target(call.out(), dtype);
-  const int64_t in = count_elements(call.integers(2));
-  const int64_t* index = indices.data<int64_t>();
-  for (int64_t i = 0; i < indices.numel(); ++i)
-    WISP_CHECK(index[i] >= 0 && index[i] < in,
-               "max_pool backward: found an invalid max index: ", index[i], " of a plane of ", in,
-               " elements");
   cpu::pool_scatter({.dtype = dtype,
                      .shape = image.shape,
-                     .in = in,
+                     .in = count_elements(call.integers(2)),
                      .out = count_elements(image_sizes(grad, dims)),
-                     .index = index,
+                     .index = indices.data<int64_t>(),
                      .grad = image.data->bytes(),
                      .x_grad = target.bytes()});
   target.finish();

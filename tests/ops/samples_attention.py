@@ -39,6 +39,7 @@ def embedding_bag():
         yield S(A([[0, 2], [1, 1]], "int64"), T(3, 2), mode=mode)
         yield S(BAGS, T(3, 2), A([0, 2], "int64"), mode=mode, padding_idx=0)
     yield S(BAGS, T(3, 2), A([0, 2, 5], "int64"), include_last_offset=True)
+    yield S(BAGS, T(3, 2), A([0, 2, 4], "int64"), mode="sum", include_last_offset=True)
     yield S(BAGS, T(3, 2), A([0, 3], "int64"), mode="sum", per_sample_weights=T(5))
     yield S(BAGS, T(3, 2), A([0, 3], "int64"), mode="sum", per_sample_weights=T(5), padding_idx=1)
     yield S(BAGS, T(3, 2), A([0, 3], "int64"), scale_grad_by_freq=True, _grad=False)
@@ -121,3 +122,18 @@ def bad_mha():
             None, False, 0.0, T(4, 4), None)  # fmt: skip
     yield E(AssertionError, "unbatched 2D or batched 3D", T(4), T(4), T(4), 4, 2, T(12, 4), None, None, None, False, 0.0,
             T(4, 4), None)  # fmt: skip
+
+
+@samples("pdist", dtypes=FLOAT[:2])
+def pdist():
+    yield S(T(4, 3))
+    yield S(T(3, 2), 1.0)
+    yield S(T(3, 2), p=float("inf"))
+    yield S(T(1, 2))
+    yield S(T(0, 2))
+
+
+@errors("pdist")
+def bad_pdist():
+    yield E(RuntimeError, "only supports 2D", T(3))
+    yield E(RuntimeError, "non-negative", T(3, 2), -1.0)

@@ -274,6 +274,9 @@ def pad():
     yield S(T(1, 3), (5, 4), "replicate")
     yield S(T(1, 4), (3, -1), "reflect")
     yield S(T(1, 4), (-1, 2), "circular")
+    yield S(T(1, 4), (-4, 5), "replicate")
+    yield S(T(1, 3), (-3, 1), "reflect")
+    yield S(T(1, 3), (-3, 0), "circular")
 
 
 @errors("cat")
@@ -426,5 +429,6 @@ def bad_pad():
     yield E(RuntimeError, "negative output size", T(3), (-2, -2))
     yield E(RuntimeError, "less than the corresponding input dimension", T(1, 3), (3, 0), "reflect")
     yield E(RuntimeError, "wrapping around more than once", T(1, 3), (4, 0), "circular")
+    yield E(NotImplementedError, "not supported for 1D input", T(3), (1, 1), "reflect")
     yield E(NotImplementedError, "Unrecognised padding mode xx", T(1, 3), (1, 0), "xx")
     yield E(RuntimeError, "doesn't take in value argument", T(1, 3), (1, 0), "reflect", 1.0)

@@ -44,11 +44,11 @@ for stem, mode in (("nearest", "nearest"), ("nearest_exact", "nearest-exact")):
             yield S(T(1, 1, *(2,) * dims), (3,) * dims)
 
 
-for name, mode in (("linear1d", "linear"), ("bilinear2d", "bilinear"), ("trilinear3d", "trilinear"),
-                   ("bicubic2d", "bicubic"), ("bilinear2d_aa", "bilinear"), ("bicubic2d_aa", "bicubic")):  # fmt: skip
+for name, mode, dims in (("linear1d", "linear", 1), ("bilinear2d", "bilinear", 2), ("trilinear3d", "trilinear", 3),
+                         ("bicubic2d", "bicubic", 2), ("bilinear2d_aa", "bilinear", 2), ("bicubic2d_aa", "bicubic", 2)):  # fmt: skip
 
     @samples(f"_upsample_{name}", dtypes=FLOAT[:2], call=raw_upsample(f"_upsample_{name}", mode))
-    def upsample_linear(dims=int(next(c for c in name if c.isdigit()))):
+    def upsample_linear(dims=dims):
         yield S(T(1, 1, *(2,) * dims), (3,) * dims)
 
 
@@ -136,6 +136,17 @@ def fold():
     yield S(T(1, 4, 2), (2, 3), 2)
     yield S(T(2, 3), (3, 3), (1, 2), dilation=(1, 2), stride=1, padding=(0, 0))
     yield S(T(4, 8), (2, 3), 2, 1, 1, (2, 1))
+
+
+def unfold(lib, *args, **kwargs):
+    return lib.nn.functional.unfold(*args, **kwargs)
+
+
+@samples("im2col", dtypes=FLOAT + COMPLEX, call=unfold)
+def im2col():
+    yield S(T(1, 2, 2, 3), 2)
+    yield S(T(1, 3, 4), (2, 1), dilation=(2, 1), padding=1, stride=(1, 2))
+    yield S(T(0, 1, 3, 4), 2)
 
 
 @samples("local_response_norm", dtypes=FLOAT, call="nn.functional")

@@ -11,6 +11,7 @@ from wisp.nn.parameter import UninitializedParameter as UninitializedParameter
 # Imported on first use, by `wisp.nn.name`.
 _SUBMODULES = ("grad", "init", "utils")
 _SUBMODULES = ("init", "parallel", "utils")
+_SUBMODULES = ("attention", "init", "utils")
 
 
 def __getattr__(name):

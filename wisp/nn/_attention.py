@@ -44,6 +44,7 @@ def _as_addend(mask, name, other, dtype):
     if other is not None and mask.dtype != other.dtype:
         warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
                       "instead.", stacklevel=4)  # fmt: skip
+                      "instead.", stacklevel=5)  # fmt: skip
     if mask.is_floating_point():
         return mask
     return mask.new_zeros(mask.shape, dtype=dtype).masked_fill_(mask, -math.inf)
@@ -84,23 +85,6 @@ def _checked_mask(attn_mask, queries, keys, batch, num_heads):
     return attn_mask
 
 
-def _one_more(mask):
-    """A mask that sees one key more."""
-    return None if mask is None else _table["pad"](mask, (0, 1))
-
-
-def _heads(x, batch, num_heads, head_dim):
-    """(length, batch, width) as (batch * heads, length, head width)."""
-    return x.reshape(x.shape[0], batch * num_heads, head_dim).transpose(0, 1)
-
-
-def _static(given, name, batch, num_heads, head_dim):
-    if given.shape[0] != batch * num_heads or given.shape[2] != head_dim:
-        raise AssertionError(f"expecting {name}.size(0) of {batch * num_heads} and {name}.size(2) of {head_dim}, but "
-                             f"got {tuple(given.shape)}")  # fmt: skip
-    return given
-
-
 def _joined_mask(attn_mask, key_padding_mask, batch, num_heads, keys):
     """Both masks as one."""
     if key_padding_mask is None:
@@ -137,82 +121,108 @@ def multi_head_attention_forward(
     if not batched:
         query, key, value = _add_batch(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    queries, batch, width = query.shape
-    padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, query.dtype)
-    if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    causal_only = is_causal and padding is None and not need_weights
-    if causal_only:
-        attn_mask = None
-    else:
-        attn_mask, is_causal = _as_addend(attn_mask, "attn_mask", None, query.dtype), False
-    if width != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
-    head_dim = width // num_heads
-    if head_dim * num_heads != width:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
-    elif key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-
-    if use_separate_proj_weight:
-        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
-        if None in weights:
-            raise AssertionError("use_separate_proj_weight is True but q_proj_weight, k_proj_weight or v_proj_weight "
-                                 "is None")  # fmt: skip
-        q, k, v = _project_apart(query, key, value, weights, in_proj_bias)
-    else:
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
-    attn_mask = _checked_mask(attn_mask, queries, key.shape[0], batch, num_heads)
-
+    if query.shape[-1] != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.shape[-1]}")
+    heads = _Heads(query, key, value, num_heads, use_separate_proj_weight)
+    is_causal = heads.set_masks(attn_mask, key_padding_mask, need_weights, is_causal)
+    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight
+    heads.project(query, key, value, weights, in_proj_bias)
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k and bias_v must both be given or both be None")
     if bias_k is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
-        k, v = (_cat([x, bias.repeat(1, batch, 1)]) for x, bias in ((k, bias_k), (v, bias_v)))
-        attn_mask, padding = _one_more(attn_mask), _one_more(padding)
-    q = _heads(q, batch, num_heads, head_dim)
-    k = _heads(k, batch, num_heads, head_dim) if static_k is None else _static(static_k, "static_k", batch, num_heads, head_dim)
-    v = _heads(v, batch, num_heads, head_dim) if static_v is None else _static(static_v, "static_v", batch, num_heads, head_dim)
+        heads.append(bias_k.repeat(1, heads.batch, 1), bias_v.repeat(1, heads.batch, 1), dim=0)
+    heads.split(static_k, static_v)
     if add_zero_attn:
-        k, v = (_cat([x, x.new_zeros((batch * num_heads, 1, head_dim))], 1) for x in (k, v))
-        attn_mask, padding = _one_more(attn_mask), _one_more(padding)
-    keys = k.shape[1]
-    mask = _joined_mask(attn_mask, padding, batch, num_heads, keys)
-    dropout_p = dropout_p if training else 0.0
-
-    weights = None
-    if need_weights:
-        if is_causal and mask is None:
-            raise AssertionError("FIXME: is_causal not implemented for need_weights")
-        out, weights = _with_weights(q, k, v, mask, dropout_p)
-        out = out.transpose(0, 1).reshape(queries * batch, width)
-    else:
-        q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
-        if mask is not None:
-            shared = mask.shape[0] == 1
-            mask = mask.unsqueeze(0) if shared else mask.reshape(batch, num_heads, -1, keys)
-        out = _attention(q, k, v, mask, dropout_p, is_causal)
-        out = out.permute(2, 0, 1, 3).reshape(queries * batch, width)
-    out = _linear(out, out_proj_weight, out_proj_bias).reshape(queries, batch, -1)
-    if weights is not None:
-        weights = weights.reshape(batch, num_heads, queries, keys)
-        weights = weights.mean(1) if average_attn_weights else weights
+        zeros = heads.k.new_zeros((heads.batch * num_heads, 1, heads.head_dim))
+        heads.append(zeros, zeros, dim=1)
+    out, weights = heads.attend(dropout_p if training else 0.0, need_weights, is_causal)
+    out = _linear(out, out_proj_weight, out_proj_bias).reshape(heads.queries, heads.batch, -1)
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
     if batched:
         return out, weights
     return out.squeeze(1), None if weights is None else weights.squeeze(0)
 
 
+class _Heads:
+    """Queries, keys and values on their way from the inputs to the result, with their masks."""
+
+    def __init__(self, query, key, value, num_heads, apart):
+        self.queries, self.batch, self.width = query.shape
+        self.keys, self.num_heads, self.head_dim = key.shape[0], num_heads, self.width // num_heads
+        if self.head_dim * num_heads != self.width:
+            raise AssertionError(f"embed_dim {self.width} not divisible by num_heads {num_heads}")
+        if apart and key.shape[:2] != value.shape[:2]:
+            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+        if not apart and key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        self.dtype = query.dtype
+
+    def set_masks(self, attn_mask, key_padding_mask, need_weights, is_causal):
+        """Takes the masks; whether the attention mask can be left to the kernel, which knows what causal means."""
+        if is_causal and attn_mask is None:
+            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        self.padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, self.dtype)
+        if is_causal and self.padding is None and not need_weights:
+            self.mask = None
+            return True
+        mask = _as_addend(attn_mask, "attn_mask", None, self.dtype)
+        self.mask = _checked_mask(mask, self.queries, self.keys, self.batch, self.num_heads)
+        return False
+
+    def project(self, query, key, value, weights, bias):
+        """``weights`` are one matrix, or a tuple of three."""
+        if isinstance(weights, tuple):
+            if None in weights:
+                raise AssertionError("use_separate_proj_weight is True but q_proj_weight, k_proj_weight or "
+                                     "v_proj_weight is None")  # fmt: skip
+            self.q, self.k, self.v = _project_apart(query, key, value, weights, bias)
+            return
+        if weights is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        self.q, self.k, self.v = _project_packed(query, key, value, weights, bias)
+
+    def append(self, key, value, dim):
+        """One key and value more, which every query sees."""
+        self.k, self.v = _cat([self.k, key], dim), _cat([self.v, value], dim)
+        self.mask, self.padding = (None if m is None else _table["pad"](m, (0, 1)) for m in (self.mask, self.padding))
+
+    def split(self, static_k, static_v):
+        """(length, batch, width) becomes (batch * heads, length, head width)."""
+        self.q = self._apart(self.q)
+        self.k = self._apart(self.k) if static_k is None else self._given(static_k, "static_k")
+        self.v = self._apart(self.v) if static_v is None else self._given(static_v, "static_v")
+
+    def _apart(self, x):
+        return x.reshape(x.shape[0], self.batch * self.num_heads, self.head_dim).transpose(0, 1)
+
+    def _given(self, x, name):
+        count = self.batch * self.num_heads
+        if x.shape[0] != count or x.shape[2] != self.head_dim:
+            raise AssertionError(f"expecting {name}.size(0) of {count} and {name}.size(2) of {self.head_dim}, but got "
+                                 f"{tuple(x.shape)}")  # fmt: skip
+        return x
+
+    def attend(self, dropout_p, need_weights, is_causal):
+        """(results (queries * batch, width), weights (batch, heads, queries, keys) or None)."""
+        keys = self.k.shape[1]
+        mask = _joined_mask(self.mask, self.padding, self.batch, self.num_heads, keys)
+        if need_weights:
+            out, weights = _with_weights(self.q, self.k, self.v, mask, dropout_p)
+            weights = weights.reshape(self.batch, self.num_heads, self.queries, keys)
+            return out.transpose(0, 1).reshape(self.queries * self.batch, self.width), weights
+        q, k, v = (x.reshape(self.batch, self.num_heads, x.shape[1], self.head_dim) for x in (self.q, self.k, self.v))
+        if mask is not None:
+            shared = mask.shape[0] == 1
+            mask = mask.unsqueeze(0) if shared else mask.reshape(self.batch, self.num_heads, -1, keys)
+        out = _attention(q, k, v, mask, dropout_p, is_causal)
+        return out.permute(2, 0, 1, 3).reshape(self.queries * self.batch, self.width), None
+
+
 def _add_batch(query, key, value):
     """A batch of one; what was the same tensor stays the same."""
-    if key is value:
-        key = query if query is key else key
-        q = query.unsqueeze(1)
-        k = q if query is key else key.unsqueeze(1)
-        return q, k, k
-    return query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+    q = query.unsqueeze(1)
+    k = q if key is query else key.unsqueeze(1)
+    return q, k, k if value is key else value.unsqueeze(1)

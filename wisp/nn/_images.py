@@ -89,7 +89,11 @@ def _fractional(dims, input, kernel_size, output_size, output_ratio, samples):
     if samples is None:
         batch = input.shape[0] if input.dim() == dims + 2 else 1
         samples = input.new_empty((batch, input.shape[-dims - 1], dims)).uniform_()
-    return _table[f"_{name}"](input, _per_dim(kernel_size, dims), _per_dim(output_size, dims), samples)
+    kernel_size, output_size = _per_dim(kernel_size, dims), _per_dim(output_size, dims)
+    for what, sizes in (("kernel_size", kernel_size), ("output_size", output_size)):
+        if len(sizes) != dims:
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
+    return _table[f"_{name}"](input, kernel_size, output_size, samples)
 
 
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size, output_size=None, output_ratio=None,

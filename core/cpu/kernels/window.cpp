@@ -15,10 +15,20 @@ void add_scaled(T* __restrict y, const T* __restrict x, T weight, int64_t n, boo
   }
 }
 
+// Long sums are kept in several parts, which do not wait for each other.
 template <class T>
 WISP_INLINE T weighed(const T* x, const T* weight, int64_t count) {
+  constexpr int64_t parts = 16;
   T sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += weight[k] * x[k];
+  int64_t k = 0;
+  if (count >= 2 * parts) {
+    T part[parts] = {};
+    for (; k + parts <= count; k += parts) {
+      for (int64_t j = 0; j < parts; ++j) part[j] += weight[k + j] * x[k + j];
+    }
+    for (int64_t j = 0; j < parts; ++j) sum += part[j];
+  }
+  for (; k < count; ++k) sum += weight[k] * x[k];
   return sum;
 }
 

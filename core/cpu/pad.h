@@ -1,0 +1,25 @@
+// Images continued beyond their borders by elements of their own.
+#pragma once
+
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace wisp::cpu {
+
+// All memory is consecutive: (planes, in...) and (planes, out...).
+struct PadCall {
+  DType dtype;
+  int64_t planes;
+  std::vector<int64_t> in;               // sizes of an image, at most three
+  std::vector<std::vector<int64_t>> at;  // per dimension, for every output element: its source
+  const char* from;
+  char* to;
+};
+// Copies every output element from its source.
+void pad(const PadCall& call);
+// Adds every element of `from`, an output's gradient, to its source in `to`; for the dtypes that
+// are computed in.
+void pad_grad(const PadCall& call);
+
+}  // namespace wisp::cpu
