@@ -47,5 +47,14 @@ void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
+void register_search(Registry& r);
+void register_histogram(Registry& r);
+void register_statistics(Registry& r);
+void register_places(Registry& r);
+void register_window(Registry& r);
+void register_view_copy(Registry& r);
+void register_special_functions(Registry& r);
+void register_draws(Registry& r);
+void register_distributions(Registry& r);
 
 }  // namespace wisp::ops

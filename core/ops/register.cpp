@@ -25,6 +25,8 @@ void register_all(Registry& r) {
   ops::register_close(r);
   ops::register_matmul(r);
   ops::register_random(r);
+  ops::register_draws(r);
+  ops::register_distributions(r);
   ops::register_index(r);
   ops::register_index_dim(r);
   ops::register_mask(r);
@@ -45,6 +47,13 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_search(r);
+  ops::register_histogram(r);
+  ops::register_statistics(r);
+  ops::register_places(r);
+  ops::register_window(r);
+  ops::register_view_copy(r);
+  ops::register_special_functions(r);
 }
 
 }  // namespace wisp
