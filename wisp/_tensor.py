@@ -113,6 +113,38 @@ class _Methods:
         """resize_() to the size of another tensor."""
         return self._resize(the_template.shape, memory_format)
 
+    def as_strided_(self, size, stride, storage_offset=None):
+        """Takes other sizes, strides and storage offset in place, on the same memory."""
+        offset = self.storage_offset()
+        storage_offset = offset if storage_offset is None else storage_offset
+        return self._as_strided_(size, stride, storage_offset, self.shape, self.stride(), offset)
+
+    def share_memory_(self):
+        """Fails: memory is not shared between processes."""
+        raise RuntimeError("share_memory_(): wisp does not share memory between processes")
+
+    def is_shared(self):
+        """False: memory is not shared between processes."""
+        return False
+
+    # --- distinct elements
+
+    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+        """See wisp.unique()."""
+        from wisp.functional import unique
+
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+        """See wisp.unique_consecutive()."""
+        from wisp.functional import unique_consecutive
+
+        return unique_consecutive(self, return_inverse, return_counts, dim)
+
+    def polygamma_(self, n):
+        """polygamma() in place."""
+        return self.copy_(self.clone().polygamma(n))
+
     # --- new tensors
 
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
