@@ -35,6 +35,11 @@ _HOMES = {
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
+    "_numbered": (
+        "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "frobenius_norm",
+        "hinge_embedding_loss", "instance_norm", "kl_div", "margin_ranking_loss", "norm_except_dim",
+        "poisson_nll_loss", "triplet_margin_loss",
+    ),
     "_settings": (
         "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",

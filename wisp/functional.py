@@ -347,6 +347,7 @@ def unravel_index(indices, shape):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    indices = indices.to(_C.int64)
     coordinates, step = [], 1
     for size in reversed(sizes):
         coordinates.append(indices.div(step, rounding_mode="floor") % size)

@@ -4,7 +4,8 @@ from wisp import _C
 
 _types = getattr(_C, "_return_types", {})
 globals().update(_types)
-__all__ = [*_types, "histogramdd"]
+__all__ = list(_types)
+__all__ += ["histogramdd"]
 
 
 class histogramdd(tuple):

@@ -20,7 +20,7 @@ WISP_INLINE auto comparable(T value) {
   }
 }
 
-// Comparisons are written so that NaN counts as larger than everything, wherever it stands.
+// A NaN that is searched for belongs at the end: no element is seen to be as large.
 template <class T>
 int64_t insertion_point(const T* row, const int64_t* sorter, int64_t length, T value, bool right) {
   const auto wanted = comparable(value);

@@ -1,4 +1,6 @@
 // Random numbers whose distribution is given by tensors.
+#include <algorithm>
+
 #include "cpu/gamma.h"
 #include "cpu/sampling.h"
 #include "ops/families.h"
@@ -16,6 +18,7 @@ void infer_bernoulli(Infer& infer) {
 
 void infer_bernoulli_tensor(Infer& infer) {
   const IntSpan sizes = infer.tensor(0).sizes(), p = infer.tensor(1).sizes();
+  check_random_dtype(infer, infer.tensor(1).dtype());
   WISP_CHECK(same(broadcast(sizes, p), sizes), "bernoulli_(): probabilities of shape ", p,
              " do not broadcast to shape ", sizes);
   infer_like_self(infer);
@@ -54,26 +57,41 @@ void bernoulli_p_kernel(const Call& call) {
   copy_raw(out, uniform);
 }
 
-void normal_tensors_body(const Args& args, TensorList& outs) {
-  const Operand mean = args.operand(0), std = args.operand(1);
+// normal.tensors(mean, std, *, generator)
+void infer_normal_tensors(Infer& infer) {
+  const Operand mean = infer.operand(0), std = infer.operand(1);
   WISP_CHECK_TYPE(mean.is_tensor() || std.is_tensor(),
                   "normal(): mean or std must be a Tensor, or a size must be given");
   const Tensor& shaped = mean.is_tensor() ? mean.tensor() : std.tensor();
+  check_random_dtype(infer, shaped.dtype());
   if (std.is_tensor()) {
     WISP_CHECK(!is_complex(std.tensor().dtype()),
                "normal expects standard deviation to be non-complex");
-    WISP_CHECK(std.tensor().numel() == 0 || ge(std.tensor(), 0).numel() ==
-                                                invoke<"sum">(ge(std.tensor(), 0)).item().integer(),
+    const Tensor wide = consecutive(std.tensor(), DType::float64);
+    const double* begin = wide.data<double>();
+    WISP_CHECK(std::all_of(begin, begin + wide.numel(), [](double x) { return x >= 0; }),
                "normal expects all elements of std >= 0.0");
   } else {
     WISP_CHECK(std.scalar().real() >= 0, "normal expects std >= 0.0, but found std ",
                std.scalar().real());
   }
-  const Dims size = mean.is_tensor() && std.is_tensor()
-                        ? broadcast(mean.tensor().sizes(), std.tensor().sizes())
-                        : Dims(shaped.sizes());
-  const Tensor noise = invoke<"randn">(size, args[2], shaped.dtype());
-  outs.push(add(mul(noise, std), mean));
+  infer.push(mean.is_tensor() && std.is_tensor()
+                 ? broadcast(mean.tensor().sizes(), std.tensor().sizes())
+                 : Dims(shaped.sizes()),
+             shaped.dtype(), shaped.device());
+}
+
+void normal_tensors_kernel(const Call& call) {
+  GradMode no_grad(false);
+  const Tensor& out = call.out();
+  const Tensor noise = invoke<"randn">(out.sizes(), call[2], out.dtype());
+  copy_raw(out, add(mul(noise, call.operand(1)), call.operand(0)));
+}
+
+// Like the other samplers, it passes no gradients to its parameters.
+template <int parameter>
+Tensor zeros_like_parameter(const Backward& b) {
+  return zeros(b.shape(parameter), b.input_dtype(parameter));
 }
 
 void normal_size_body(const Args& args, TensorList& outs) {
@@ -248,8 +266,7 @@ void register_samplers(Registry& r) {
                 ">>> wisp.binomial(wisp.tensor([5., 5.]), wisp.tensor([0., 1.]))\ntensor([0., 5.])",
          .infer = infer_binomial,
          .kernel = binomial_kernel,
-         .vjp = {{"prob", "prob.shape",
-                  [](const Backward& b) { return zeros(b.shape(1), b.input_dtype(1)); }}},
+         .vjp = {{"prob", "prob.shape", zeros_like_parameter<1>}},
          .jvp = Jvp::none,
          .batch = Batch::loop,
          .onnx = "- has no ONNX operator",
@@ -269,8 +286,7 @@ void register_samplers(Registry& r) {
          .onnx = "- has no ONNX operator",
          .traits = trait::random,
          .homes = home::function});
-  r.add(pointwise(
-      Types::same,
+  r.add(
       {.schema = "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
        .doc =
            "The derivative of gamma-distributed numbers by the shapes they were drawn with.\n\n"
@@ -280,8 +296,11 @@ void register_samplers(Registry& r) {
            [](const Call& c) {
              map_two(c, [](double a, double x) { return cpu::gamma_sample_slope(a, x); });
            },
+       .jvp = Jvp::none,
+       .batch = Batch::pointwise,
        .onnx = "- has no ONNX operator",
-       .homes = home::function}));
+       .traits = trait::pointwise,
+       .homes = home::function});
   r.add({.schema = "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
          .doc = "Points of the Dirichlet distribution with the given concentrations.\n\n"
                 ">>> wisp._sample_dirichlet(wisp.ones(3)).sum()\ntensor(1.)",
@@ -336,7 +355,12 @@ void register_parametrised(Registry& r) {
            "normal.tensors(Tensor|Scalar mean, Tensor|Scalar std=1, *, Generator? generator=None) -> Tensor",
        .doc =
            "Normal random numbers with means and deviations given by tensors.\n\n>>> wisp.normal(wisp.tensor([1., 2.]), 0.)\ntensor([1., 2.])",
-       .body = normal_tensors_body,
+       .infer = infer_normal_tensors,
+       .kernel = normal_tensors_kernel,
+       .vjp = {{"mean", "mean.shape", zeros_like_parameter<0>},
+               {"std", "std.shape", zeros_like_parameter<1>}},
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
        .onnx = "RandomNormal",
        .traits = trait::random | trait::out,
        .homes = home::function});

@@ -33,6 +33,10 @@ void infer_uniform(Infer& infer) {
   WISP_CHECK(infer.real(1) <= infer.real(2),
              "uniform_ expects to return a [from, to) range, but found from=", infer.real(1),
              " > to=", infer.real(2));
+  WISP_CHECK(std::isfinite(infer.real(1)), "uniform_: from is out of bounds for ",
+             name(infer.tensor(0).dtype()));
+  WISP_CHECK(std::isfinite(infer.real(2)), "uniform_: to is out of bounds for ",
+             name(infer.tensor(0).dtype()));
 }
 
 void uniform_kernel(const Call& call) {

@@ -125,7 +125,9 @@ void isin_body(const Args& args, TensorList& outs) {
     return args[i].is_tensor() ? to(detach(args.tensor(i)), common)
                                : full(IntSpan(), args.scalar(i), common);
   };
-  const Tensor elements = tensor(0), tests = flatten(tensor(1));
+  const Tensor elements = tensor(0);
+  Tensor tests = flatten(tensor(1));
+  if (is_floating(common)) tests = masked_select(tests, eq(tests, tests));  // nothing equals NaN
   Tensor found;
   if (tests.numel() == 0) {
     found = zeros(elements.sizes(), DType::bool_);
@@ -194,7 +196,7 @@ Tensor run_starts(const Tensor& t) {
   const int64_t n = t.size(0);
   if (n == 0) return zeros(IntSpan(&n, 1), DType::bool_);
   Tensor differs = ne(slice(t, 0, 1, n), slice(t, 0, 0, n - 1));
-  if (t.ndim() > 1) differs = invoke<"any.dim">(differs, 1);
+  if (t.ndim() > 1) differs = invoke<"any.dims">(differs, 1);
   const int64_t one = 1;
   const Tensor parts[] = {ones(IntSpan(&one, 1), DType::bool_), differs};
   return cat(parts);

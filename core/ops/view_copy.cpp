@@ -70,7 +70,7 @@ void add_copy(Registry& r, const Entry& entry) {
          .doc = keep("A copy of what " + view.sig.base + "() shows.\n\n" + entry.example),
          .body = copy_body,
          .onnx = view.onnx,
-         .traits = trait::out,
+         .traits = view.sig.returns[0].is_list ? 0u : uint32_t(trait::out),
          .homes = entry.homes});
 }
 

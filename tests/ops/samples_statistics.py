@@ -187,6 +187,14 @@ def segment_reduce():
     yield S(T(2, 3), "sum", lengths=A([[1, 2], [2, 1]], "int64"), axis=1)
 
 
+@samples("pdist", dtypes=WIDE)
+def pdist():
+    for p in (2.0, 1.0, 0.0, 3.0, float("inf")):
+        yield S(T(4, 3), p)
+    yield S(T(1, 3))
+    yield S(T(0, 3))
+
+
 @samples("unravel_index", dtypes=INT)
 def unravel_index():
     yield S(A([[0, 5], [3, 1]]), (2, 3))
@@ -212,6 +220,12 @@ def bad_repeats():
     yield E(RuntimeError, "same size as input along dim", T(2), I(3))
     yield E(RuntimeError, "does not match required size", T(2), A([1, 2], "int64"), output_size=4)
     yield E(NotImplementedError, "not implemented", T(2))
+
+
+@errors("pdist")
+def bad_pdist():
+    yield E(RuntimeError, "only supports 2D", T(3))
+    yield E(RuntimeError, "non-negative p", T(3, 2), -1.0)
 
 
 @errors("fill_diagonal_")

@@ -227,7 +227,7 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
     squares = (x - centre).abs() ** 2 if x.is_complex() else (x - centre) ** 2
     total = sum(squares, dims, keepdim=bool(keepdim), mask=mask)
     degrees = (count if keepdim else count.reshape(total.shape)) - correction
-    return total / degrees.clamp(min=0).to(total.dtype)
+    return (total / degrees.clamp(min=0).to(total.dtype)).to(dtype)
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
@@ -284,3 +284,28 @@ def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     dtype = dtype or input.dtype
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled(input, mask, 0) / size.clamp(min=eps)
+
+
+# --- which elements of a result come from elements that count: for those who compare or combine results
+
+_REDUCTIONS = ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std", "logsumexp")
+
+
+def _input_mask(input, *args, mask=None, **kwargs):
+    """The mask of an input, in its shape: all True without one."""
+    mask = _full_mask(input, mask)
+    return wisp.ones(input.shape, dtype=wisp.bool) if mask is None else mask
+
+
+def _output_mask(op, input, *args, **kwargs):
+    """Which elements of ``op(input, ...)`` come from at least one element that counts."""
+    mask = _input_mask(input, **kwargs)
+    if op.__name__ not in _REDUCTIONS:
+        return mask
+    if op is norm:
+        args = args[1:]
+    dim = args[0] if args else kwargs.get("dim")
+    keepdim = bool(kwargs.get("keepdim"))
+    for d in reversed(_dims(input, dim)):
+        mask = mask.any(d, keepdim=keepdim)
+    return mask
