@@ -27,16 +27,19 @@ _SUBMODULES = (
 # Where names live that are imported on first use too.
 _HOMES = {
     "_basics": (
-        "addmv_", "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "gcd_", "get_device",
-        "index_put_", "is_complex", "is_distributed", "lcm_", "ldexp_", "resize_as_", "to_dlpack", "xlogy_", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
-        "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor", "typename",
+        "_assert", "_check", "_check_index", "_check_not_implemented", "_check_type", "_check_value", "addmv_",
+        "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "gcd_", "get_device", "index_put_",
+        "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+        "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_", "resolve_conj",
+        "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",
     ),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
     "_numbered": (
-        "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "frobenius_norm",
+        "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "dropout_",
+        "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "frobenius_norm",
         "hinge_embedding_loss", "instance_norm", "kl_div", "margin_ranking_loss", "norm_except_dim",
         "poisson_nll_loss", "triplet_margin_loss",
     ),

@@ -179,3 +179,26 @@ addmv_, as_strided_, clamp_max_, clamp_min_, detach_, fill_, gcd_, index_put_, l
     ("addmv_", "as_strided_", "clamp_max_", "clamp_min_", "detach_", "fill_", "gcd_", "index_put_", "lcm_", "ldexp_",
      "resize_as_", "xlogy_"),
 )  # fmt: skip
+
+
+def _assert(condition, message):
+    """``assert condition, message``, which Python cannot be told to leave out."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _checker(error):
+    """A function that raises an error unless a condition holds; the message is a function, called if needed."""
+
+    def check(cond, message=None):
+        if not isinstance(cond, bool):
+            raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        if not cond:
+            raise error("Expected cond to be True, but got False" if message is None else str(message()))
+
+    return check
+
+
+_check, _check_index, _check_value, _check_type, _check_not_implemented = map(
+    _checker, (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
+)

@@ -1,5 +1,5 @@
 """Functions that the top level has in a form of its own: losses whose reduction is a number (0: none, 1: the mean,
-2: the sum), and norms with all their arguments in order."""
+2: the sum), norms with all their arguments in order, and dropout in place."""
 
 from wisp.nn import functional as F
 
@@ -31,7 +31,8 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
 
 def kl_div(input, target, reduction=1, *, log_target=False):
     """See wisp.nn.functional.kl_div()."""
-    return F.kl_div(input, target, reduction=_named(reduction), log_target=log_target)
+    loss, name = F.kl_div(input, target, reduction="none", log_target=log_target), _named(reduction)
+    return loss if name == "none" else getattr(loss, name)()
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
@@ -77,3 +78,42 @@ def norm_except_dim(v, pow=2, dim=0):
         return v.norm(pow)
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
     return v.norm(pow, others, keepdim=True) if others else v.abs()
+
+
+def dropout_(input, p, train):
+    """See wisp.nn.functional.dropout(); in place."""
+    return F.dropout(input, p, train, inplace=True)
+
+
+def alpha_dropout_(input, p, train):
+    """See wisp.nn.functional.alpha_dropout(); in place."""
+    return F.alpha_dropout(input, p, train, inplace=True)
+
+
+def feature_dropout(input, p, train):
+    """dropout of whole channels."""
+    return _feature_dropout(input, p, train, False)
+
+
+def feature_dropout_(input, p, train):
+    """dropout of whole channels, in place."""
+    return _feature_dropout(input, p, train, True)
+
+
+def _feature_dropout(input, p, train, inplace):
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    if not train:
+        return input
+    kept = F.dropout(input.new_ones(input.shape[:2] + (1,) * (input.dim() - 2)), p, True)
+    return input.mul_(kept) if inplace else input * kept
+
+
+def feature_alpha_dropout(input, p, train):
+    """See wisp.nn.functional.feature_alpha_dropout()."""
+    return F.feature_alpha_dropout(input, p, train)
+
+
+def feature_alpha_dropout_(input, p, train):
+    """See wisp.nn.functional.feature_alpha_dropout(); in place."""
+    return F.feature_alpha_dropout(input, p, train, inplace=True)

@@ -127,6 +127,31 @@ class _Methods:
         """False: memory is not shared between processes."""
         return False
 
+    def dim_order(self, *, ambiguity_check=False):
+        """The dimensions in the order they lie in memory, outermost first."""
+        order = sorted(range(self.dim()), key=lambda d: (-self.stride(d), d))
+        if ambiguity_check:
+            strides = [self.stride(d) for d in order if self.shape[d] > 1]
+            if len(set(strides)) != len(strides) or any(n <= 1 for n in self.shape):
+                raise RuntimeError(
+                    "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+                )
+        return tuple(order)
+
+    def to_dense(self, dtype=None, *, masked_grad=True):
+        """The tensor itself: all tensors are dense."""
+        return self if dtype is None else self.to(dtype)
+
+    def storage_type(self):
+        """The class of storage()."""
+        return type(self.storage())
+
+    def module_load(self, other, assign=False):
+        """What Module.load_state_dict() makes of a parameter and the tensor loaded for it."""
+        return other.detach() if assign else self.copy_(other).detach()
+
+    is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
+
     # --- distinct elements
 
     def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
