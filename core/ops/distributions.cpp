@@ -233,7 +233,8 @@ void standard_gamma_kernel(const Call& call) {
         if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::min();
       });
   fill_samples(call, 1, [&](cpu::ElementStream& stream, int64_t i) {
-    return std::max(least, cpu::sample_gamma(shapes[i], stream));
+    const double x = cpu::sample_gamma(shapes[i], stream);
+    return x < least ? least : x;
   });
 }
 
@@ -249,43 +250,42 @@ void dirichlet_body(const Args& args, TensorList& outs) {
   outs.push(div(parts, sum(parts, IntSpan(&last, 1), true)));
 }
 
+// Fills what samplers have in common.
+OpDef sampler(OpDef def) {
+  def.jvp = Jvp::none;
+  def.batch = Batch::loop;
+  if (!def.onnx[0]) def.onnx = "- has no ONNX operator";
+  def.traits |= trait::random;
+  return def;
+}
+
 void register_samplers(Registry& r) {
-  r.add({.schema = "poisson(Tensor self, Generator? generator=None) -> Tensor",
-         .doc = "Numbers of the Poisson distribution with the given rates.\n\n"
-                ">>> wisp.poisson(wisp.tensor([0., 0.]))\ntensor([0., 0.])",
-         .infer = infer_poisson,
-         .kernel = poisson_kernel,
-         .vjp = {{"self", "", no_gradient}},
-         .jvp = Jvp::none,
-         .batch = Batch::loop,
-         .onnx = "- has no ONNX operator",
-         .traits = trait::random,
-         .homes = home::function});
-  r.add({.schema = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
-         .doc = "How many of `count` trials of probability `prob` succeed.\n\n"
-                ">>> wisp.binomial(wisp.tensor([5., 5.]), wisp.tensor([0., 1.]))\ntensor([0., 5.])",
-         .infer = infer_binomial,
-         .kernel = binomial_kernel,
-         .vjp = {{"prob", "prob.shape", zeros_like_parameter<1>}},
-         .jvp = Jvp::none,
-         .batch = Batch::loop,
-         .onnx = "- has no ONNX operator",
-         .traits = trait::random,
-         .homes = home::function});
-  r.add({.schema = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
-         .doc = "Numbers of the gamma distribution with the given shapes and scale 1.\n\n"
-                ">>> (wisp._standard_gamma(wisp.ones(9)) > 0).all()\ntensor(True)",
-         .infer = infer_poisson,
-         .kernel = standard_gamma_kernel,
-         .vjp = {{"self", "self result",
-                  [](const Backward& b) {
-                    return mul(b.grad(), invoke<"_standard_gamma_grad">(b.tensor(0), b.out()));
-                  }}},
-         .jvp = Jvp::none,
-         .batch = Batch::loop,
-         .onnx = "- has no ONNX operator",
-         .traits = trait::random,
-         .homes = home::function});
+  r.add(sampler({.schema = "poisson(Tensor self, Generator? generator=None) -> Tensor",
+                 .doc = "Numbers of the Poisson distribution with the given rates.\n\n"
+                        ">>> wisp.poisson(wisp.tensor([0., 0.]))\ntensor([0., 0.])",
+                 .infer = infer_poisson,
+                 .kernel = poisson_kernel,
+                 .vjp = {{"self", "", no_gradient}},
+                 .homes = home::function}));
+  r.add(sampler(
+      {.schema = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
+       .doc = "How many of `count` trials of probability `prob` succeed.\n\n"
+              ">>> wisp.binomial(wisp.tensor([5., 5.]), wisp.tensor([0., 1.]))\ntensor([0., 5.])",
+       .infer = infer_binomial,
+       .kernel = binomial_kernel,
+       .vjp = {{"prob", "prob.shape", zeros_like_parameter<1>}},
+       .homes = home::function}));
+  r.add(sampler({.schema = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
+                 .doc = "Numbers of the gamma distribution with the given shapes and scale 1.\n\n"
+                        ">>> (wisp._standard_gamma(wisp.ones(9)) > 0).all()\ntensor(True)",
+                 .infer = infer_poisson,
+                 .kernel = standard_gamma_kernel,
+                 .vjp = {{"self", "self result",
+                          [](const Backward& b) {
+                            return mul(b.grad(),
+                                       invoke<"_standard_gamma_grad">(b.tensor(0), b.out()));
+                          }}},
+                 .homes = home::function}));
   r.add(
       {.schema = "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
        .doc =
@@ -303,7 +303,7 @@ void register_samplers(Registry& r) {
        .homes = home::function});
   r.add({.schema = "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
          .doc = "Points of the Dirichlet distribution with the given concentrations.\n\n"
-                ">>> wisp._sample_dirichlet(wisp.ones(3)).sum()\ntensor(1.)",
+                ">>> wisp._sample_dirichlet(wisp.ones(3)).shape\nwisp.Size([3])",
          .body = dirichlet_body,
          .onnx = "- has no ONNX operator",
          .traits = trait::random,
@@ -311,7 +311,7 @@ void register_samplers(Registry& r) {
 }
 
 void register_parametrised(Registry& r) {
-  r.add(
+  r.add(sampler(
       {.schema = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
        .doc =
            "Ones with the given probabilities, else zeros.\n\n>>> wisp.bernoulli(wisp.tensor([0., 1.]))\ntensor([0., 1.])",
@@ -319,11 +319,9 @@ void register_parametrised(Registry& r) {
        .kernel =
            [](const Call& c) { bernoulli_into(c.out(), c.tensor(0), draw(c, 1, c.out().numel())); },
        .vjp = {{"self", "", no_gradient}},
-       .jvp = Jvp::none,
-       .batch = Batch::loop,
        .onnx = "Bernoulli",
-       .traits = trait::random | trait::out});
-  r.add(
+       .traits = trait::out}));
+  r.add(sampler(
       {.schema = "bernoulli.p(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor",
        .doc =
            "Ones with probability `p`, in the shape of `self`.\n\n>>> wisp.empty(2).bernoulli_(1.0)\ntensor([1., 1.])",
@@ -334,11 +332,9 @@ void register_parametrised(Registry& r) {
            },
        .kernel = bernoulli_p_kernel,
        .vjp = {{"self", "", no_gradient}},
-       .jvp = Jvp::none,
-       .batch = Batch::loop,
        .onnx = "Bernoulli",
-       .traits = trait::random | trait::in_place | trait::writes_self});
-  r.add(
+       .traits = trait::in_place | trait::writes_self}));
+  r.add(sampler(
       {.schema = "bernoulli.tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
        .doc =
            "Ones with the probabilities `p`, in the shape of `self`.\n\n>>> wisp.empty(2).bernoulli_(wisp.tensor([0., 1.]))\ntensor([0., 1.])",
@@ -346,11 +342,9 @@ void register_parametrised(Registry& r) {
        .kernel =
            [](const Call& c) { bernoulli_into(c.out(), c.tensor(1), draw(c, 2, c.out().numel())); },
        .vjp = {{"self", "", no_gradient}},
-       .jvp = Jvp::none,
-       .batch = Batch::loop,
        .onnx = "Bernoulli",
-       .traits = trait::random | trait::in_place | trait::writes_self});
-  r.add(
+       .traits = trait::in_place | trait::writes_self}));
+  r.add(sampler(
       {.schema =
            "normal.tensors(Tensor|Scalar mean, Tensor|Scalar std=1, *, Generator? generator=None) -> Tensor",
        .doc =
@@ -359,11 +353,9 @@ void register_parametrised(Registry& r) {
        .kernel = normal_tensors_kernel,
        .vjp = {{"mean", "mean.shape", zeros_like_parameter<0>},
                {"std", "std.shape", zeros_like_parameter<1>}},
-       .jvp = Jvp::none,
-       .batch = Batch::loop,
        .onnx = "RandomNormal",
-       .traits = trait::random | trait::out,
-       .homes = home::function});
+       .traits = trait::out,
+       .homes = home::function}));
   r.add(
       {.schema =
            "normal.size(float mean, float std, int[] size, *, Generator? generator=None, Dtype? dtype=None, Device? device=None) -> Tensor",
@@ -373,17 +365,15 @@ void register_parametrised(Registry& r) {
        .onnx = "RandomNormal",
        .traits = trait::random | trait::factory | trait::out,
        .homes = home::function});
-  r.add(
+  r.add(sampler(
       {.schema =
            "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
        .doc =
            "Indices drawn with the given weights, per row.\n\n>>> wisp.multinomial(wisp.tensor([0., 1., 0.]), 1)\ntensor([1])",
        .infer = infer_multinomial,
        .kernel = multinomial_kernel,
-       .jvp = Jvp::none,
-       .batch = Batch::loop,
        .onnx = "Multinomial",
-       .traits = trait::random | trait::out});
+       .traits = trait::out}));
 }
 
 }  // namespace

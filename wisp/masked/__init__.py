@@ -1,7 +1,8 @@
 """Reductions, scans and normalisations of the elements that a mask leaves: True means that an element counts."""
 
-from wisp.masked._ops import _input_mask, _output_mask  # noqa: F401  (PyTorch has them here too)
-from wisp.masked._ops import (
+from wisp.masked._ops import (  # noqa: F401  (PyTorch has them here too)
+    _input_mask,
+    _output_mask,
     amax,
     amin,
     argmax,
