@@ -23,16 +23,36 @@ double bessel_y1(double x) { return x == 0 ? -inf : x > 0 && x < inf ? ::y1(x) :
 
 namespace {
 
-// K of any order times e^x, as the integral of e^(-x (cosh(t) - 1)) cosh(order t) over t > 0. The
-// trapezoidal rule is exact to rounding errors with steps that are small compared to the peak.
+// K of any order times e^x, for x from 1 to 20: the integral of e^(-x (cosh(t) - 1)) cosh(order t)
+// over t > 0. The trapezoidal rule is exact to rounding errors with steps that are small compared
+// to the peak.
 double scaled_k_integral(double order, double x) {
   const double step = std::min(0.2, 0.55 / std::sqrt(x));
-  double sum = 0.5;
-  for (int k = 1;; ++k) {
-    const double t = k * step, half = std::sinh(t / 2), fall = 2 * x * half * half;
+  const double growth = std::exp(step / 2), order_growth = std::exp(order * step);
+  double power = 1, order_power = 1, sum = 0.5;  // e^(t / 2) and e^(order t)
+  for (;;) {
+    power *= growth;
+    order_power *= order_growth;
+    const double half = (power - 1 / power) / 2, fall = 2 * x * half * half;
     if (fall > 40) return step * sum;
-    sum += std::exp(-fall) * std::cosh(order * t);
+    sum += std::exp(-fall) * (order_power + 1 / order_power) / 2;
   }
+}
+
+// Beyond: the asymptotic series, whose terms shrink until about the 2x-th.
+double scaled_k_asymptotic(double order, double x) {
+  const double mu = 4 * order * order;
+  double term = 1, sum = 1;
+  for (int k = 1; k < 40 && std::abs(term) > epsilon / 4; ++k) {
+    const double odd = 2.0 * k - 1;
+    term *= (mu - odd * odd) / (8 * x * k);
+    sum += term;
+  }
+  return sum * std::sqrt(std::numbers::pi / (2 * x));
+}
+
+double scaled_k_large(double order, double x) {
+  return x < 20 ? scaled_k_integral(order, x) : scaled_k_asymptotic(order, x);
 }
 
 // The power series of K0 and K1, for x < 1.
@@ -62,7 +82,7 @@ double scaled_k(int order, double x) {
   if (!(x >= 0)) return nan;
   if (x == 0) return inf;
   if (x == inf) return 0;
-  if (x >= 1) return scaled_k_integral(order, x);
+  if (x >= 1) return scaled_k_large(order, x);
   return (order ? k1_series(x) : k0_series(x)) * std::exp(x);
 }
 
@@ -135,7 +155,7 @@ double airy_ai(double x) {
   if (x < airy_first - 0.5) return airy_wave(x);
   if (x <= airy_last + 0.5) return airy_near(x);
   const double zeta = 2 * x * std::sqrt(x) / 3;
-  return std::sqrt(x / 3) / std::numbers::pi * scaled_k_integral(1.0 / 3, zeta) * std::exp(-zeta);
+  return std::sqrt(x / 3) / std::numbers::pi * scaled_k_large(1.0 / 3, zeta) * std::exp(-zeta);
 }
 
 }  // namespace wisp::cpu
