@@ -14,9 +14,7 @@ def _named(reduction):
 
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
     """See wisp.nn.functional.binary_cross_entropy_with_logits()."""
-    return F.binary_cross_entropy_with_logits(
-        input, target, weight, pos_weight=pos_weight, reduction=_named(reduction)
-    )
+    return F.binary_cross_entropy_with_logits(input, target, weight, pos_weight=pos_weight, reduction=_named(reduction))
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):

@@ -84,7 +84,9 @@ def _private(name):
 
 @samples("_unique_dim", dtypes=REAL, call=_private("_unique_dim"), ref=_unique_dim)
 def unique_dim():
-    yield S(A([[1, 2], [1, 2], [0, 5]]), 0, True, True, True, _grad=False, _ref=lambda lib, x, *_: _unique_dim(lib, x, 0))
+    yield S(
+        A([[1, 2], [1, 2], [0, 5]]), 0, True, True, True, _grad=False, _ref=lambda lib, x, *_: _unique_dim(lib, x, 0)
+    )
 
 
 @samples(

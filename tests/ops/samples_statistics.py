@@ -247,5 +247,3 @@ def bad_window():
     yield E(RuntimeError, "non-negative window_length", -1)
     yield E(RuntimeError, "floating point dtypes", 3, dtype=Dtype("int64"))
     yield E(NotImplementedError, "not implemented", 3, dtype=Dtype("complex64"))
-
-
