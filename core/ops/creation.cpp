@@ -193,8 +193,8 @@ void infer_empty_strided(Infer& infer) {
 void infer_empty_permuted(Infer& infer) {
   const IntSpan sizes = infer.integers(0), order = infer.integers(1);
   check_sizes(infer, sizes);
-  WISP_CHECK(order.size() == sizes.size(), "empty_permuted(): number of dimensions in size ",
-             sizes, " and in physical_layout ", order, " do not match");
+  WISP_CHECK(order.size() == sizes.size(), "empty_permuted(): number of dimensions in size ", sizes,
+             " and in physical_layout ", order, " do not match");
   Dims strides(sizes.size(), 0);
   int64_t stride = 1;
   for (size_t i = order.size(); i-- > 0;) {
