@@ -160,3 +160,67 @@ def test_ranges():
     assert wisp.empty(100_000).exponential_().min() > 0 and wisp.empty(1000).geometric_(0.9).min() >= 1
     picks = wisp.multinomial(wisp.ones(5, 50), 50)
     assert all(sorted(row) == list(range(50)) for row in picks.tolist())
+
+
+def test_samplers_have_the_moments_of_their_distributions():
+    n = 20000
+    g = wisp.Generator().manual_seed(3)
+    for rate in (0.5, 9.0, 30.0, 1000.0):
+        x = wisp.poisson(wisp.full((n,), rate, dtype=wisp.float64), g)
+        assert abs(x.mean().item() - rate) < 5 * (rate / n) ** 0.5
+        assert abs(x.var().item() / rate - 1) < 0.1
+    for count, p in ((10.0, 0.3), (100.0, 0.8), (1000.0, 0.5), (5.0, 0.01)):
+        counts, ps = (wisp.full((n,), v, dtype=wisp.float64) for v in (count, p))
+        x = wisp.binomial(counts, ps, g)
+        variance = count * p * (1 - p)
+        assert abs(x.mean().item() - count * p) < 5 * (variance / n) ** 0.5
+        assert abs(x.var().item() / variance - 1) < 0.1
+        assert x.min() >= 0 and x.max() <= count
+    for shape in (0.2, 1.0, 7.0):
+        x = wisp._standard_gamma(wisp.full((n,), shape, dtype=wisp.float64), g)
+        assert abs(x.mean().item() - shape) < 5 * (shape / n) ** 0.5
+        assert abs(x.var().item() / shape - 1) < 0.15
+
+
+def test_samplers_depend_on_the_seed_alone():
+    rates = wisp.linspace(0, 50, 5000)
+    draws = []
+    for threads in (1, 2):
+        wisp.set_num_threads(threads)
+        draws.append(wisp.poisson(rates, wisp.Generator().manual_seed(7)))
+    assert wisp.equal(*draws)
+
+
+def test_samplers_reject_what_is_no_distribution():
+    with pytest.raises(RuntimeError, match="non-negative"):
+        wisp.poisson(wisp.tensor([-1.0]))
+    with pytest.raises(ValueError, match="floating-point"):
+        wisp.binomial(wisp.tensor([1]), wisp.tensor([0.5]))
+    assert wisp.binomial(wisp.tensor([4.0, 4.0]), wisp.tensor([0.0, 1.0])).tolist() == [0, 4]
+    with pytest.raises(NotImplementedError):
+        wisp.poisson(wisp.tensor([1]))
+
+
+def test_gamma_samples_follow_their_shape():
+    """Along the derivative by the shape, the distribution function keeps its value."""
+    a = wisp.tensor([0.3, 1.0, 2.5, 40.0], dtype=wisp.float64, requires_grad=True)
+    x = wisp._standard_gamma(a, wisp.Generator().manual_seed(5))
+    (slope,) = wisp.autograd.grad(x.sum(), a)
+    step = 1e-6
+    with wisp.no_grad():
+        moved = wisp.igamma(a + step, x + step * slope) - wisp.igamma(a - step, x - step * slope)
+    assert moved.abs().max() < 1e-9
+
+
+def test_dirichlet_samples_add_up_to_one():
+    a = wisp.full((5, 3), 0.5, requires_grad=True)
+    x = wisp._sample_dirichlet(a)
+    assert wisp.allclose(x.sum(-1), wisp.ones(5))
+    x[:, 0].sum().backward()
+    assert (a.grad[:, 0] > 0).all()
+
+
+def test_normal_passes_no_gradient_to_its_parameters():
+    mean, std = wisp.ones(3, requires_grad=True), wisp.ones(3, requires_grad=True)
+    wisp.normal(mean, std).sum().backward()
+    assert mean.grad.abs().sum() == 0 and std.grad.abs().sum() == 0

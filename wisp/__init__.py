@@ -23,22 +23,33 @@ newaxis = None
 _SUBMODULES = (
     "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "memory", "nn", "optim", "random", "return_types", "special",
     "types", "utils", "version",
+    "autograd", "backends", "cuda", "fft", "functional", "linalg", "masked", "memory", "nn", "optim", "random", "return_types", "signal",
+    "special", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
     "_basics": (
-        "asarray", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
-        "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor", "typename",
+        "_assert", "_check", "_check_index", "_check_not_implemented", "_check_type", "_check_value", "addmv_",
+        "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "gcd_", "get_device", "index_put_",
+        "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+        "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_", "resolve_conj",
+        "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",
     ),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
+    "_numbered": (
+        "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "dropout_",
+        "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "frobenius_norm",
+        "hinge_embedding_loss", "instance_norm", "kl_div", "margin_ranking_loss", "norm_except_dim",
+        "poisson_nll_loss", "triplet_margin_loss",
+    ),
     "_settings": (
         "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
         "set_default_device", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
-        "set_num_interop_threads", "use_deterministic_algorithms",
+        "is_warn_always_enabled", "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms",
     ),
     "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
@@ -46,6 +57,10 @@ _HOMES = {
     "_lowrank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
     "func": ("vmap",),
     "functional": ("einsum", "lu", "tensordot"),
+    "functional": (
+        "broadcast_shapes", "einsum", "gradient", "histogramdd", "segment_reduce", "tensordot", "unique",
+        "unique_consecutive", "unravel_index",
+    ),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

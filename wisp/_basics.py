@@ -142,3 +142,63 @@ def _has_buffer(obj):
 
 def _shares(t, obj):
     return t is obj or t.data_ptr() == _C.as_tensor(obj).data_ptr()
+
+
+def get_device(input):
+    """-1: the tensor is on the CPU."""
+    return input.get_device()
+
+
+def is_distributed(input):
+    """False: tensors live in one process."""
+    return False
+
+
+def to_dlpack(tensor):
+    """The tensor as a DLPack capsule.
+
+    >>> wisp.from_dlpack(wisp.to_dlpack(wisp.ones(2)))
+    tensor([1., 1.])
+    """
+    return tensor.__dlpack__()
+
+
+def _in_place(name):
+    """The function form of an in-place method."""
+
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``input.{name}(...)``."
+    return function
+
+
+addmv_, as_strided_, clamp_max_, clamp_min_, detach_, fill_, gcd_, index_put_, lcm_, ldexp_, resize_as_, xlogy_ = map(
+    _in_place,
+    ("addmv_", "as_strided_", "clamp_max_", "clamp_min_", "detach_", "fill_", "gcd_", "index_put_", "lcm_", "ldexp_",
+     "resize_as_", "xlogy_"),
+)  # fmt: skip
+
+
+def _assert(condition, message):
+    """``assert condition, message``, which Python cannot be told to leave out."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _checker(error):
+    """A function that raises an error unless a condition holds; the message is a function, called if needed."""
+
+    def check(cond, message=None):
+        if not isinstance(cond, bool):
+            raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        if not cond:
+            raise error("Expected cond to be True, but got False" if message is None else str(message()))
+
+    return check
+
+
+_check, _check_index, _check_value, _check_type, _check_not_implemented = map(
+    _checker, (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
+)

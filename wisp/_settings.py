@@ -2,7 +2,8 @@
 
 from wisp import _C
 
-_state = {"deterministic": False, "warn_only": False, "interop_threads": 1, "matmul_precision": "highest"}
+_state = {"deterministic": False, "warn_only": False, "interop_threads": 1, "matmul_precision": "highest",
+          "warn_always": False}  # fmt: skip
 
 
 def get_default_device():
@@ -79,3 +80,15 @@ def set_float32_matmul_precision(precision):
 def set_flush_denormal(mode):
     """False: wisp computes with denormal numbers and cannot be told not to."""
     return False
+
+
+def set_warn_always(b):
+    """Accepted and remembered: Python's warning filters decide how often a warning is shown."""
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always(): expected a bool, got {type(b).__name__}")
+    _state["warn_always"] = b
+
+
+def is_warn_always_enabled():
+    """What set_warn_always() was last given."""
+    return _state["warn_always"]

@@ -113,6 +113,63 @@ class _Methods:
         """resize_() to the size of another tensor."""
         return self._resize(the_template.shape, memory_format)
 
+    def as_strided_(self, size, stride, storage_offset=None):
+        """Takes other sizes, strides and storage offset in place, on the same memory."""
+        offset = self.storage_offset()
+        storage_offset = offset if storage_offset is None else storage_offset
+        return self._as_strided_(size, stride, storage_offset, self.shape, self.stride(), offset)
+
+    def share_memory_(self):
+        """Fails: memory is not shared between processes."""
+        raise RuntimeError("share_memory_(): wisp does not share memory between processes")
+
+    def is_shared(self):
+        """False: memory is not shared between processes."""
+        return False
+
+    def dim_order(self, *, ambiguity_check=False):
+        """The dimensions in the order they lie in memory, outermost first."""
+        order = sorted(range(self.dim()), key=lambda d: (-self.stride(d), d))
+        if ambiguity_check:
+            strides = [self.stride(d) for d in order if self.shape[d] > 1]
+            if len(set(strides)) != len(strides) or any(n <= 1 for n in self.shape):
+                raise RuntimeError(
+                    "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+                )
+        return tuple(order)
+
+    def to_dense(self, dtype=None, *, masked_grad=True):
+        """The tensor itself: all tensors are dense."""
+        return self if dtype is None else self.to(dtype)
+
+    def storage_type(self):
+        """The class of storage()."""
+        return type(self.storage())
+
+    def module_load(self, other, assign=False):
+        """What Module.load_state_dict() makes of a parameter and the tensor loaded for it."""
+        return other.detach() if assign else self.copy_(other).detach()
+
+    is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
+
+    # --- distinct elements
+
+    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+        """See wisp.unique()."""
+        from wisp.functional import unique
+
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+        """See wisp.unique_consecutive()."""
+        from wisp.functional import unique_consecutive
+
+        return unique_consecutive(self, return_inverse, return_counts, dim)
+
+    def polygamma_(self, n):
+        """polygamma() in place."""
+        return self.copy_(self.clone().polygamma(n))
+
     # --- new tensors
 
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):

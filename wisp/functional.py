@@ -1,12 +1,15 @@
 """Functions whose arguments or results take more forms than a table entry has."""
 
 from wisp import _C
-from wisp._C import Tensor
+from wisp._C import Size, Tensor
 
 __all__ = ["einsum", "lu", "tensordot"]
+__all__ = ["broadcast_shapes", "einsum", "gradient", "histogramdd", "segment_reduce", "tensordot", "unique",
+           "unique_consecutive", "unravel_index"]  # fmt: skip
 
-_einsum = _C._functions["einsum"]
-_tensordot = _C._functions["tensordot"]
+_op = _C._functions
+_einsum = _op["einsum"]
+_tensordot = _op["tensordot"]
 
 
 def einsum(*args):
@@ -89,3 +92,283 @@ def lu(A, pivot=True, get_infos=False, out=None):
     for target, factor in zip(out, factors):
         target.resize_as_(factor).copy_(factor)
     return out
+# --- distinct elements
+
+
+def _chosen(results, return_inverse, return_counts):
+    """The first result, with the others that were asked for."""
+    values, inverse, counts = results
+    if not (return_inverse or return_counts):
+        return values
+    return (values,) + ((inverse,) if return_inverse else ()) + ((counts,) if return_counts else ())
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements, or slices along ``dim``, in order.
+
+    Args:
+        sorted: they always are.
+        return_inverse: also where each element of the input is among them.
+        return_counts: also how often each occurs.
+
+    >>> wisp.unique(wisp.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    if dim is None:
+        results = _op["_unique2"](input, sorted, return_inverse, return_counts)
+    else:
+        results = _op["_unique_dim"](input, dim, sorted, return_inverse, return_counts)
+    return _chosen(results, return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The first of each run of equal elements, or slices along ``dim``.
+
+    >>> wisp.unique_consecutive(wisp.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    results = _op["_unique_consecutive"](input, return_inverse, return_counts, dim)
+    return _chosen(results, return_inverse, return_counts)
+
+
+# --- histograms of points
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """Counts points, the rows of the last dimension, in the cells of a grid.
+
+    Args:
+        bins: how many intervals each coordinate has, as one number or a list, or a list of their edges.
+        range: the ends of the coordinates, (low, high, low, high, ...); those of the points if left out.
+        weight: what each point counts for.
+        density: divide by the total and by the size of the cell.
+
+    >>> wisp.histogramdd(wisp.tensor([[0., 1.], [1., 0.], [2., 2.]]), bins=2).hist
+    tensor([[0., 1.],
+            [1., 1.]])
+    """
+    from wisp.return_types import histogramdd as result_type
+
+    if input.dim() < 2:
+        raise RuntimeError("histogramdd: input tensor should have at least 2 dimensions")
+    count = input.shape[-1]
+    bins = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(bins) != count:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    given = bool(bins) and isinstance(bins[0], Tensor)
+    edges = bins if given else _even_edges(input, bins, range)
+    points = input.detach().reshape(-1, count)
+    weight = None if weight is None else weight.reshape(-1)
+    hist = _op["_histogramdd"](points, edges, 0 if given else 2, weight)
+    if density:
+        hist = hist / hist.sum()
+        for axis, edge in enumerate(edges):
+            shape = [1] * count
+            shape[axis] = -1
+            hist = hist / edge.diff().reshape(shape)
+    return result_type((hist, tuple(edges)))
+
+
+def _even_edges(input, bins, limits):
+    """Edges of intervals of equal length, for each coordinate."""
+    if limits is not None and len(limits) != 2 * len(bins):
+        raise RuntimeError(
+            f"histogramdd: for a {len(bins)}-dimensional histogram range should have {2 * len(bins)} elements, "
+            f"but got {len(limits)}"
+        )
+    edges = []
+    for axis, n in enumerate(bins):
+        if n <= 0:
+            raise RuntimeError(f"histogramdd(): bins must be > 0, but got {n} for dimension {axis}")
+        if limits is not None:
+            low, high = limits[2 * axis : 2 * axis + 2]
+        elif input.numel() == 0:
+            low, high = 0.0, 1.0
+        else:
+            low, high = (x.item() for x in input.detach()[..., axis].aminmax())
+        if low > high:
+            raise RuntimeError(f"histogramdd: dimension {axis}'s range [{low}, {high}] is not increasing")
+        if not abs(low) + abs(high) < float("inf"):
+            raise RuntimeError(f"histogramdd: dimension {axis}'s range [{low}, {high}] is not finite")
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges.append(_op["linspace"](low, high, n + 1, dtype=input.dtype))
+    return edges
+
+
+# --- derivatives of samples
+
+
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
+    """Derivatives of a function of which the elements are samples, by central differences.
+
+    Args:
+        spacing: the distance between samples, one number for all dimensions or a list; or a list of tensors that
+            hold the coordinates of the samples.
+        dim: the dimensions to differentiate by; all if left out.
+        edge_order: 1 or 2, the order of the one-sided differences at both ends.
+
+    >>> wisp.gradient(wisp.tensor([1., 4., 9.]))
+    (tensor([3., 4., 5.]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("gradient only supports edge_order=1 and edge_order=2.")
+    if input.dtype is _C.uint8:
+        raise RuntimeError("gradient does not support uint8 input.")
+    dims = _gradient_dims(input, dim)
+    for d in dims:
+        if input.shape[d] < edge_order + 1:
+            raise RuntimeError("gradient expected each dimension size to be at least edge_order+1")
+    if spacing is None or not isinstance(spacing, (list, tuple)):
+        if isinstance(spacing, Tensor):
+            raise TypeError("gradient(): spacing must be a number, or a list of numbers or tensors, not a Tensor")
+        spacing = [1 if spacing is None else spacing] * len(dims)
+    elif len(spacing) != len(dims):
+        raise RuntimeError(
+            "gradient expected spacing to be unspecified, a scalar, or a list of length equal to the number of "
+            f"dimensions ({len(dims)}), but got a list of length {len(spacing)}"
+        )
+    return tuple(_derivative(input, step, d, edge_order) for step, d in zip(spacing, dims))
+
+
+def _gradient_dims(input, dim):
+    n = input.dim()
+    if dim is None:
+        return list(range(n))
+    dims = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if not -n <= d < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+        if d % n in dims:
+            raise RuntimeError(f"dim {d % n} appears multiple times in the list of dims")
+        dims.append(d % n)
+    return dims
+
+
+def _derivative(t, spacing, dim, edge_order):
+    """Along one dimension, from the distances a and b to the neighbours before and after."""
+    n = t.shape[dim]
+    if isinstance(spacing, Tensor):
+        shape = [1] * t.dim()
+        shape[dim] = -1
+        steps = spacing.diff().reshape(shape)
+    else:
+        steps = _op["full"]([n - 1 if d == dim else 1 for d in range(t.dim())], spacing,
+                            dtype=t.dtype if t.is_floating_point() or t.is_complex() else _C.get_default_dtype())  # fmt: skip
+
+    def part(x, start, length):
+        return x.narrow(dim, start, length)
+
+    slopes = (part(t, 1, n - 1) - part(t, 0, n - 1)) / steps
+    a, b = part(steps, 0, n - 2), part(steps, 1, n - 2)
+    before, after = part(slopes, 0, n - 2), part(slopes, 1, n - 2)
+    middle = (before * b + after * a) / (a + b)
+    first, last = part(slopes, 0, 1), part(slopes, n - 2, 1)
+    if edge_order == 2:
+        h, k = part(steps, 0, 1), part(steps, 1, 1)
+        first = first - h * (part(slopes, 1, 1) - first) / (h + k)
+        h, k = part(steps, n - 2, 1), part(steps, n - 3, 1)
+        last = last + h * (last - part(slopes, n - 3, 1)) / (h + k)
+    return _op["cat"]([first, middle, last], dim)
+
+
+# --- segments
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """Reduces consecutive segments along an axis: "sum", "mean", "max", "min" or "prod".
+
+    Segments are given by their lengths, or by the offsets of their starts and the end of the last. Leading dimensions
+    of ``lengths`` are those of ``data``. An empty segment gives ``initial``.
+
+    >>> wisp.segment_reduce(wisp.tensor([1., 2., 3.]), "sum", lengths=wisp.tensor([1, 2]))
+    tensor([1., 5.])
+    """
+    names = {"sum": 0.0, "mean": float("nan"), "max": -float("inf"), "min": float("inf"), "prod": 1.0}
+    names["amax"], names["amin"] = names["max"], names["min"]
+    if reduce not in names:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if lengths is None:
+        if offsets is None:
+            raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+        lengths = offsets.diff()
+    axis %= data.dim()
+    if not unsafe and (lengths.min() < 0 if lengths.numel() else False):
+        raise RuntimeError("lengths contains negative value!")
+    if not unsafe and (lengths.sum(-1) != data.shape[axis]).any():
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+        )
+    start = names[reduce] if initial is None else initial
+    rows = data.reshape(-1, *data.shape[axis:])
+    parts = []
+    for row, sizes in zip(rows, lengths.reshape(-1, lengths.shape[-1]).tolist()):
+        parts.append(_op["stack"]([_reduced(piece, reduce, start, initial) for piece in row.split(sizes)]))
+    return _op["stack"](parts).reshape(*data.shape[:axis], lengths.shape[-1], *data.shape[axis + 1 :])
+
+
+def _reduced(piece, reduce, start, initial):
+    empty = piece.shape[0] == 0
+    if empty:
+        return piece.new_full(piece.shape[1:], start)
+    if reduce in ("sum", "prod"):
+        total = piece.sum(0) if reduce == "sum" else piece.prod(0)
+        return total if initial is None else (total + initial if reduce == "sum" else total * initial)
+    if reduce == "mean":
+        return piece.mean(0) if initial is None else (piece.sum(0) + initial) / piece.shape[0]
+    best = piece.amax(0) if reduce in ("max", "amax") else piece.amin(0)
+    if initial is None:
+        return best
+    return best.clamp(min=initial) if reduce in ("max", "amax") else best.clamp(max=initial)
+
+
+# --- shapes and indices
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all these shapes broadcast to.
+
+    >>> wisp.broadcast_shapes((2, 1), (3,))
+    wisp.Size([2, 3])
+    """
+    result = []
+    for index, shape in enumerate(shapes):
+        shape = [shape] if isinstance(shape, int) else list(shape)
+        result = [1] * (len(shape) - len(result)) + result
+        for back in range(1, len(shape) + 1):
+            size = shape[-back]
+            if size < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if size != 1 and result[-back] not in (1, size):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {size} at {-back}! Mismatching argument at index "
+                    f"{index} had {tuple(shape)}; but expected shape should be broadcastable to {result}"
+                )
+            result[-back] = size if result[-back] == 1 else result[-back]
+    return Size(result)
+
+
+def unravel_index(indices, shape):
+    """The coordinates of elements given by their number in a tensor of that shape.
+
+    >>> wisp.unravel_index(wisp.tensor([4, 5]), (2, 3))
+    (tensor([1, 1]), tensor([1, 2]))
+    """
+    if not isinstance(indices, Tensor):
+        raise TypeError(f"expected 'indices' to be an integer Tensor, but got {type(indices)}")
+    if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, list, tuple)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    for size in sizes:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    indices = indices.to(_C.int64)
+    coordinates, step = [], 1
+    for size in reversed(sizes):
+        coordinates.append(indices.div(step, rounding_mode="floor") % size)
+        step *= size
+    return tuple(reversed(coordinates))

@@ -70,6 +70,20 @@ std::complex<T> log1p(std::complex<T> z) {
   return {std::log1p(modulus_minus_1) / 2, std::atan2(y, 1 + x)};
 }
 
+// log(e^a + e^b), from the one with the larger real part on.
+template <class T>
+void logaddexp_tile(void* out, const void* const* in, int64_t n, const Params&) {
+  auto* y = static_cast<Complex<T>*>(out);
+  const auto* a = static_cast<const Complex<T>*>(in[0]);
+  const auto* b = static_cast<const Complex<T>*>(in[1]);
+  for (int64_t i = 0; i < n; ++i) {
+    const bool first = a[i].re >= b[i].re;
+    const std::complex<T> more = (first ? a : b)[i].std(), less = (first ? b : a)[i].std();
+    const bool infinite = std::isinf(more.real()) && more == less;
+    y[i] = Complex<T>::from(infinite ? more : more + log1p(std::exp(less - more)));
+  }
+}
+
 }  // namespace
 
 void fill_complex_math(Kernels& t) {
@@ -108,6 +122,8 @@ void fill_complex_math(Kernels& t) {
   unary(t, Opcode::atanh, [](auto z) { return std::atanh(z); });
   unary(t, Opcode::sigmoid,
         [](auto z) { return decltype(z)(1) / (decltype(z)(1) + std::exp(-z)); });
+  t.tile[int(Opcode::logaddexp)][int(DType::complex64)] = logaddexp_tile<float>;
+  t.tile[int(Opcode::logaddexp)][int(DType::complex128)] = logaddexp_tile<double>;
   t.tile[int(Opcode::pow)][int(DType::complex64)] = pow_tile<float>;
   t.tile[int(Opcode::pow)][int(DType::complex128)] = pow_tile<double>;
   t.tile[int(Opcode::polar)][int(DType::complex64)] = polar_tile<float>;

@@ -114,7 +114,10 @@ constexpr Function plain[] = {
     {"silu(Tensor self, bool inplace=False) -> Tensor",
      "`self * sigmoid(self)`.\n\n>>> wisp.nn.functional.silu(wisp.tensor([-1., 1.]))\ntensor([-0.2689,  0.7311])",
      [](const Args& args, TensorList& outs) {
-       activate<"_silu">(outs, args.tensor(0), args.boolean(1));
+       const Tensor& self = args.tensor(0);
+       if (!is_complex(self.dtype())) return activate<"_silu">(outs, self, args.boolean(1));
+       const Tensor result = mul(self, sigmoid(self));
+       outs.push(args.boolean(1) ? copy_(self, result) : result);
      },
      "- Mul of Sigmoid"},
     {"mish(Tensor self, bool inplace=False) -> Tensor",

@@ -140,6 +140,7 @@ void mix(const Args& args, int running, const Tensor& now) {
 
 void batch_norm_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
+  if (self.ndim() == 1 && self.numel() == 0) return outs.push(clone(self));  // no channels at all
   if (args.boolean(5) && self.ndim() >= 2) {
     WISP_CHECK_VALUE(self.numel() != self->size(1) || self->size(1) == 0,
                      "Expected more than 1 value per channel when training, got input size ",

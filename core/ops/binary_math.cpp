@@ -212,7 +212,7 @@ void register_divisors(Registry& r) {
 
 // e^a / (e^a + e^b), to base 2 likewise.
 Tensor share(const Backward& b, int a, int other, double scale) {
-  return mul(b.grad(), sigmoid(mul(sub(b.tensor(a), b.tensor(other)), scale)));
+  return mul(b.grad(), conj(sigmoid(mul(sub(b.tensor(a), b.tensor(other)), scale))));
 }
 
 // 0 log(0) is 0, and so is its derivative by the 0. `log_1` is where the logarithm has its zero.
@@ -225,13 +225,18 @@ Tensor xlogy_self_grad(const Backward& b, const Tensor& grad, double pole) {
   return zero_where(none, grad);
 }
 
+void infer_float_or_complex(Infer& infer) {
+  infer_pointwise(infer, Types::same);
+  check_compute(infer, dtypes::math);
+}
+
 void register_logarithms(Registry& r) {
   r.add(without_in_place(pointwise(
       Types::same,
       {.schema = "logaddexp(Tensor self, Tensor other) -> Tensor",
        .doc =
            "`log(exp(self) + exp(other))`, without overflow.\n\n>>> wisp.logaddexp(wisp.tensor([0., 1000.]), wisp.tensor([0., 1000.]))\ntensor([6.9315e-01, 1.0007e+03])",
-       .infer = infer_float,
+       .infer = infer_float_or_complex,
        .opcode = code(Opcode::logaddexp),
        .vjp = {{"self", "self other", [](const Backward& b) { return share(b, 0, 1, 1); }},
                {"other", "self other", [](const Backward& b) { return share(b, 1, 0, 1); }}},

@@ -189,6 +189,47 @@ void infer_empty_strided(Infer& infer) {
   infer.out().strides = Dims(infer.integers(1));
 }
 
+// empty_permuted(size, physical_layout, *, dtype, device): dense, the dimensions in that order
+void infer_empty_permuted(Infer& infer) {
+  const IntSpan sizes = infer.integers(0), order = infer.integers(1);
+  check_sizes(infer, sizes);
+  WISP_CHECK(order.size() == sizes.size(), "empty_permuted(): number of dimensions in size ", sizes,
+             " and in physical_layout ", order, " do not match");
+  Dims strides(sizes.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const int64_t dim = order[i];
+    WISP_CHECK(dim >= 0 && dim < static_cast<int64_t>(sizes.size()),
+               "empty_permuted(): Dimension out of range (expected to be between 0 and ",
+               sizes.size() - 1, ", but got ", dim, " at index ", i, ")");
+    WISP_CHECK(strides[dim] == 0, "empty_permuted(): Duplicate dim not allowed");
+    strides[dim] = stride;
+    stride *= std::max<int64_t>(sizes[dim], 1);
+  }
+  infer.push(sizes, infer.dtype_or_none(2).value_or(default_dtype()), infer.device(3));
+  infer.out().strides = strides;
+}
+
+// new_empty_strided(self, size, stride, *, dtype, device)
+void new_empty_strided_body(const Args& args, TensorList& outs) {
+  const DType dtype = args.dtype_or_none(3).value_or(args.tensor(0).dtype());
+  outs.push(invoke<"empty_strided">(args[1], args[2], dtype, args[4]));
+}
+
+// range(start, end, step, *, dtype, device): arange with the end included
+void infer_range(Infer& infer) {
+  const double start = infer.real(0), end = infer.real(1), step = infer.real(2);
+  WISP_CHECK(step != 0, "range(): step must be nonzero");
+  WISP_CHECK(std::isfinite(start) && std::isfinite(end), "range(): unsupported range: ", start,
+             " -> ", end);
+  WISP_CHECK((step > 0) == (end >= start) || start == end,
+             "range(): upper bound and lower bound inconsistent with step sign");
+  const double count = std::floor((end - start) / step) + 1;
+  WISP_CHECK(count < 4e18, "range(): invalid size, possible overflow");
+  infer.push({static_cast<int64_t>(count)}, infer.dtype_or_none(3).value_or(default_dtype()),
+             infer.device(4));
+}
+
 OpDef factory(OpDef def) {
   def.jvp = Jvp::none;
   def.batch = Batch::loop;
@@ -246,6 +287,24 @@ void register_constants(Registry& r) {
        .onnx = "- strides have no meaning in ONNX",
        .homes = home::function}));
   r.add(factory(
+      {.schema =
+           "empty_permuted(int[] size, int[] physical_layout, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "An uninitialised tensor whose dimensions lie in memory in the given order, outermost first.\n\n>>> wisp.empty_permuted((2, 3), (1, 0)).stride()\n(1, 2)",
+       .infer = infer_empty_permuted,
+       .kernel = leave_uninitialised,
+       .onnx = "- strides have no meaning in ONNX",
+       .homes = home::function}));
+  r.add(
+      {.schema =
+           "new_empty_strided(Tensor self, int[] size, int[] stride, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "An uninitialised tensor with the given strides and this one's dtype.\n\n>>> wisp.ones(1).new_empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",
+       .body = new_empty_strided_body,
+       .onnx = "- strides have no meaning in ONNX",
+       .traits = trait::factory,
+       .homes = home::method});
+  r.add(factory(
       {.schema = "eye(int n, int? m=None, *, Dtype? dtype=None, Device? device=None) -> Tensor",
        .doc =
            "A matrix with ones on the diagonal and zeros elsewhere.\n\n>>> wisp.eye(2)\ntensor([[1., 0.],\n        [0., 1.]])",
@@ -270,6 +329,15 @@ void register_ranges(Registry& r) {
        .doc =
            "The numbers from `start` up to `end`, which is excluded, in steps of `step`.\n\n>>> wisp.arange(1, 2.5, 0.5)\ntensor([1.0000, 1.5000, 2.0000])",
        .infer = infer_arange,
+       .kernel = [](const Call& c) { write_range(c.out(), c.scalar(0), c.scalar(2)); },
+       .onnx = "Range",
+       .homes = home::function}));
+  r.add(factory(
+      {.schema =
+           "range(Scalar start, Scalar end, Scalar step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "The numbers from `start` to `end`, which is included if a step meets it. Use arange instead.\n\n>>> wisp.range(1, 3)\ntensor([1., 2., 3.])",
+       .infer = infer_range,
        .kernel = [](const Call& c) { write_range(c.out(), c.scalar(0), c.scalar(2)); },
        .onnx = "Range",
        .homes = home::function}));

@@ -170,6 +170,17 @@ void pdist_body(const Args& args, TensorList& outs) {
   const Tensor first = index_select(self, 0, select(pairs, 1, 0)),
                second = index_select(self, 0, select(pairs, 1, 1));
   outs.push(vector_norm(sub(first, second), Scalar(args.real(1)), IntSpan(&last, 1)));
+// pdist(self, p)
+void pdist_body(const Args& args, TensorList& outs) {
+  const Tensor& self = args.tensor(0);
+  WISP_CHECK(self.ndim() == 2, "pdist only supports 2D tensors, got: ", self.ndim(), "D");
+  WISP_CHECK(is_floating(self.dtype()), "pdist only supports floating-point dtypes");
+  WISP_CHECK(args.real(1) >= 0, "pdist only supports non-negative p values");
+  const int64_t n = self.size(0), last = 1;
+  const Tensor pairs = invoke<"triu_indices">(n, n, int64_t(1));
+  const Tensor difference =
+      sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
+  outs.push(vector_norm(difference, args.scalar(1), IntSpan(&last, 1)));
 }
 
 }  // namespace
@@ -190,6 +201,14 @@ void register_distance(Registry& r) {
        .batch = Batch::loop,
        .onnx = "- norms of differences",
        .homes = home::function});
+  r.add(
+      {.schema = "pdist(Tensor self, float p=2) -> Tensor",
+       .doc =
+           "The distances between all pairs of rows: the first to the second, the first to the third ...\n\n"
+           ">>> wisp.pdist(wisp.tensor([[0., 0.], [3., 4.], [0., 1.]]))\ntensor([5.0000, 1.0000, 4.2426])",
+       .body = pdist_body,
+       .onnx = "- norms of differences",
+       .homes = home::function | home::functional});
   r.add(
       {.schema = "cross.linalg(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
        .doc =

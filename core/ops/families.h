@@ -75,5 +75,14 @@ void set_batching(Registry& r);
 void register_rnn(Registry& r);
 void register_weight_norm(Registry& r);
 void register_rnn_layer(Registry& r);
+void register_search(Registry& r);
+void register_histogram(Registry& r);
+void register_statistics(Registry& r);
+void register_places(Registry& r);
+void register_window(Registry& r);
+void register_view_copy(Registry& r);
+void register_special_functions(Registry& r);
+void register_draws(Registry& r);
+void register_distributions(Registry& r);
 
 }  // namespace wisp::ops

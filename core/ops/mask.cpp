@@ -83,9 +83,9 @@ void infer_masked_fill(Infer& infer) {
     WISP_CHECK(value.tensor().ndim() == 0,
                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
                value.tensor().ndim(), " dimension(s).");
-  } else {
-    check_fits(infer.name(), value.scalar(), self.dtype());
   }
+  check_fits(infer.name(), value.is_tensor() ? value.tensor().item() : value.scalar(),
+             self.dtype());
   infer_pointwise(infer, Types::same);
   infer.out().dtype = self.dtype();
   infer.compute = math_dtype(self.dtype());

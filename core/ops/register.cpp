@@ -27,6 +27,8 @@ void register_families(Registry& r) {
   ops::register_close(r);
   ops::register_matmul(r);
   ops::register_random(r);
+  ops::register_draws(r);
+  ops::register_distributions(r);
   ops::register_index(r);
   ops::register_index_dim(r);
   ops::register_mask(r);
@@ -70,6 +72,13 @@ void register_all(Registry& r) {
   ops::register_rnn_layer(r);
   ops::register_rnn(r);
   ops::register_weight_norm(r);
+  ops::register_search(r);
+  ops::register_histogram(r);
+  ops::register_statistics(r);
+  ops::register_places(r);
+  ops::register_window(r);
+  ops::register_view_copy(r);
+  ops::register_special_functions(r);
 }
 
 }  // namespace wisp

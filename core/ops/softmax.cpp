@@ -99,8 +99,19 @@ Arg implicit_dim(const Args& args) {
 
 // --- logsumexp(self, dim, keepdim)
 
+// Complex numbers: shifted by the largest real part, which keeps exponentials in range.
+Tensor complex_logsumexp(const Tensor& self, IntSpan dim, bool keepdim) {
+  GradMode no_grad(false);
+  const Tensor largest = amax(real(self), dim, true);
+  const Tensor shift = where(isfinite(largest), largest, Scalar(0));
+  const Tensor total = log(sum(exp(sub(self, shift)), dim, keepdim));
+  return add(total, reshape(shift, total.sizes()));
+}
+
 void logsumexp_kernel(const Call& call) {
   const Tensor& self = call.tensor(0);
+  if (is_complex(self.dtype()))
+    return copy_raw(call.out(), complex_logsumexp(self, call.integers(1), call.boolean(2)));
   const DType compute = math_dtype(call.out().dtype());
   run_reduce(call, cpu::Reduction::logsumexp, reduced_dims(call, 1, self.ndim()), compute,
              call.out());

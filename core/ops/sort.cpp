@@ -165,7 +165,8 @@ void mode_kernel(const Call& call) {
 }
 
 void infer_median(Infer& infer) {
-  check_ordered(infer);
+  if (is_complex(infer.tensor(0).dtype()))
+    fail_not_implemented(infer.name(), infer.tensor(0).dtype());
   infer.push(IntSpan(), infer.tensor(0).dtype(), infer.tensor(0).device());
 }
 

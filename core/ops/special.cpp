@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "ops/families.h"
+#include "ops/map_elements.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/raw.h"
@@ -274,10 +275,12 @@ void register_gamma(Registry& r) {
 
 // --- Bessel functions
 
-// Derivatives with x in the denominator have this limit at 0.
+// Derivatives with x in the denominator have this limit at 0. They divide by 1 there instead, so
+// that their own derivatives come out finite.
 Tensor half_at_zero(const Tensor& x, const Tensor& slope) {
   return where(eq(x, 0), Scalar(0.5), slope);
 }
+Tensor one_at_zero(const Tensor& x) { return where(eq(x, 0), Scalar(1), x); }
 
 void register_bessel(Registry& r) {
   add(r,
@@ -301,7 +304,7 @@ void register_bessel(Registry& r) {
        Opcode::i1, "self result",
        [](const Backward& b) {
          const Tensor& x = b.tensor(0);
-         return mul(b.grad(), half_at_zero(x, sub(invoke<"i0">(x), div(b.out(), x))));
+         return mul(b.grad(), half_at_zero(x, sub(invoke<"i0">(x), div(b.out(), one_at_zero(x)))));
        },
        home::special, "SpecialI1Backward0"});
   add(r,
@@ -310,7 +313,7 @@ void register_bessel(Registry& r) {
        Opcode::i1e, "self result",
        [](const Backward& b) {
          const Tensor& x = b.tensor(0);
-         const Tensor rest = mul(b.out(), wisp::ops::add(sgn(x), reciprocal(x)));
+         const Tensor rest = mul(b.out(), wisp::ops::add(sgn(x), reciprocal(one_at_zero(x))));
          return mul(b.grad(), half_at_zero(x, sub(invoke<"i0e">(x), rest)));
        },
        home::special, "SpecialI1EBackward0"});
@@ -366,7 +369,8 @@ void register_normal(Registry& r) {
            "Hurwitz's zeta function: the sum of `(other + k) ** -self` over k >= 0.\n\n>>> wisp.special.zeta(wisp.tensor([2.]), 1)\ntensor([1.6449])",
        .infer = infer_real,
        .opcode = code(Opcode::zeta),
-       .vjp = {{"other", "self other",
+       .vjp = {{"self", "", [](const Backward&) -> Tensor { no_derivative("zeta"); }},
+               {"other", "self other",
                 [](const Backward& b) {
                   const Tensor s = b[0].is_tensor()
                                        ? b.tensor(0)

@@ -512,7 +512,8 @@ void register_as_strided(Registry& r) {
                   return invoke<"_as_strided_grad">(b.grad(), b[1], b[2], b[3], b[4], b[5], b[6]);
                 }}},
        .onnx = "- strides have no meaning in ONNX",
-       .homes = home::internal,
+       .traits = trait::in_place,
+       .homes = home::internal | home::method,
        .node = "AsStridedBackward0"}));
   r.add(
       {.schema =

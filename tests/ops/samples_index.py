@@ -235,6 +235,7 @@ def bad_masked_select():
 
 @errors("masked_fill")
 def bad_masked_fill():
+    yield E(RuntimeError, "without overflow", I(2), B(2), A(float("inf"), "float32"))
     yield E(RuntimeError, "0-dimensional value tensor", T(3), B(3), T(1))
     yield E(RuntimeError, "cannot be converted to type uint8 without overflow", T(3), B(3), 300, _dtypes=("uint8",))
     yield E(RuntimeError, "cannot be converted to type float16 without overflow", T(3), B(3), 1e9, _dtypes=("float16",))

@@ -1,0 +1,207 @@
+#include "cpu/gamma.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "cpu/vmath_special.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+constexpr int max_terms = 1 << 20;
+
+template <size_t N>
+double polynomial(double x, const double (&coefficients)[N]) {
+  double sum = 0;
+  for (size_t i = N; i-- > 0;) sum = sum * x + coefficients[i];
+  return sum;
+}
+
+// log(1 + x) - x without cancellation near 0: the series of atanh(x / (2 + x)).
+double log1p_minus(double x) {
+  if (std::abs(x) > 0.5) return std::log1p(x) - x;
+  const double r = x / (2 + x), square = r * r;
+  double power = 1, sum = 0;
+  for (int k = 3; power > epsilon / 8; k += 2, power *= square) sum += power / k;
+  return 2 * r * square * sum - x * r;
+}
+
+// log(gamma(1 + a)) for |a| <= 1/2, with a small relative error near 0.
+double lgamma1p(double a) {
+  constexpr double series[] = {
+      // (-1)^k (zeta(k) - 1) / k from k = 2 on
+      0.32246703342411322,    -0.067352301053198095,   0.020580808427784548,
+      -0.0073855510286739853, 0.0028905103307415233,   -0.001192753911703261,
+      0.00050966952474304242, -0.00022315475845357938, 9.9457512781808534e-5,
+      -4.4926236738133142e-5, 2.0507212775670692e-5,   -9.4394882752683959e-6,
+      4.3748667899074878e-6,  -2.0392157538013662e-6,  9.5514121304074198e-7,
+      -4.492469198764566e-7,  2.1207184805554666e-7,   -1.00432248239681e-7,
+      4.7698101693639806e-8,  -2.2711094608943165e-8,  1.0838659214896954e-8,
+      -5.1834750419700467e-9, 2.4836745438024783e-9,   -1.1921401405860912e-9,
+      5.731367241678862e-10,  -2.7595228851242331e-10, 1.3304764374244489e-10,
+      -6.4229645638381e-11};
+  return a * a * polynomial(a, series) + a * (1 - std::numbers::egamma) - std::log1p(a);
+}
+
+// x^a e^-x / gamma(a + 1). For large a by Stirling's formula, in which the large terms cancel.
+double prefix(double a, double x) {
+  if (a < 12) {
+    const double power = a * std::log(x) - x;
+    // Far from overflow the product of the factors is more exact than the exponential of a sum.
+    if (std::abs(power) < 40 && x < 700) return std::pow(x, a) * std::exp(-x) / std::tgamma(a + 1);
+    return std::exp(power - std::lgamma(a + 1));
+  }
+  constexpr double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                 1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+  const double correction = polynomial(1 / (a * a), stirling) / a;
+  return std::exp(a * log1p_minus((x - a) / a) - correction) / std::sqrt(2 * std::numbers::pi * a);
+}
+
+// P by its power series, for x not much above a.
+double p_series(double a, double x) {
+  double term = 1, sum = 1;
+  for (int n = 1; n < max_terms && term > sum * epsilon / 4; ++n) {
+    term *= x / (a + n);
+    sum += term;
+  }
+  return prefix(a, x) * sum;
+}
+
+// A number and its derivative.
+struct Dual {
+  double value, slope;
+  Dual(double v, double s = 0) : value(v), slope(s) {}
+  friend Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.slope + b.slope}; }
+  friend Dual operator-(Dual a, Dual b) { return {a.value - b.value, a.slope - b.slope}; }
+  friend Dual operator*(Dual a, Dual b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  }
+  friend Dual operator/(Dual a, Dual b) {
+    const double quotient = a.value / b.value;
+    return {quotient, (a.slope - quotient * b.slope) / b.value};
+  }
+};
+double abs_of(Dual x) { return std::max(std::abs(x.value), std::abs(x.slope)); }
+
+double abs_of(double x) { return std::abs(x); }
+
+// Q by its continued fraction, for x above a, times gamma(a) e^x x^-a. T is a number, or a number
+// with its derivative.
+template <class T>
+T q_fraction(T a, double x) {
+  T b = x + 1 - a, c = 1 / epsilon / epsilon, d = 1 / b, h = d;
+  for (int n = 1; n < max_terms; ++n) {
+    const T factor = n * (a - n);
+    b = b + 2;
+    d = 1 / (factor * d + b);
+    c = b + factor / c;
+    const T step = c * d;
+    h = h * step;
+    if (abs_of(step - 1) <= epsilon / 2) break;
+  }
+  return h;
+}
+// Q for small a and x, where it is a small difference of 1 and P.
+double q_small(double a, double x) {
+  double factor = 1, sum = 0;
+  for (int n = 1; n < max_terms; ++n) {
+    factor *= -x / n;
+    const double term = factor / (a + n);
+    sum += term;
+    if (std::abs(term) <= std::abs(sum) * epsilon / 4) break;
+  }
+  const double power = a * std::log(x) - lgamma1p(a);
+  return -std::expm1(power) - a * std::exp(power) * sum;
+}
+
+// Temme's expansion for large a and x near a. The coefficients are those of eta / (x / a - 1) in
+// powers of eta, where eta^2 / 2 = x / a - 1 - log(x / a). Returns P if `lower`, else Q.
+double uniform(double a, double x, bool lower) {
+  constexpr double series[] = {1.0,
+                               -0.3333333333333333,
+                               0.08333333333333333,
+                               -0.014814814814814815,
+                               0.0011574074074074073,
+                               0.0003527336860670194,
+                               -0.0001787551440329218,
+                               3.919263178522438e-05,
+                               -2.185448510679992e-06,
+                               -1.85406221071516e-06,
+                               8.296711340953087e-07,
+                               -1.7665952736826078e-07,
+                               6.707853543401498e-09,
+                               1.0261809784240309e-08,
+                               -4.382036018453353e-09,
+                               9.14769958223679e-10,
+                               -2.5514193994946248e-11,
+                               -5.830772132550426e-11,
+                               2.4361948020667415e-11,
+                               -5.0276692801141755e-12,
+                               1.1004392031956135e-13,
+                               3.371763262400985e-13,
+                               -1.392388722418162e-13,
+                               2.8534893807047445e-14,
+                               -5.139111834242572e-16,
+                               -1.9752288294349442e-15,
+                               8.099521156704561e-16};
+  const double mu = (x - a) / a, half_square = -log1p_minus(mu);
+  const double eta = std::copysign(std::sqrt(2 * half_square), mu);
+  double beta[26];
+  beta[25] = series[26];
+  beta[24] = series[25];
+  for (int m = 24; m >= 1; --m) beta[m - 1] = series[m] + (m + 1) * beta[m + 1] / a;
+  const double rest = polynomial(eta, beta) / (1 + beta[1] / a) * std::exp(-a * half_square) /
+                      std::sqrt(2 * std::numbers::pi * a);
+  const double z = std::copysign(std::sqrt(a * half_square), mu);
+  return lower ? std::erfc(-z) / 2 - rest : std::erfc(z) / 2 + rest;
+}
+
+bool is_central(double a, double x) { return a > 25 && std::abs(x - a) < 0.3 * a; }
+
+}  // namespace
+
+double gamma_p(double a, double x) {
+  if (!(a >= 0 && x >= 0)) return nan;
+  if (a == 0) return x > 0 ? 1 : nan;
+  if (x == 0) return 0;
+  if (a == inf) return x == inf ? nan : 0;
+  if (x == inf) return 1;
+  if (is_central(a, x)) return uniform(a, x, true);
+  return x <= 1 || x <= a ? p_series(a, x) : 1 - gamma_q(a, x);
+}
+
+double gamma_q(double a, double x) {
+  if (!(a >= 0 && x >= 0)) return nan;
+  if (a == 0) return x > 0 ? 0 : nan;
+  if (x == 0) return 1;
+  if (a == inf) return x == inf ? nan : 1;
+  if (x == inf) return 0;
+  if (is_central(a, x)) return uniform(a, x, false);
+  if (x <= 1.1 && a <= 0.5) return q_small(a, x);
+  return x <= 1.1 || x < a ? 1 - p_series(a, x) : prefix(a, x) * a * q_fraction(a, x);
+}
+
+// Both forms divide the derivative of P (or -Q) by a through its derivative by x; x^a e^-x cancels.
+double gamma_sample_slope(double a, double x) {
+  if (!(a > 0 && x > 0) || a == inf || x == inf) return x == 0 ? 0 : nan;
+  if (x > a + 1 && x > 1.5) {
+    const Dual fraction = q_fraction(Dual(a, 1), x);
+    return x * ((std::log(x) - vmath::digamma(a)) * fraction.value + fraction.slope);
+  }
+  double term = 1, sum = 1, harmonic = 0, slope = 0;
+  for (int n = 1; n < max_terms && term > sum * epsilon / 4; ++n) {
+    term *= x / (a + n);
+    harmonic += 1 / (a + n);
+    sum += term;
+    slope += term * harmonic;
+  }
+  return x / a * (slope - (std::log(x) - vmath::digamma(a + 1)) * sum);
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,107 @@
+#include "cpu/search.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/parallel.h"
+#include "cpu/scratch.h"
+#include "cpu/sort_key.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+template <class T>
+WISP_INLINE auto comparable(T value) {
+  if constexpr (detail::is_half_type<T>) {
+    return static_cast<float>(value);
+  } else {
+    return value;
+  }
+}
+
+// A NaN that is searched for belongs at the end: no element is seen to be as large.
+template <class T>
+int64_t insertion_point(const T* row, const int64_t* sorter, int64_t length, T value, bool right) {
+  const auto wanted = comparable(value);
+  int64_t begin = 0, end = length;
+  while (begin < end) {
+    const int64_t middle = begin + (end - begin) / 2;
+    const auto seen = comparable(row[sorter ? sorter[middle] : middle]);
+    if (right ? !(seen > wanted) : !(seen >= wanted)) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return begin;
+}
+
+}  // namespace
+
+void search_sorted(const Search& job, int64_t* out) {
+  visit<dtypes::real>(job.dtype, "searchsorted", [&]<class T>() {
+    const auto* boundaries = reinterpret_cast<const T*>(job.boundaries);
+    const auto* values = reinterpret_cast<const T*>(job.values);
+    parallel_for(job.rows * job.count, 1 << 12, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / job.count * job.length;
+        out[i] = insertion_point(boundaries + row, job.sorter ? job.sorter + row : nullptr,
+                                 job.length, values[i], job.right);
+      }
+    });
+  });
+}
+
+void order_of_rows(DType dtype, int64_t rows, int64_t width, const char* in, int64_t* order) {
+  std::iota(order, order + rows, int64_t(0));
+  visit<dtypes::all_real>(dtype, "unique", [&]<class T>() {
+    Scratch<KeyOf<T>> keys(rows * width);
+    const auto* values = reinterpret_cast<const T*>(in);
+    for (int64_t i = 0; i < rows * width; ++i) keys[i] = sort_key(values[i]);
+    std::stable_sort(order, order + rows, [&](int64_t a, int64_t b) {
+      const KeyOf<T>*left = keys.data() + a * width, *right = keys.data() + b * width;
+      return std::lexicographical_compare(left, left + width, right, right + width);
+    });
+  });
+}
+
+namespace {
+
+template <class T>
+int64_t bin_of(const BinAxis<T>& axis, Binning how, T value) {
+  const T first = axis.edges[0], last = axis.edges[axis.bins];
+  if (!(value >= first && value <= last)) return -1;
+  int64_t at = 0, low = 0, high = axis.bins + 1;
+  if (how != Binning::search) {
+    at = static_cast<int64_t>((value - first) * static_cast<T>(axis.bins) / (last - first));
+    low = std::max<int64_t>(at - 1, 0);
+    high = std::min(at + 2, axis.bins + 1);
+  }
+  if (how != Binning::linear) {
+    at = std::upper_bound(axis.edges + low, axis.edges + high, value) - axis.edges - 1;
+  }
+  return std::min(at, axis.bins - 1);
+}
+
+}  // namespace
+
+template <class T>
+void cells_of(const T* in, int64_t points, const BinAxis<T>* axes, int64_t count, Binning how,
+              int64_t* cells) {
+  parallel_for(points, 1 << 13, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t cell = 0;
+      for (int64_t axis = 0; axis < count && cell >= 0; ++axis) {
+        const int64_t bin = bin_of(axes[axis], how, in[i * count + axis]);
+        cell = bin < 0 ? -1 : cell * axes[axis].bins + bin;
+      }
+      cells[i] = cell;
+    }
+  });
+}
+
+template void cells_of(const float*, int64_t, const BinAxis<float>*, int64_t, Binning, int64_t*);
+template void cells_of(const double*, int64_t, const BinAxis<double>*, int64_t, Binning, int64_t*);
+
+}  // namespace wisp::cpu

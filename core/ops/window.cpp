@@ -1,0 +1,117 @@
+// Window functions of signal processing.
+#include <cmath>
+#include <numbers>
+
+#include "ops/families.h"
+#include "ops/ops.h"
+#include "ops/raw.h"
+
+namespace wisp::ops {
+
+namespace {
+
+// name_window(window_length, periodic, [numbers...,] *, dtype, device)
+template <int numbers>
+void infer_window(Infer& infer) {
+  const int64_t n = infer.integer(0);
+  const DType dtype = infer.dtype_or_none(2 + numbers).value_or(default_dtype());
+  WISP_CHECK(!is_integral(dtype) && dtype != DType::bool_, infer.name(),
+             " expects floating point dtypes, got: ", name(dtype));
+  if (is_complex(dtype)) fail_not_implemented(infer.name(), dtype);
+  WISP_CHECK(n >= 0, infer.name(), " requires non-negative window_length, got window_length=", n);
+  infer.push({n}, dtype, infer.device(3 + numbers));
+}
+
+// Fills with f(place), places going from 0 to 1. A periodic window lacks the last of them.
+void fill_window(const Call& call, auto f) {
+  const Tensor& out = call.out();
+  const int64_t n = call.integer(0), steps = call.boolean(1) ? n : n - 1;
+  visit<dtypes::floating>(out.dtype(), call.name(), [&]<class T>() {
+    T* data = out.data<T>();
+    for (int64_t i = 0; i < n; ++i)
+      data[i] = convert<T>(n == 1 ? 1.0 : f(static_cast<double>(i) / static_cast<double>(steps)));
+  });
+}
+
+double cosine(double turns) { return std::cos(2 * std::numbers::pi * turns); }
+
+void bartlett_kernel(const Call& call) {
+  fill_window(call, [](double x) { return x <= 0.5 ? 2 * x : 2 - 2 * x; });
+}
+
+void hann_kernel(const Call& call) {
+  fill_window(call, [](double x) { return 0.5 - 0.5 * cosine(x); });
+}
+
+void hamming_kernel(const Call& call) {
+  const double alpha = call.real(2), beta = call.real(3);
+  fill_window(call, [=](double x) { return alpha - beta * cosine(x); });
+}
+
+void blackman_kernel(const Call& call) {
+  fill_window(
+      call, [](double x) { return std::max(0.0, 0.42 - 0.5 * cosine(x) + 0.08 * cosine(2 * x)); });
+}
+
+void kaiser_kernel(const Call& call) {
+  const double beta = call.real(2);
+  const double whole = std::cyl_bessel_i(0.0, std::abs(beta));
+  fill_window(call, [=](double x) {
+    const double root = std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
+    return std::cyl_bessel_i(0.0, std::abs(beta) * root) / whole;
+  });
+}
+
+OpDef window(OpDef def) {
+  def.jvp = Jvp::none;
+  def.batch = Batch::loop;
+  if (!def.onnx[0]) def.onnx = "- constant";
+  def.traits = trait::factory;
+  def.homes = home::function;
+  return def;
+}
+
+}  // namespace
+
+void register_window(Registry& r) {
+  r.add(window(
+      {.schema =
+           "bartlett_window(int window_length, bool periodic=True, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc =
+           "A triangle.\n\n>>> wisp.bartlett_window(4)\ntensor([0.0000, 0.5000, 1.0000, 0.5000])",
+       .infer = infer_window<0>,
+       .kernel = bartlett_kernel}));
+  r.add(window(
+      {.schema =
+           "hann_window(int window_length, bool periodic=True, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc = "One period of a raised cosine.\n\n"
+              ">>> wisp.hann_window(4)\ntensor([0.0000, 0.5000, 1.0000, 0.5000])",
+       .infer = infer_window<0>,
+       .kernel = hann_kernel,
+       .onnx = "HannWindow"}));
+  r.add(window(
+      {.schema =
+           "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc = "`alpha - beta * cos(x)` over one period.\n\n"
+              ">>> wisp.hamming_window(4)\ntensor([0.0800, 0.5400, 1.0000, 0.5400])",
+       .infer = infer_window<2>,
+       .kernel = hamming_kernel,
+       .onnx = "HammingWindow"}));
+  r.add(window(
+      {.schema =
+           "blackman_window(int window_length, bool periodic=True, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc = "`0.42 - 0.5 * cos(x) + 0.08 * cos(2 * x)` over one period.\n\n"
+              ">>> wisp.blackman_window(4)\ntensor([0.0000, 0.3400, 1.0000, 0.3400])",
+       .infer = infer_window<0>,
+       .kernel = blackman_kernel,
+       .onnx = "BlackmanWindow"}));
+  r.add(window(
+      {.schema =
+           "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+       .doc = "`i0(beta * sqrt(1 - x**2)) / i0(beta)` for x from -1 to 1.\n\n"
+              ">>> wisp.kaiser_window(4, beta=0.)\ntensor([1., 1., 1., 1.])",
+       .infer = infer_window<1>,
+       .kernel = kaiser_kernel}));
+}
+
+}  // namespace wisp::ops

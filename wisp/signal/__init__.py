@@ -1,0 +1,5 @@
+"""Signal processing: window functions."""
+
+from wisp.signal import windows
+
+__all__ = ["windows"]
