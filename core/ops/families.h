@@ -47,5 +47,8 @@ void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);
 void register_similarity(Registry& r);
 void register_margin_loss(Registry& r);
+void register_fft_kernels(Registry& r);
+void register_fft(Registry& r);
+void register_stft(Registry& r);
 
 }  // namespace wisp::ops

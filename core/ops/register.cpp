@@ -45,6 +45,9 @@ void register_all(Registry& r) {
   ops::register_batch_norm(r);
   ops::register_similarity(r);
   ops::register_margin_loss(r);
+  ops::register_fft_kernels(r);
+  ops::register_fft(r);
+  ops::register_stft(r);
 }
 
 }  // namespace wisp
