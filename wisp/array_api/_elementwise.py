@@ -1,18 +1,17 @@
 """Functions of single elements: wisp's own, with the standard's signatures and rules of promotion."""
 
 import wisp
-from wisp.array_api._dtypes import promoted
+from wisp.array_api._dtypes import promoted, result_type
 
 _UNARY = (
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "conj", "cos", "cosh", "exp", "expm1",
-    "imag", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "logical_not", "negative", "positive",
-    "reciprocal", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cos", "cosh", "exp", "imag", "isfinite", "isinf", "isnan",
+    "log", "log10", "log1p", "log2", "logical_not", "negative", "positive", "real", "reciprocal", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh",
 )  # fmt: skip
 _ROUNDING = ("ceil", "floor", "round", "trunc")
 _BINARY = (
     "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "copysign", "divide", "floor_divide", "hypot", "logaddexp", "logical_and", "logical_or",
-    "logical_xor", "maximum", "minimum", "multiply", "nextafter", "pow", "remainder", "subtract",
+    "copysign", "divide", "hypot", "logaddexp", "logical_and", "logical_or",
+    "logical_xor", "maximum", "minimum", "multiply", "nextafter", "pow", "subtract",
 )  # fmt: skip
 _COMPARISONS = {
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
@@ -37,11 +36,19 @@ def _rounding(name):
     return function
 
 
+def _arrays(x1, x2):
+    """Both as arrays of their common dtype; one of them may be a number."""
+    if isinstance(x1, wisp.Tensor) and isinstance(x2, wisp.Tensor):
+        return promoted(x1, x2)
+    common = result_type(x1, x2)
+    return [x.to(common) if isinstance(x, wisp.Tensor) else wisp.full((), x, dtype=common) for x in (x1, x2)]
+
+
 def _binary(name):
     operator = getattr(wisp, name)
 
     def function(x1, x2, /):
-        return operator(*promoted(x1, x2))
+        return operator(*_arrays(x1, x2))
 
     return function
 
@@ -80,9 +87,28 @@ def clip(x, /, min=None, max=None):
     return result
 
 
-def real(x, /):
-    """The real parts."""
-    return wisp.real(x)
+def expm1(x, /):
+    """`exp(x) - 1`, exact near 0."""
+    result = wisp.expm1(x)
+    return wisp.where(wisp.isfinite(x), result, wisp.exp(x) - 1) if x.dtype.is_complex else result
+
+
+def floor_divide(x1, x2, /):
+    """The quotient, rounded down. Infinite operands give what division gives."""
+    x1, x2 = _arrays(x1, x2)
+    result = wisp.floor_divide(x1, x2)
+    if not x1.dtype.is_floating_point:
+        return result
+    return wisp.where(wisp.isinf(x1) | wisp.isinf(x2), x1 / x2, result)
+
+
+def remainder(x1, x2, /):
+    """What is left of x1 after division by x2, with the sign of x2, even if it is 0."""
+    x1, x2 = _arrays(x1, x2)
+    result = wisp.remainder(x1, x2)
+    if not x1.dtype.is_floating_point:
+        return result
+    return wisp.where(result == 0, wisp.copysign(result, x2), result)
 
 
 def sign(x, /):
@@ -93,5 +119,7 @@ def sign(x, /):
     return wisp.where(wisp.isnan(x), x, result)
 
 
-__all__ = [*_UNARY, *_ROUNDING, *_BINARY, *_COMPARISONS, "bitwise_invert", "clip", "real", "sign"]
-__all__.remove("bitwise_not")
+__all__ = [
+    *_UNARY, *_ROUNDING, *_BINARY, *_COMPARISONS,
+    "bitwise_invert", "clip", "expm1", "floor_divide", "remainder", "sign",
+]  # fmt: skip

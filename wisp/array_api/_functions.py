@@ -1,5 +1,6 @@
 """Shapes, reductions, sorting and searching."""
 
+import builtins
 from typing import NamedTuple
 
 import wisp
@@ -38,7 +39,7 @@ def expand_dims(x, /, axis):
     """A new axis of length 1; several if `axis` is a tuple."""
     axes = axis if isinstance(axis, tuple) else (axis,)
     ndim = x.ndim + len(axes)
-    if any(not -ndim <= a < ndim for a in axes):
+    if builtins.any(not -ndim <= a < ndim for a in axes):
         raise IndexError(f"expand_dims(): expected axes from {-ndim} to {ndim - 1}, got {axis}")
     for a in sorted(a % ndim for a in axes):
         x = x.unsqueeze(a)
@@ -84,7 +85,7 @@ def roll(x, /, shift, *, axis=None):
 def squeeze(x, /, axis):
     """The array without axes of length 1."""
     axes = _axes(x, axis)
-    if any(x.shape[a] != 1 for a in axes):
+    if builtins.any(x.shape[a] != 1 for a in axes):
         raise ValueError(f"squeeze(): expected axes of length 1, got axis {axis} of shape {tuple(x.shape)}")
     return wisp.squeeze(x, axes) if axes else x
 
@@ -123,17 +124,17 @@ def _sum_dtype(x, dtype):
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     """The sum over axes."""
-    x, axes = x.to(_sum_dtype(x, dtype)), _axes(x, axis)
-    return wisp.sum(x, axes, keepdim=keepdims) if axes else x.clone()
+    dtype, axes = _sum_dtype(x, dtype), _axes(x, axis)
+    return wisp.sum(x, axes, keepdim=keepdims, dtype=dtype) if axes else x.to(dtype, copy=True)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """The product over axes."""
-    x = x.to(_sum_dtype(x, dtype))
+    dtype = _sum_dtype(x, dtype)
     axes = sorted((a % x.ndim for a in _axes(x, axis)), reverse=True)
     for a in axes:
-        x = wisp.prod(x, a, keepdim=keepdims)
-    return x if axes else x.clone()
+        x = wisp.prod(x, a, keepdim=keepdims, dtype=dtype)
+    return x if axes else x.to(dtype, copy=True)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
@@ -192,8 +193,7 @@ def _cumulative(scan, first, x, axis, dtype, include_initial):
         if x.ndim > 1:
             raise ValueError(f"expected an axis for an array of {x.ndim} dimensions")
         axis = 0
-    x = x.to(_sum_dtype(x, dtype))
-    result = scan(x, axis)
+    result = scan(x, axis, dtype=_sum_dtype(x, dtype))
     if not include_initial:
         return result
     shape = list(result.shape)
@@ -275,9 +275,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     """At every place of `indices`, the element that it names along an axis."""
     axis = axis % x.ndim
     places = wisp.where(indices < 0, indices + x.shape[axis], indices).to(wisp.int64)
-    around = wisp.broadcast_shapes(
-        x.shape[:axis] + (1,) + x.shape[axis + 1 :], places.shape[:axis] + (1,) + places.shape[axis + 1 :]
-    )
+    around = wisp.broadcast_tensors(x.narrow(axis, 0, 0), places.narrow(axis, 0, 0))[0].shape
 
     def spread(array):
         return array.expand(*around[:axis], array.shape[axis], *around[axis + 1 :])

@@ -114,7 +114,7 @@ def solve(x1, x2, /):
     x1, x2 = promoted(x1, x2)
     if x2.ndim == 1:
         return _linalg.solve(x1, x2.unsqueeze(-1).expand(*x1.shape[:-1], 1)).squeeze(-1)
-    batch = wisp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    batch = wisp.broadcast_tensors(x1[..., 0, 0], x2[..., 0, 0])[0].shape
     return _linalg.solve(x1.expand(*batch, *x1.shape[-2:]), x2.expand(*batch, *x2.shape[-2:]))
 
 
