@@ -112,9 +112,9 @@ class Transform {
     if (!halved_) return fft_row<T>(*plan_, in, out, {sign_, sign_, scale_});
     if (in_is_real()) {
       fft_row<T>(*plan_, in, out, {.scale = scale_});
-      fft_kernels<T>().split_halves(*plan_, out);
+      fft_kernels<T>().split_halves(plan_->half_roots(), plan_->n, out);
     } else {
-      fft_kernels<T>().join_halves(*plan_, in, work);
+      fft_kernels<T>().join_halves(plan_->half_roots(), plan_->n, in, work);
       fft_row<T>(*plan_, work, out, {.out_sign = T(-1), .scale = scale_});
     }
   }
@@ -189,7 +189,7 @@ class Transform {
       kernels.load_real(from, plan_->n, x);
     } else {
       kernels.load(from, half(), x, T(1));
-      kernels.join_lanes(*plan_, x);
+      kernels.join_lanes(plan_->half_roots(), plan_->n, x);
     }
   }
 
@@ -198,7 +198,7 @@ class Transform {
     if (call_.kind == FftKind::complex) {
       kernels.store(x, call_.n, to, sign_, scale_);
     } else if (in_is_real()) {
-      if (halved_) kernels.split_lanes(*plan_, x);
+      if (halved_) kernels.split_lanes(plan_->half_roots(), plan_->n, x);
       kernels.store(x, half(), to, T(1), scale_);
     } else if (halved_) {
       kernels.store_real(x, plan_->n, to, T(-1), scale_);

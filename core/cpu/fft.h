@@ -14,8 +14,8 @@ enum class FftKind : uint8_t {
 
 struct FftCall {
   FftKind kind;
-  DType dtype;  // of real and imaginary parts: float32 or float64
-  int64_t n;    // length of the transform
+  DType dtype;    // of real and imaginary parts: float32 or float64
+  int64_t n;      // length of the transform
   IntSpan sizes;  // those of the result
   int64_t dim;
   const char* in;

@@ -27,7 +27,6 @@ struct FftTables {
   // The first step's twiddles for neighbouring p: for every j = 1..7 a row of real and a row of
   // imaginary parts. Only if the first radix is 8.
   const T* first = nullptr;
-  const T* halves = nullptr;  // exp(-2 pi i k / 2n), k <= n/2: joins the halves of a real transform
 
   // Of a long transform, run as transforms of its columns and of its rows.
   int64_t column_length = 0, row_length = 0;
@@ -77,12 +76,13 @@ struct FftKernels {
   void (*store_real)(Split<T> x, int64_t n, const Lanes<T>& to, T sign, T scale) = nullptr;
 
   // From the transform of n complex numbers to the first n + 1 of that of the 2n real ones they
-  // stand for, and back (conjugated, without the factor 1/2). For consecutive numbers ...
-  void (*split_halves)(const FftTables<T>& plan, T* x) = nullptr;
-  void (*join_halves)(const FftTables<T>& plan, const T* in, T* out) = nullptr;
+  // stand for, and back (conjugated, without the factor 1/2). `roots` are exp(-2 pi i k / 2n),
+  // k <= n/2. For consecutive numbers ...
+  void (*split_halves)(const T* roots, int64_t n, T* x) = nullptr;
+  void (*join_halves)(const T* roots, int64_t n, const T* in, T* out) = nullptr;
   // ... and for [n][width], in place; x has room for n + 1.
-  void (*split_lanes)(const FftTables<T>& plan, Split<T> x) = nullptr;
-  void (*join_lanes)(const FftTables<T>& plan, Split<T> x) = nullptr;
+  void (*split_lanes)(const T* roots, int64_t n, Split<T> x) = nullptr;
+  void (*join_lanes)(const T* roots, int64_t n, Split<T> x) = nullptr;
 
   // Columns `first` .. first + width - 1 of a long transform, multiplied by their twiddles and
   // stored into `to`, where rows lie side by side in groups of `width`, ready to be transformed.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <list>
 #include <map>
-#include <mutex>
+#include <pthread.h>
 
 #include "cpu/fft_run.h"
 
@@ -14,7 +14,9 @@ namespace {
 
 // From this many bytes on, a transform is run as columns and rows that fit into the cache.
 constexpr int64_t long_bytes = 1 << 19;
-constexpr size_t max_plans = 128;  // in the cache
+// What the cache of plans holds, per dtype.
+constexpr size_t max_plans = 128;
+constexpr int64_t max_bytes = 64 << 20;
 
 struct Root {
   double re, im;
@@ -25,8 +27,8 @@ struct Root {
 Root root(int64_t k, int64_t n) {
   k %= n;
   constexpr double pi = 3.14159265358979323846;
-  const int64_t eighth = 8 * k / n;                            // 0..7
-  const int64_t rest = 8 * k - (eighth + (eighth & 1)) * n;    // from the nearest even eighth
+  const int64_t eighth = 8 * k / n;                          // 0..7
+  const int64_t rest = 8 * k - (eighth + (eighth & 1)) * n;  // from the nearest even eighth
   const double angle = pi / 4 * static_cast<double>(rest) / static_cast<double>(n);
   const double c = std::cos(angle), s = std::sin(angle);
   switch ((eighth + 1) / 2 % 4) {
@@ -73,13 +75,18 @@ int64_t convolution_length(int64_t n) {
 }
 
 template <class T>
+void put(T* to, Root r) {
+  to[0] = static_cast<T>(r.re);
+  to[1] = static_cast<T>(r.im);
+}
+
+template <class T>
 class Builder {
  public:
   explicit Builder(int64_t n) : plan_(std::make_shared<FftPlan<T>>()) { plan_->n = n; }
 
   std::shared_ptr<const FftPlan<T>> build() {
     const int64_t n = plan_->n;
-    plan_->halves = roots(n / 2 + 1, 2 * n, [](int64_t k) { return k; });
     if (!is_smooth(n)) {
       add_convolution();
     } else if (const int64_t columns = column_length(); columns > 0) {
@@ -91,18 +98,12 @@ class Builder {
   }
 
  private:
-  T* keep(int64_t size) {
-    return plan_->memory.emplace_back(static_cast<size_t>(size)).data();
-  }
+  T* keep(int64_t size) { return plan_->memory.emplace_back(static_cast<size_t>(size)).data(); }
   template <class F>
   const T* roots(int64_t count, int64_t n, F turns) {
     T* to = keep(2 * count);
     for (int64_t k = 0; k < count; ++k) put(to + 2 * k, root(turns(k), n));
     return to;
-  }
-  static void put(T* to, Root r) {
-    to[0] = static_cast<T>(r.re);
-    to[1] = static_cast<T>(r.im);
   }
 
   void add_steps() {
@@ -213,39 +214,64 @@ class Cache {
     if (places_.contains(plan->n)) return;
     order_.push_front(plan);
     places_[plan->n] = order_.begin();
-    while (order_.size() > max_plans || held_bytes() > max_bytes) drop_oldest();
+    held_ += plan->bytes();
+    while (order_.size() > max_plans || held_ > max_bytes) drop_oldest();
   }
+  std::mutex& mutex() { return mutex_; }
 
  private:
-  static constexpr int64_t max_bytes = 64 << 20;
-  int64_t held_bytes() const {
-    int64_t total = 0;
-    for (const auto& plan : order_) {
-      for (const auto& part : plan->memory) total += static_cast<int64_t>(part.size() * sizeof(T));
-    }
-    return total;
-  }
   void drop_oldest() {
+    held_ -= order_.back()->bytes();
     places_.erase(order_.back()->n);
     order_.pop_back();
   }
 
   std::mutex mutex_;
+  int64_t held_ = 0;
   std::list<std::shared_ptr<const FftPlan<T>>> order_;  // last used first
   std::map<int64_t, typename decltype(order_)::iterator> places_;
 };
 
+template <class T>
+Cache<T>& cache() {
+  static Cache<T>* made = [] {
+    // A forked child must not inherit a mutex that another thread held.
+    pthread_atfork([] { cache<T>().mutex().lock(); }, [] { cache<T>().mutex().unlock(); },
+                   [] { cache<T>().mutex().unlock(); });
+    return new Cache<T>;
+  }();
+  return *made;
+}
+
 }  // namespace
 
 template <class T>
+const T* FftPlan<T>::half_roots() const {
+  std::call_once(halves_made_, [this] {
+    halves_.resize(static_cast<size_t>(this->n / 2 + 1) * 2);
+    for (int64_t k = 0; k <= this->n / 2; ++k)
+      put(&halves_[static_cast<size_t>(2 * k)], root(k, 2 * this->n));
+  });
+  return halves_.data();
+}
+
+template <class T>
+int64_t FftPlan<T>::bytes() const {
+  size_t count = static_cast<size_t>(this->n) + 2;
+  for (const std::vector<T>& part : memory) count += part.size();
+  return static_cast<int64_t>(count * sizeof(T));
+}
+
+template <class T>
 std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
-  static auto* cache = new Cache<T>;
-  if (auto plan = cache->find(n)) return plan;
+  if (auto plan = cache<T>().find(n)) return plan;
   auto plan = Builder<T>(n).build();  // outside the lock: two threads may build the same
-  cache->add(plan);
+  cache<T>().add(plan);
   return plan;
 }
 
+template struct FftPlan<float>;
+template struct FftPlan<double>;
 template std::shared_ptr<const FftPlan<float>> fft_plan(int64_t n);
 template std::shared_ptr<const FftPlan<double>> fft_plan(int64_t n);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "cpu/fft_kernels.h"
@@ -23,6 +24,15 @@ struct FftPlan : FftTables<T> {
   std::shared_ptr<const FftPlan> inner;
   const T* chirp = nullptr;           // exp(-pi i k^2 / n)
   const T* chirp_spectrum = nullptr;  // the transform of its conjugate, wrapped around
+
+  // exp(-2 pi i k / 2n), k <= n/2: what joins the halves of a transform of 2n real numbers. Made
+  // when first asked for.
+  const T* half_roots() const;
+  int64_t bytes() const;  // of all tables, these included
+
+ private:
+  mutable std::once_flag halves_made_;
+  mutable std::vector<T> halves_;
 };
 
 // The plan of that length, from a cache that all threads share.

@@ -7,10 +7,10 @@
 
 namespace wisp::cpu {
 
-#define WISP_DECLARE(isa)                 \
-  namespace isa {                         \
-  FftKernels<float> fft_kernels_f32();    \
-  FftKernels<double> fft_kernels_f64();   \
+#define WISP_DECLARE(isa)               \
+  namespace isa {                       \
+  FftKernels<float> fft_kernels_f32();  \
+  FftKernels<double> fft_kernels_f64(); \
   }
 WISP_FOR_EACH_ISA(WISP_DECLARE)
 #undef WISP_DECLARE

@@ -156,8 +156,8 @@ void rfftn_body(const Args& args, TensorList& outs) {
   const Tensor x = promoted(args, false);
   const Plane plane = plane_of(args, x);
   check_any(args, plane);
-  outs.push(fft_r2c(resized(x, plane.dims, plane.lengths), plane.dims, norm_of(args, 3, true),
-                    true));
+  outs.push(
+      fft_r2c(resized(x, plane.dims, plane.lengths), plane.dims, norm_of(args, 3, true), true));
 }
 
 void ihfftn_body(const Args& args, TensorList& outs) {

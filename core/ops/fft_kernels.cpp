@@ -1,8 +1,7 @@
 // Fourier transforms as operators: complex to complex, real to complex and complex to real.
-#include "cpu/fft.h"
-
 #include <cmath>
 
+#include "cpu/fft.h"
 #include "ops/families.h"
 #include "ops/fft.h"
 #include "ops/ops.h"

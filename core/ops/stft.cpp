@@ -48,8 +48,8 @@ Tensor centered(const Args& args, const Tensor& signal) {
 
 bool returns_complex(const Args& args, const Tensor& signal) {
   if (args.has(9)) return args.boolean(9);
-  const bool complex = is_complex(signal.dtype()) ||
-                       (args.has(4) && is_complex(args.tensor(4).dtype()));
+  const bool complex =
+      is_complex(signal.dtype()) || (args.has(4) && is_complex(args.tensor(4).dtype()));
   WISP_CHECK(complex, args.name(),
              "(): stft requires the return_complex parameter be given for real inputs, and will "
              "further require that return_complex=True in a future release.");
@@ -60,8 +60,8 @@ void check_stft(const Args& args, const Tensor& signal, const Frames& frames) {
   const int64_t length = signal->size(signal.ndim() - 1);
   WISP_CHECK(frames.n_fft > 0 && frames.n_fft <= length, args.name(), "(): expected 0 < n_fft < ",
              length, ", but got n_fft=", frames.n_fft);
-  WISP_CHECK(frames.hop > 0, args.name(), "(): expected hop_length > 0, but got hop_length=",
-             frames.hop);
+  WISP_CHECK(frames.hop > 0, args.name(),
+             "(): expected hop_length > 0, but got hop_length=", frames.hop);
   WISP_CHECK(frames.window_length > 0 && frames.window_length <= frames.n_fft, args.name(),
              "(): expected 0 < win_length <= n_fft, but got win_length=", frames.window_length);
   if (!args.has(4)) return;
@@ -119,7 +119,8 @@ void check_spectrum(const Args& args) {
   WISP_CHECK(is_complex(self.dtype()), args.name(),
              "(): istft requires a complex-valued input tensor matching the output from stft with "
              "return_complex=True.");
-  WISP_CHECK_INDEX(self.ndim() >= 2, args.name(), "(): Dimension out of range (expected to be in "
+  WISP_CHECK_INDEX(self.ndim() >= 2, args.name(),
+                   "(): Dimension out of range (expected to be in "
                    "range of [-2, 1], but got -3)");
   WISP_CHECK(self.numel() > 0, args.name(), "(): input tensor cannot be empty.");
   WISP_CHECK(self.ndim() == 2 || self.ndim() == 3, args.name(),
@@ -195,8 +196,9 @@ void istft_body(const Args& args, TensorList& outs) {
   WISP_CHECK(covered, args.name(), "(): window overlap add min: 1");
   Tensor result = div(signal, envelope);
   if (end > length) {
-    warn("The length of signal is shorter than the length parameter. Result is being padded with "
-         "zeros in the tail. Please check your center and hop_length settings.");
+    warn(
+        "The length of signal is shorter than the length parameter. Result is being padded with "
+        "zeros in the tail. Please check your center and hop_length settings.");
     result = constant_pad_nd(result, Dims{0, end - length}, 0);
   }
   outs.push(result);

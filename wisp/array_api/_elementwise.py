@@ -90,7 +90,10 @@ def clip(x, /, min=None, max=None):
 def expm1(x, /):
     """`exp(x) - 1`, exact near 0."""
     result = wisp.expm1(x)
-    return wisp.where(wisp.isfinite(x), result, wisp.exp(x) - 1) if x.dtype.is_complex else result
+    if not x.dtype.is_complex:
+        return result
+    # Signs of zeros and infinite parts are those of exp.
+    return wisp.where(wisp.isfinite(x) & (x != 0), result, wisp.exp(x) - 1)
 
 
 def floor_divide(x1, x2, /):

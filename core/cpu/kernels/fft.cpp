@@ -2,9 +2,8 @@
 // vector holds neighbouring ones: transforms side by side, or, from the second factor on, parts of
 // one. Every step writes its results in the order the next one reads (Stockham), so that nothing is
 // permuted at the end.
-#include "cpu/fft_kernels.h"
-
 #include "base/compiler.h"
+#include "cpu/fft_kernels.h"
 #include "cpu/kernels/fft_vector.h"
 
 #ifndef WISP_ISA
@@ -461,38 +460,37 @@ WISP_INLINE void put(T* x, int64_t k, Z<T> a) {
 // change(a, b, w) on all pairs of numbers k and n - k, 0 < k <= n/2. A pair of vectors may not
 // overlap, as each reads what the other writes.
 template <class T, class F>
-WISP_INLINE void for_each_pair(const FftTables<T>& plan, const T* in, T* out, F change) {
+WISP_INLINE void for_each_pair(const T* roots, int64_t n, const T* in, T* out, F change) {
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
-  const int64_t n = plan.n;
   int64_t k = 1;
   for (; k + width <= n - k - width + 1; k += width) {
     const int64_t other = n - k - width + 1;
     Z<V> a = load_pairs<T>(in + 2 * k), b = reversed<T>(load_pairs<T>(in + 2 * other));
-    change(a, b, load_pairs<T>(plan.halves + 2 * k));
+    change(a, b, load_pairs<T>(roots + 2 * k));
     store_pairs<T>(out + 2 * k, a);
     store_pairs<T>(out + 2 * other, reversed<T>(b));
   }
   for (; k <= n - k; ++k) {
     Z<T> a = number(in, k), b = number(in, n - k);
-    change(a, b, number(plan.halves, k));
+    change(a, b, number(roots, k));
     put(out, n - k, b);
     if (k != n - k) put(out, k, a);
   }
 }
 
 template <class T>
-void split_halves(const FftTables<T>& plan, T* x) {
+void split_halves(const T* roots, int64_t n, T* x) {
   const Z<T> first = number(x, 0);
-  for_each_pair(plan, x, x, [](auto& a, auto& b, auto w) { split_pair(a, b, w); });
+  for_each_pair(roots, n, x, x, [](auto& a, auto& b, auto w) { split_pair(a, b, w); });
   put(x, 0, {first.re + first.im, T(0)});
-  put(x, plan.n, {first.re - first.im, T(0)});
+  put(x, n, {first.re - first.im, T(0)});
 }
 
 template <class T>
-void join_halves(const FftTables<T>& plan, const T* in, T* out) {
-  const T first = in[0], last = in[2 * plan.n];
-  for_each_pair(plan, in, out, [](auto& a, auto& b, auto w) { join_pair(a, b, w); });
+void join_halves(const T* roots, int64_t n, const T* in, T* out) {
+  const T first = in[0], last = in[2 * n];
+  for_each_pair(roots, n, in, out, [](auto& a, auto& b, auto w) { join_pair(a, b, w); });
   put(out, 0, {first + last, last - first});
 }
 
@@ -510,11 +508,11 @@ WISP_INLINE void put_lane(Split<T> x, int64_t k, Z<V> a) {
 }
 
 template <class T, class F>
-WISP_INLINE void for_each_lane_pair(const FftTables<T>& plan, Split<T> x, F change) {
+WISP_INLINE void for_each_lane_pair(const T* roots, int64_t n, Split<T> x, F change) {
   using V = typename Vector<T>::type;
-  for (int64_t k = 1, n = plan.n; k <= n - k; ++k) {
+  for (int64_t k = 1; k <= n - k; ++k) {
     auto a = lane(x, k), b = lane(x, n - k);
-    const Z<T> w = number(plan.halves, k);
+    const Z<T> w = number(roots, k);
     change(a, b, Z<V>{V{} + w.re, V{} + w.im});
     put_lane(x, n - k, b);
     if (k != n - k) put_lane(x, k, a);
@@ -522,19 +520,19 @@ WISP_INLINE void for_each_lane_pair(const FftTables<T>& plan, Split<T> x, F chan
 }
 
 template <class T>
-void split_lanes(const FftTables<T>& plan, Split<T> x) {
+void split_lanes(const T* roots, int64_t n, Split<T> x) {
   using V = typename Vector<T>::type;
   const Z<V> first = lane(x, 0);
-  for_each_lane_pair(plan, x, [](auto& a, auto& b, auto w) { split_pair(a, b, w); });
+  for_each_lane_pair(roots, n, x, [](auto& a, auto& b, auto w) { split_pair(a, b, w); });
   put_lane(x, 0, Z<V>{first.re + first.im, V{}});
-  put_lane(x, plan.n, Z<V>{first.re - first.im, V{}});
+  put_lane(x, n, Z<V>{first.re - first.im, V{}});
 }
 
 template <class T>
-void join_lanes(const FftTables<T>& plan, Split<T> x) {
+void join_lanes(const T* roots, int64_t n, Split<T> x) {
   using V = typename Vector<T>::type;
-  const V first = lane(x, 0).re, last = lane(x, plan.n).re;
-  for_each_lane_pair(plan, x, [](auto& a, auto& b, auto w) { join_pair(a, b, w); });
+  const V first = lane(x, 0).re, last = lane(x, n).re;
+  for_each_lane_pair(roots, n, x, [](auto& a, auto& b, auto w) { join_pair(a, b, w); });
   put_lane(x, 0, Z<V>{first + last, last - first});
 }
 
