@@ -21,8 +21,8 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "array_api", "autograd", "backends", "cuda", "fft", "functional", "linalg", "memory", "nn", "optim", "random", "return_types", "special",
-    "types", "utils", "version",
+    "array_api", "autograd", "backends", "cuda", "fft", "functional", "linalg", "memory", "nn", "optim", "random",
+    "return_types", "special", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {

@@ -122,7 +122,5 @@ def sign(x, /):
     return wisp.where(wisp.isnan(x), x, result)
 
 
-__all__ = [
-    *_UNARY, *_ROUNDING, *_BINARY, *_COMPARISONS,
-    "bitwise_invert", "clip", "expm1", "floor_divide", "remainder", "sign",
-]  # fmt: skip
+_OTHERS = ("bitwise_invert", "clip", "expm1", "floor_divide", "remainder", "sign")
+__all__ = [name for names in (_UNARY, _ROUNDING, _BINARY, _COMPARISONS, _OTHERS) for name in names]
