@@ -218,4 +218,6 @@ def bad_inverse_short_time():
     yield E(RuntimeError, "n_fft / 2 \\+ 1 when onesided=True, but got 3", T(3, 4), 8, _dtypes=("complex64",))
     yield E(RuntimeError, "expected 0 < hop_length <= win_length", T(3, 4), 4, 5, _dtypes=("complex64",))
     yield E(RuntimeError, "Invalid window shape", T(3, 4), 4, window=T(3), _dtypes=("complex64",))
-    yield E(RuntimeError, "window overlap add min", T(3, 4), 4, window=A([0.0] * 4, dtype="float32"), _dtypes=("complex64",))
+    yield E(
+        RuntimeError, "window overlap add min", T(3, 4), 4, window=A([0.0] * 4, dtype="float32"), _dtypes=("complex64",)
+    )
