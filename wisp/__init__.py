@@ -25,6 +25,8 @@ _SUBMODULES = (
     "types", "utils", "version",
     "autograd", "backends", "cuda", "fft", "functional", "linalg", "masked", "memory", "nn", "optim", "random", "return_types", "signal",
     "special", "types", "utils", "version",
+    "array_api", "autograd", "backends", "cuda", "fft", "functional", "linalg", "memory", "nn", "optim", "random",
+    "return_types", "special", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {

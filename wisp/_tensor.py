@@ -18,6 +18,20 @@ class _Methods:
         """Results of NumPy's functions of tensors become tensors."""
         return _C.from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
+    def __array_namespace__(self, *, api_version=None):
+        """The functions of the Python array API standard."""
+        from wisp import array_api
+
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"expected api_version up to {array_api.__array_api_version__}, got {api_version!r}")
+        return array_api
+
+    def to_device(self, device, /, *, stream=None):
+        """`to` by its name in the array API standard."""
+        if stream is not None:
+            raise ValueError("to_device(): expected no stream, there are none on the CPU")
+        return self.to(device)
+
     def __format__(self, spec):
         if self.dim() == 0 and type(self) is Tensor:
             return format(self.item(), spec)

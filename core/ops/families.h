@@ -84,5 +84,8 @@ void register_view_copy(Registry& r);
 void register_special_functions(Registry& r);
 void register_draws(Registry& r);
 void register_distributions(Registry& r);
+void register_fft_kernels(Registry& r);
+void register_fft(Registry& r);
+void register_stft(Registry& r);
 
 }  // namespace wisp::ops

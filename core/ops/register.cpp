@@ -79,6 +79,9 @@ void register_all(Registry& r) {
   ops::register_window(r);
   ops::register_view_copy(r);
   ops::register_special_functions(r);
+  ops::register_fft_kernels(r);
+  ops::register_fft(r);
+  ops::register_stft(r);
 }
 
 }  // namespace wisp

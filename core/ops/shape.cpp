@@ -162,22 +162,27 @@ void accumulate(const Tensor& out, IntSpan strides, int64_t offset, const Tensor
               {src->bytes(), src.strides(), src.dtype()});
     return;
   }
+  const int64_t last = src.ndim() - 1, n = src->size(last);
+  const int64_t to_step = region->stride(last), from_step = src->stride(last);
   visit<dtypes::all>(out.dtype(), "embed", [&]<class T>() {
     Dims index(src.ndim(), 0);
     T* to = region.data<T>();
     const T* from = src.data<T>();
-    for (int64_t i = 0; i < src.numel(); ++i) {
+    for (int64_t row = src.numel() / n; row > 0; --row) {
       int64_t a = 0, b = 0;
-      for (int64_t d = 0; d < src.ndim(); ++d) {
+      for (int64_t d = 0; d < last; ++d) {
         a += index[d] * region->stride(d);
         b += index[d] * src->stride(d);
       }
-      if constexpr (std::is_same_v<T, bool>) {
-        to[a] = to[a] || from[b];
-      } else {
-        to[a] = static_cast<T>(to[a] + from[b]);
+      for (int64_t k = 0; k < n; ++k) {
+        T& sum = to[a + k * to_step];
+        if constexpr (std::is_same_v<T, bool>) {
+          sum = sum || from[b + k * from_step];
+        } else {
+          sum = static_cast<T>(sum + from[b + k * from_step]);
+        }
       }
-      for (int64_t d = src.ndim() - 1; d >= 0 && ++index[d] == src->size(d); --d) index[d] = 0;
+      for (int64_t d = last - 1; d >= 0 && ++index[d] == src->size(d); --d) index[d] = 0;
     }
   });
 }
