@@ -21,12 +21,8 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "memory", "nn", "optim", "random", "return_types", "special",
-    "types", "utils", "version",
-    "autograd", "backends", "cuda", "fft", "functional", "linalg", "masked", "memory", "nn", "optim", "random", "return_types", "signal",
-    "special", "types", "utils", "version",
-    "array_api", "autograd", "backends", "cuda", "fft", "functional", "linalg", "memory", "nn", "optim", "random",
-    "return_types", "special", "types", "utils", "version",
+    "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "masked", "memory", "nn",
+    "optim", "random", "return_types", "signal", "special", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
@@ -41,6 +37,7 @@ _HOMES = {
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
+    "_lowrank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
     "_numbered": (
         "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "dropout_",
         "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "frobenius_norm",
@@ -56,11 +53,9 @@ _HOMES = {
     "_storage": ("TypedStorage", "UntypedStorage"),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
-    "_lowrank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
     "func": ("vmap",),
-    "functional": ("einsum", "lu", "tensordot"),
     "functional": (
-        "broadcast_shapes", "einsum", "gradient", "histogramdd", "segment_reduce", "tensordot", "unique",
+        "broadcast_shapes", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
         "unique_consecutive", "unravel_index",
     ),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),

@@ -3,8 +3,7 @@
 from wisp import _C
 from wisp._C import Size, Tensor
 
-__all__ = ["einsum", "lu", "tensordot"]
-__all__ = ["broadcast_shapes", "einsum", "gradient", "histogramdd", "segment_reduce", "tensordot", "unique",
+__all__ = ["broadcast_shapes", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
            "unique_consecutive", "unravel_index"]  # fmt: skip
 
 _op = _C._functions
@@ -92,6 +91,8 @@ def lu(A, pivot=True, get_infos=False, out=None):
     for target, factor in zip(out, factors):
         target.resize_as_(factor).copy_(factor)
     return out
+
+
 # --- distinct elements
 
 

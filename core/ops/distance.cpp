@@ -158,19 +158,6 @@ void cross_body(const Args& args, TensorList& outs) {
 }
 
 // --- pdist(self, p)
-
-void pdist_body(const Args& args, TensorList& outs) {
-  const Tensor& self = args.tensor(0);
-  WISP_CHECK(self.ndim() == 2, "pdist only supports 2D tensors, got: ", self.ndim(), "D");
-  WISP_CHECK(contains(dtypes::real_math, self.dtype()),
-             "pdist only supports floating-point dtypes");
-  WISP_CHECK(args.real(1) >= 0, "pdist only supports non-negative p values");
-  const int64_t rows = self->size(0), shape[] = {rows, rows}, last = 1;
-  const Tensor pairs = nonzero(invoke<"triu">(ones(shape, DType::bool_), 1));
-  const Tensor first = index_select(self, 0, select(pairs, 1, 0)),
-               second = index_select(self, 0, select(pairs, 1, 1));
-  outs.push(vector_norm(sub(first, second), Scalar(args.real(1)), IntSpan(&last, 1)));
-// pdist(self, p)
 void pdist_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   WISP_CHECK(self.ndim() == 2, "pdist only supports 2D tensors, got: ", self.ndim(), "D");
@@ -238,14 +225,6 @@ void register_distance(Registry& r) {
        .body = cross_body,
        .onnx = "- differences of products",
        .traits = trait::out});
-  r.add(
-      {.schema = "pdist(Tensor self, float p=2.0) -> Tensor",
-       .doc =
-           "The distances of all pairs of rows, those of the first row first.\n\n"
-           ">>> wisp.pdist(wisp.tensor([[0., 0.], [3., 4.], [0., 1.]]))\ntensor([5.0000, 1.0000, 4.2426])",
-       .body = pdist_body,
-       .onnx = "- a few pointwise operators",
-       .homes = home::function | home::functional});
 }
 
 }  // namespace wisp::ops

@@ -70,11 +70,7 @@ void register_attention(Registry& r);
 void register_embedding_bag(Registry& r);
 void register_ctc_loss(Registry& r);
 
-// After all of them.
-void set_batching(Registry& r);
-void register_rnn(Registry& r);
 void register_weight_norm(Registry& r);
-void register_rnn_layer(Registry& r);
 void register_search(Registry& r);
 void register_histogram(Registry& r);
 void register_statistics(Registry& r);
@@ -87,5 +83,8 @@ void register_distributions(Registry& r);
 void register_fft_kernels(Registry& r);
 void register_fft(Registry& r);
 void register_stft(Registry& r);
+
+// After all of them.
+void set_batching(Registry& r);
 
 }  // namespace wisp::ops

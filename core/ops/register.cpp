@@ -62,15 +62,6 @@ void register_families(Registry& r) {
   ops::register_attention(r);
   ops::register_embedding_bag(r);
   ops::register_ctc_loss(r);
-}
-
-}  // namespace
-
-void register_all(Registry& r) {
-  register_families(r);
-  ops::set_batching(r);
-  ops::register_rnn_layer(r);
-  ops::register_rnn(r);
   ops::register_weight_norm(r);
   ops::register_search(r);
   ops::register_histogram(r);
@@ -82,6 +73,13 @@ void register_all(Registry& r) {
   ops::register_fft_kernels(r);
   ops::register_fft(r);
   ops::register_stft(r);
+}
+
+}  // namespace
+
+void register_all(Registry& r) {
+  register_families(r);
+  ops::set_batching(r);
 }
 
 }  // namespace wisp

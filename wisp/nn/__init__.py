@@ -9,9 +9,7 @@ from wisp.nn.parameter import UninitializedBuffer as UninitializedBuffer
 from wisp.nn.parameter import UninitializedParameter as UninitializedParameter
 
 # Imported on first use, by `wisp.nn.name`.
-_SUBMODULES = ("grad", "init", "utils")
-_SUBMODULES = ("init", "parallel", "utils")
-_SUBMODULES = ("attention", "init", "utils")
+_SUBMODULES = ("attention", "grad", "init", "parallel", "utils")
 
 
 def __getattr__(name):

@@ -43,7 +43,6 @@ def _as_addend(mask, name, other, dtype):
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype != other.dtype:
         warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
-                      "instead.", stacklevel=4)  # fmt: skip
                       "instead.", stacklevel=5)  # fmt: skip
     if mask.is_floating_point():
         return mask

@@ -154,25 +154,6 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     return tensor
 
 
-@_unrecorded
-def orthogonal_(tensor, gain=1, generator=None):
-    """Fills the tensor, seen as a matrix of its first dimension and the rest, with orthonormal rows or columns.
-
-    Args:
-        gain: what they are multiplied with.
-    """
-    if tensor.ndimension() < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
-        return tensor
-    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
-    drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-    wide = rows < columns
-    q, r = _C._linalg["qr"](drawn.t() if wide else drawn)
-    q = q * r.diagonal().sign()  # without this, matrices would not be uniformly distributed
-    return tensor.copy_((q.t() if wide else q).reshape(tensor.shape)).mul_(gain)
-
-
 # --- random values that keep the variance of activations or gradients
 
 
@@ -256,7 +237,5 @@ def _old_name(function):
 
 
 constant, dirac, eye, normal, sparse, uniform = map(_old_name, (constant_, dirac_, eye_, normal_, sparse_, uniform_))
-orthogonal = _old_name(orthogonal_)
-kaiming_normal, kaiming_uniform = map(_old_name, (kaiming_normal_, kaiming_uniform_))
 kaiming_normal, kaiming_uniform, orthogonal = map(_old_name, (kaiming_normal_, kaiming_uniform_, orthogonal_))
 xavier_normal, xavier_uniform = map(_old_name, (xavier_normal_, xavier_uniform_))
