@@ -319,6 +319,11 @@ void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets)
   for (int i = 0; i < infer.count(); ++i) {
     autograd_hooks.check_write(op, targets[i], false);
     check_writable(op, targets[i]);
+    const bool resizes = !same(targets[i].sizes(), infer.out(i).sizes);
+    WISP_CHECK(!resizes || inputs_allow(op, args, targets[i], false), op.shown,
+               "(): unsupported operation: some elements of the input tensor and the written-to ",
+               "tensor, which would have to be resized, refer to a single memory location. Please ",
+               "clone() the tensor before performing the operation.");
     fit(op, targets[i], infer.out(i));
   }
   write_into(op, args, infer, targets);

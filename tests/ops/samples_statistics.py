@@ -187,14 +187,6 @@ def segment_reduce():
     yield S(T(2, 3), "sum", lengths=A([[1, 2], [2, 1]], "int64"), axis=1)
 
 
-@samples("pdist", dtypes=WIDE)
-def pdist():
-    for p in (2.0, 1.0, 0.0, 3.0, float("inf")):
-        yield S(T(4, 3), p)
-    yield S(T(1, 3))
-    yield S(T(0, 3))
-
-
 @samples("unravel_index", dtypes=INT)
 def unravel_index():
     yield S(A([[0, 5], [3, 1]]), (2, 3))
