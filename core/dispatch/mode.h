@@ -26,6 +26,15 @@ struct Mode {
 };
 extern constinit WISP_THREAD_LOCAL Mode mode;
 
+// Whether a derivative by this tensor may be asked for, in reverse or in forward mode.
+inline bool differentiated(const Tensor& t) {
+  return (mode.grad && t.requires_grad()) || t->layers() != nullptr;
+}
+
+// Whether what a derivative rule computes may itself be differentiated, in either mode: it then has
+// to be made of operators that have derivatives.
+inline bool rules_are_differentiated() { return mode.grad || mode.interceptor != nullptr; }
+
 class GradMode {  // sets grad mode for a scope
  public:
   explicit GradMode(bool enabled) : previous_(mode.grad) { mode.grad = enabled; }

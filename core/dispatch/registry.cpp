@@ -125,13 +125,9 @@ void Registry::add_home(std::string_view op, uint32_t home) {
 
 void Registry::set_batch(std::initializer_list<std::string_view> names, Batch batch) {
   for (const std::string_view name : names) {
-    bool found = false;
-    for (OpDef& op : ops_) {
-      if (op.sig.name != name && op.sig.base != name) continue;
-      op.batch = batch;
-      found = true;
-    }
-    WISP_CHECK_VALUE(found, "no operator named '", name, "'");
+    auto found = by_name_.find(name);
+    WISP_CHECK_VALUE(found != by_name_.end(), "no operator named '", name, "'");
+    found->second->batch = batch;
   }
 }
 

@@ -16,8 +16,7 @@ class Registry {
   void set_kernel(std::string_view op, DeviceType device, KernelFn kernel);
   // Another public name for an operator and all its overloads.
   void alias(std::string name, std::string_view op);
-  // How operators (all overloads of a name, or one: "sum.dim") behave inside vmap, where that is
-  // better than what their entries say.
+  // How operators behave inside vmap, where that is better than what their entries say.
   void set_batch(std::initializer_list<std::string_view> ops, Batch batch);
   // The name inside a namespace: "solve" for "linalg_solve", else the name itself.
   static std::string_view name_in(const home::Space& space, std::string_view name);

@@ -249,7 +249,7 @@ void differentiable_grads(const Backward& b, std::span<const bool> wanted,
 
 void attention_grads(const Backward& b, std::span<const bool> wanted, std::vector<Tensor>& grads) {
   WISP_CHECK(b.has_grad(0) && !b.has_grad(1), "_attention(): the log-sums have no derivative");
-  if (mode.grad) return differentiable_grads(b, wanted, grads);
+  if (rules_are_differentiated()) return differentiable_grads(b, wanted, grads);
   const int64_t which = wanted[0] | wanted[1] << 1 | wanted[2] << 2;
   const std::vector<Tensor> all =
       invoke_many<"_attention_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1), b[2], b[3], which);
@@ -353,7 +353,7 @@ void attention_body(const Args& args, TensorList& outs) {
   if (args.has(3)) check_mask(args.tensor(3), o);
   const double width = static_cast<double>(o.last(o.q, 1));
   const double scale = args.has(6) ? args.real(6) : 1 / std::sqrt(width);
-  const bool learnt_mask = args.has(3) && mode.grad && args.tensor(3).requires_grad();
+  const bool learnt_mask = args.has(3) && differentiated(args.tensor(3));
   if (args.real(4) == 0 && !learnt_mask) {
     const Tensor mask = args.has(3) ? args.tensor(3) : Tensor();
     return outs.push(
@@ -376,6 +376,7 @@ void register_attention(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "Attention",
+       .constant_outs = 0b10,
        .homes = home::internal,
        .node = "ScaledDotProductFlashAttentionForCpuBackward0"});
   r.add(

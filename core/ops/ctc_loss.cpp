@@ -165,6 +165,7 @@ void register_ctc_loss(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "- no such node",
+       .constant_outs = 0b10,
        .homes = home::internal,
        .node = "CtcLossBackward0"});
   r.add(

@@ -152,7 +152,7 @@ Tensor bag_weight_grad(const Backward& b) {
     return scatter_add(zeros(b.shape(0), grad.dtype()), 0, to(b.out(3), DType::int64),
                        where(filled, grad, Scalar(0)));
   }
-  if (!mode.grad && !b.boolean(3))
+  if (!rules_are_differentiated() && !b.boolean(3))
     return invoke<"_embedding_bag_grad">(grad, b[1], b.out(1), factors(b), rows, b[7]);
   const Tensor each = mul(index_select(grad, 0, b.out(1)), unsqueeze(factors(b), 1));
   return invoke<"embedding_dense_backward">(each, b[1], rows, b[7], b[3]);

@@ -76,7 +76,7 @@ Tensor det_grad(const Backward& b) {
   if (a.numel() == 0) return zeros_like(a);
   const Tensor diag = diagonal(detach(lu), 0, -2, -1);
   const bool regular = !any(eq(diag, 0)).item().truth();
-  if (mode.grad) {
+  if (rules_are_differentiated()) {
     Tensor near = a, value = det_a;
     if (!regular) {
       const Tensors parts = lu_unpack(detach(lu), pivots, true, true);
@@ -151,7 +151,7 @@ Tensor slogdet_grad(const Backward& b) {
     grad = grad.defined() ? add(grad, turn) : turn;
   }
   const Tensor right = to(spread(grad, n), a.dtype());
-  if (mode.grad) return solve(adjoint(a), right);
+  if (rules_are_differentiated()) return solve(adjoint(a), right);
   return lu_solve(b.out(2), b.out(3), right, true, true);
 }
 

@@ -204,7 +204,6 @@ Tensor eig_grad(const Backward& b) {
 }
 
 // Values alone are found without vectors, unless their derivative will need them.
-bool wants_vectors(const Tensor& a) { return mode.grad && a.requires_grad(); }
 
 void register_hermitian(Registry& r) {
   r.add(
@@ -240,7 +239,7 @@ void register_hermitian(Registry& r) {
        .body =
            [](const Args& args, TensorList& outs) {
              const Tensor& a = args.tensor(0);
-             outs.push(invoke<"_linalg_eigh">(a, args.string(1), wants_vectors(a)));
+             outs.push(invoke<"_linalg_eigh">(a, args.string(1), differentiated(a)));
            },
        .onnx = "- no eigenvalue operator",
        .traits = trait::out,
@@ -279,7 +278,7 @@ void register_general(Registry& r) {
        .body =
            [](const Args& args, TensorList& outs) {
              const Tensor& a = args.tensor(0);
-             outs.push(invoke<"_linalg_eig">(a, wants_vectors(a)));
+             outs.push(invoke<"_linalg_eig">(a, differentiated(a)));
            },
        .onnx = "- no eigenvalue operator",
        .traits = trait::out,

@@ -87,7 +87,7 @@ void solve_kernel(const Call& call) {
 // A^H Y = G, or Y A^H = G: with the factors at hand, unless the derivative of this is wanted.
 Tensor solve_adjoint(const Backward& b) {
   const bool left = b.boolean(2);
-  if (mode.grad) return solve(adjoint(b.tensor(0)), b.grad(), left);
+  if (rules_are_differentiated()) return solve(adjoint(b.tensor(0)), b.grad(), left);
   return lu_solve(b.out(1), b.out(2), b.grad(), left, true);
 }
 

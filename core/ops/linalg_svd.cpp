@@ -171,7 +171,7 @@ void svd_body(const Args& args, TensorList& outs) {
 void svdvals_body(const Args& args, TensorList& outs) {
   check_driver(args, 1);
   const Tensor& a = args.tensor(0);
-  const bool vectors = mode.grad && a.requires_grad();
+  const bool vectors = differentiated(a);
   outs.push(invoke_many<"_linalg_svd">(a, false, vectors)[1]);
 }
 

@@ -238,7 +238,7 @@ void max_pool1d_body(const Args& args, TensorList& outs) {
 // Indices are kept where a derivative may need them.
 template <OpName Indexed, OpName Plain>
 void max_pool_body(const Args& args, TensorList& outs) {
-  if (mode.grad && args.tensor(0).requires_grad()) {
+  if (differentiated(args.tensor(0))) {
     outs.push(invoke<Indexed>(args[0], args[1], args[2], args[3], args[4], args[5], false));
   } else {
     outs.push(invoke<Plain>(args[0], args[1], args[2], args[3], args[4], args[5]));

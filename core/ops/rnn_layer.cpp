@@ -370,7 +370,7 @@ class StepwiseGrad {
 // One kernel, unless the gradient is to be differentiated.
 SumGrads sum_grads(const Backward& b, const std::vector<Tensor>& wide) {
   const RnnKind kind = kind_of(b);
-  if (mode.grad || b.has_grad(3)) return StepwiseGrad(b, kind, wide).run();
+  if (rules_are_differentiated() || b.has_grad(3)) return StepwiseGrad(b, kind, wide).run();
   const Tensor grads[] = {b.grad(0), b.grad(1), b.grad(2)};
   auto made =
       invoke_many<"_rnn_layer_grad">(b[0], b[1], b[2], b[3], b.out(0), b.out(3), List(grads));

@@ -86,7 +86,9 @@ void fill_math(Kernels& table) {
     using T = decltype(x);
     const T low = param<T>(p, 0);  // eps; negative if none was given
     const T z = low < 0 ? x : x < low ? low : x > T(1) - low ? T(1) - low : x;
-    return vmath::log(z / (T(1) - z));
+    // Around one half the quotient is nearly 1: its distance from 1 says more than it does.
+    return z > T(0.25) && z < T(0.75) ? vmath::log1p((z + z - T(1)) / (T(1) - z))
+                                      : vmath::log(z / (T(1) - z));
   });
   binary<Opcode::pow, real>(t, [](auto a, auto b) { return vmath::pow(a, b); });
   binary<Opcode::atan2, real>(t, [](auto a, auto b) { return vmath::atan2(a, b); });
