@@ -4,10 +4,14 @@
 // dimension before (a transposed matrix) is turned around in blocks that touch whole cache lines.
 #include "cpu/pointwise_lines.h"
 
+#include <vector>
+
 #include "base/parallel.h"
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/odometer.h"
+#include "cpu/pointwise_sum.h"
+#include "cpu/scratch.h"
 #include "cpu/stream.h"
 
 namespace wisp::cpu {
@@ -73,6 +77,7 @@ Way way_of(const Pointwise& call, const LoopPlan& plan, int k) {
 // A result too large for the caches, and not one of the inputs: those are in them when it is
 // written.
 bool streams(const Pointwise& call, int64_t numel) {
+  if (!call.out.data) return false;
   for (int k = 0; k < call.inputs; ++k) {
     if (call.in[k].data == call.out.data) return false;
   }
@@ -93,8 +98,9 @@ Cut cut(const Pointwise& call, const LoopPlan& plan) {
     widest = std::max({widest, item_size(operand_of(call, k).dtype)});
   }
   made.streams = streams(call, plan.numel) && made.way[0] == Way::direct;
-  made.width =
-      all_direct && !made.streams ? grain_of(call.op) : tile_bytes / static_cast<int64_t>(widest);
+  made.width = all_direct && !made.streams && call.out.data
+                   ? grain_of(call.op)
+                   : tile_bytes / static_cast<int64_t>(widest);
   if (made.height > 1) made.width = block_width;
   for (int dim = 0; dim <= last; ++dim) {
     const int64_t each = dim == last ? made.width : dim == last - 1 ? made.height : 1;
@@ -114,8 +120,10 @@ void convert_tile(void* out, DType to, const void* in, DType from, int64_t n) {
 // One thread's share.
 class LineWorker {
  public:
-  LineWorker(const Pointwise& call, const LoopPlan& plan, const Cut& cut, TileFn kernel)
-      : call_(call), plan_(plan), cut_(cut), kernel_(kernel), place_(cut.start) {
+  // With `sum`, results are added up there instead of being written.
+  LineWorker(const Pointwise& call, const LoopPlan& plan, const Cut& cut, TileFn kernel,
+             double* sum = nullptr)
+      : call_(call), plan_(plan), cut_(cut), kernel_(kernel), sum_(sum), place_(cut.start) {
     const int64_t longest = std::min(cut.width, plan.sizes[last()]);
     for (int k = 1; k <= call.inputs; ++k) {
       if (cut.way[k] == Way::everywhere) fill(k, place_.at[k], longest);
@@ -157,9 +165,15 @@ class LineWorker {
     const void* in[3];
     for (int k = 1; k <= call_.inputs; ++k) in[k - 1] = read(k, r, n);
     char* out = place_.at[0] + r * cut_.row[0];
-    if (cut_.way[0] == Way::direct && !cut_.streams) return kernel_(out, in, n, call_.params);
+    if (cut_.way[0] == Way::direct && !cut_.streams && !sum_)
+      return kernel_(out, in, n, call_.params);
     kernel_(spare_.bytes, in, n, call_.params);
+    if (sum_) return add(n);
     write(out, n);
+  }
+
+  void add(int64_t n) {
+    reduce_kernel(Reduction::sum, call_.compute).row(sum_, spare_.bytes, n, 0, ReduceParams());
   }
 
   void write(char* out, int64_t n) {
@@ -229,21 +243,57 @@ class LineWorker {
   const LoopPlan& plan_;
   const Cut& cut_;
   TileFn kernel_;
+  double* sum_;
   Odometer<max_operands> place_;
   Tile tiles_[3], spare_;
   Block blocks_[3];
 };
+
+int64_t segments_at_once(const Pointwise& call, const LoopPlan& plan, const Cut& made) {
+  const int64_t length = std::min(made.width, plan.sizes[plan.ndim() - 1]) * made.height;
+  return even_grain(made.segments, std::max<int64_t>(1, grain_of(call.op) / length), 1);
+}
+
+// The plain way, for what has no lines.
+double sum_of_stored(const Pointwise& call, int64_t numel) {
+  const Scratch<char> memory(numel * static_cast<int64_t>(item_size(call.compute)));
+  Pointwise stored = call;
+  stored.out.data = memory.data();
+  pointwise(stored);
+  double total = 0;
+  reduce_kernel(Reduction::sum, call.compute).row(&total, memory.data(), numel, 0, ReduceParams());
+  return total;
+}
 
 }  // namespace
 
 bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel) {
   if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) return false;
   const Cut made = cut(call, plan);
-  const int64_t length = std::min(made.width, plan.sizes[plan.ndim() - 1]) * made.height;
-  parallel_for(
-      made.segments, even_grain(made.segments, std::max<int64_t>(1, grain_of(call.op) / length), 1),
-      [&](int64_t begin, int64_t end) { LineWorker(call, plan, made, kernel).run(begin, end); });
+  parallel_for(made.segments, segments_at_once(call, plan, made), [&](int64_t begin, int64_t end) {
+    LineWorker(call, plan, made, kernel).run(begin, end);
+  });
   return true;
+}
+
+double pointwise_sum(const Pointwise& call) {
+  TileFn kernel = tile_kernel(call.op, call.compute);
+  if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
+  Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
+  const LoopPlan plan(call.sizes, operands, call.inputs + 1);
+  if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) {
+    return sum_of_stored(call, plan.numel);
+  }
+  const Cut made = cut(call, plan);
+  const int64_t grain = segments_at_once(call, plan, made);
+  std::vector<double> sums(static_cast<size_t>((made.segments + grain - 1) / grain), 0.0);
+  parallel_for(made.segments, grain, [&](int64_t begin, int64_t end) {
+    double* sum = &sums[static_cast<size_t>(begin / grain)];
+    LineWorker(call, plan, made, kernel, sum).run(begin, end);
+  });
+  double total = 0;
+  for (double sum : sums) total += sum;
+  return total;
 }
 
 }  // namespace wisp::cpu
