@@ -27,7 +27,8 @@ const T* typed(const char* data, int64_t at = 0) {
 }
 
 int64_t line_grain(const Channels& shape) {
-  return even_grain(shape.lines(), std::max<int64_t>(1, grain_elements / shape.length), 1);
+  const int64_t length = std::max<int64_t>(1, shape.length);
+  return even_grain(shape.lines(), std::max<int64_t>(1, grain_elements / length), 1);
 }
 
 // A coefficient per element: rows of channels, or one long row.

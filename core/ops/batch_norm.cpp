@@ -58,8 +58,7 @@ Stats stats_of(const Tensor& x, const Dims& dims) {
   return {both[1], both[0]};
 }
 
-// Mean and variance of all elements but those of the kept dimensions, which come first in `sizes`
-// or, for channels, second.
+// Mean and variance over the dimensions whose bits are set in `reduced`.
 void moments(const Tensor& x, IntSpan sizes, IntSpan strides, uint64_t reduced, const Tensor& mean,
              const Tensor& var) {
   cpu::reduce({.op = cpu::Reduction::moments,
