@@ -1,7 +1,7 @@
 """Every operator of the core list at three sizes, in wisp and in PyTorch, alternately in one process.
 
-Forward is one call; backward is the call with recording, and backward() from a gradient that is already there. The cases
-are data: see sweep_cases.py.
+Forward is one call; backward is the call with recording, and backward() from a gradient that is already there. The
+cases are data: see sweep_cases.py.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def shape_of(layout, position, space):
 def make(T, case, size, recorded):
     """The call as a function without arguments; for a recorded one also the inputs that get gradients."""
     _, _, layout, call, inputs = case
-    space = dict(SIZES[size], T=T, F=T.nn.functional)
+    space = {**SIZES[size], "T": T, "F": T.nn.functional}
     T.manual_seed(0)
     tracked, position = [], 0
     for key, expression, tracks in inputs:
@@ -113,35 +113,42 @@ def measure(calls, seconds, rounds):
     return best
 
 
-def sweep(libraries, options, table):
-    wanted = re.compile(options.only)
+def wanted_keys(options, table):
+    """(case, size, direction, key) of what is to be measured."""
+    pattern = re.compile(options.only)
     for case in cases():
         family, name, layout = case[:3]
+        in_place = name.split()[0].endswith("_")
         for size in options.sizes.split(","):
-            for direction in ("forward", "backward"):
+            for direction in ("forward",) if in_place else ("forward", "backward"):
                 key = f"{name}, {layout}, {size}, {direction}"
-                if not wanted.search(f"{family}: {key}") or (direction == "backward" and name.split()[0].endswith("_")):
-                    continue
-                if options.under and not key_under(table, key, options.under):
-                    continue
-                try:
-                    calls = functions(libraries, case, size, direction == "backward")
-                    if calls is None:
-                        continue
-                    shapes = {k: described(f()) for k, f in calls.items()}
-                except (AttributeError, NotImplementedError) as error:
-                    print(f"{key:80s} missing: {error}", flush=True)
-                    break
-                except Exception as error:  # one case must not end the sweep
-                    print(f"{key:80s} FAILED: {type(error).__name__}: {error}", flush=True)
-                    break
-                if len({str(s) for s in shapes.values()}) > 1 and direction == "forward":
-                    print(f"{key:80s} DIFFERS: {shapes}", flush=True)
-                seconds = options.seconds * (4 if size == "10M" else 1)
-                times = measure(calls, seconds, options.rounds)
-                table[key] = {"family": family, **times}
-                ratio = times["torch"] / times["wisp"]
-                print(f"{key:80s} {1e6 * times['wisp']:12.2f} us {1e6 * times['torch']:12.2f} us {ratio:8.2f}x", flush=True)
+                if pattern.search(f"{family}: {key}") and (not options.under or key_under(table, key, options.under)):
+                    yield case, size, direction, key
+
+
+def prepared(libraries, case, size, direction, key):
+    """The functions to time; None, with a word about it, where a library lacks the operator."""
+    try:
+        calls = functions(libraries, case, size, direction == "backward")
+        shapes = {str(described(f())) for f in calls.values()} if calls else ()
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        print(f"{key:80s} cannot be run: {type(error).__name__}: {error}", flush=True)
+        return None
+    if len(shapes) > 1 and direction == "forward" and "mask" not in key and "nonzero" not in key:
+        print(f"{key:80s} results differ: {shapes}", flush=True)
+    return calls
+
+
+def sweep(libraries, options, table):
+    for case, size, direction, key in wanted_keys(options, table):
+        calls = prepared(libraries, case, size, direction, key)
+        if not calls:
+            continue
+        times = measure(calls, options.seconds * (4 if size == "10M" else 1), options.rounds)
+        table[key] = {"family": case[0], **times}
+        row = [f"{1e6 * times[name]:12.2f} us" for name in libraries]
+        print(f"{key:80s}", *row, f"{times['torch'] / times['wisp']:8.2f}x", flush=True)
+        calls.clear()
         gc.collect()
 
 
@@ -166,9 +173,11 @@ def summary(table):
 
 
 def markdown(table):
-    lines = ["# Sweep over the core list", "", *summary(table), "", "| case | wisp | PyTorch | times faster |", "|---|---|---|---|"]
+    lines = ["# Sweep over the core list", "", *summary(table), ""]
+    lines += ["| case | wisp | PyTorch | times faster |", "|---|---|---|---|"]
     for key, row in table.items():
-        lines.append(f"| {key} | {1e6 * row['wisp']:.2f} µs | {1e6 * row['torch']:.2f} µs | {row['torch'] / row['wisp']:.2f} |")
+        times = [f"{1e6 * row[name]:.2f} µs" for name in ("wisp", "torch")]
+        lines.append(f"| {key} | {' | '.join(times)} | {row['torch'] / row['wisp']:.2f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -181,9 +190,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a tenth of the time, one round")
     parser.add_argument("--under", type=float, help="only cases whose ratio in the file is below this")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", default=os.path.join(HERE, "sweep.json"), help="times; cases measured anew are replaced")
+    parser.add_argument("--json", default=os.path.join(HERE, "sweep.json"), help="times; those measured anew change")
     parser.add_argument("--markdown", default=os.path.join(HERE, "sweep.md"))
-    parser.add_argument("--report", action="store_true", help="write the Markdown table of what is in the file, measure nothing")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the table of what is in the file")
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.rounds = options.seconds / 10, 1
@@ -192,10 +201,7 @@ def main():
         with open(options.json) as f:
             table = json.load(f)
     if not options.report:
-        import torch
-        import wisp
-
-        libraries = {"wisp": wisp, "torch": torch}
+        libraries = {name: __import__(name) for name in ("wisp", "torch")}
         for T in libraries.values():
             T.set_num_threads(options.threads)
         gc.disable()

@@ -1,20 +1,24 @@
 """What benchmarks/sweep.py measures: one line per case, `name | inputs | call`.
 
 The names are those of the core list (conformance/core_ops.txt), a word in brackets tells variants of one name apart.
-Inputs are separated by commas; those behind a semicolon never require a gradient. An input is one of the makers below or
-`name = expression`. Expressions know T (the library), F (nn.functional), the number of elements N, R x C = N, an image
-batch B, K, H, W of about N elements, and M rows of D numbers, about N together.
+Inputs are separated by commas; those behind a semicolon never require a gradient. An input is one of the makers below
+or `name = expression`. Expressions know T (the library), F (nn.functional), the number of elements N, R x C = N, an image
+batch B, K, H, W of about N elements, M rows of D numbers, about N together, and a number G of matrices.
 """
 
 import re
 
+NAMES = ("N", "R", "C", "B", "K", "H", "W", "M", "D", "G")
 SIZES = {
-    "1k": dict(N=1_000, R=25, C=40, B=2, K=8, H=8, W=8, M=32, D=32, G=1),
-    "100k": dict(N=100_000, R=250, C=400, B=8, K=16, H=28, W=28, M=400, D=256, G=98),
-    "10M": dict(N=10_000_000, R=2_500, C=4_000, B=32, K=64, H=70, W=70, M=20_000, D=512, G=2_450),
+    size: dict(zip(NAMES, numbers))
+    for size, numbers in {
+        "1k": (1_000, 25, 40, 2, 8, 8, 8, 32, 32, 1),
+        "100k": (100_000, 250, 400, 8, 16, 28, 28, 400, 256, 98),
+        "10M": (10_000_000, 2_500, 4_000, 32, 64, 70, 70, 20_000, 512, 2_450),
+    }.items()
 }
 
-# name: shape, expression of a tensor of the shape S, by the layout it has where the case is strided or broadcast.
+# name: expression of a tensor of the shape S, which depends on the layout.
 MAKERS = {
     **{n: "T.randn(S)" for n in ("x", "y", "z")},
     **{n: "T.rand(S) + 0.1" for n in ("p", "q")},  # positive
