@@ -434,7 +434,7 @@ Tensor group_norm_input_vjp(const Backward& b) {
   }
   const Normalized n(group_rows(b, b.tensor(0)), last_dim, b.real(7));
   const Tensor g = b.has(1) ? mul(by_channel(b, grad), unsqueeze(b.tensor(1), -1)) : grad;
-  return view(n.input_grad(group_rows(b, g), last_dim), b.tensor(0).sizes());
+  return reshape(n.input_grad(group_rows(b, g), last_dim), b.tensor(0).sizes());
 }
 
 Tensor group_norm_weight_vjp(const Backward& b) {
