@@ -1,13 +1,17 @@
 #include "cpu/copy.h"
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/odometer.h"
+#include "cpu/stream.h"
 
 namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t grain_bytes = 256 << 10;
+constexpr int64_t grain_bytes = 128 << 10;
+constexpr int64_t shortest_line = 16;  // elements that are worth a step of their own
 
 int64_t item_of(const Operand& operand) { return static_cast<int64_t>(item_size(operand.dtype)); }
 
@@ -15,53 +19,163 @@ bool consecutive(const LoopPlan& plan, int operand, int64_t item) {
   return plan.ndim() == 0 || (plan.ndim() == 1 && plan.strides[operand][0] == item);
 }
 
-// Two dimensions, each operand consecutive along another one: go through square blocks so that both
-// sides touch whole cache lines.
-template <class T>
-void transpose(const LoopPlan& plan, char* out, const char* in) {
-  constexpr int64_t block = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
-  const int64_t rows = plan.sizes[plan.ndim() - 2], cols = plan.sizes[plan.ndim() - 1];
-  const int64_t out_row = plan.strides[0][plan.ndim() - 2],
-                in_col = plan.strides[1][plan.ndim() - 1];
-  const int64_t row_blocks = (rows + block - 1) / block;
-  const int64_t grain =
-      std::max<int64_t>(1, grain_bytes / (block * cols * static_cast<int64_t>(sizeof(T)) + 1));
-  parallel_for(row_blocks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r0 = begin * block; r0 < std::min(end * block, rows); r0 += block) {
-      const int64_t r1 = std::min(r0 + block, rows);
-      for (int64_t c0 = 0; c0 < cols; c0 += block) {
-        const int64_t c1 = std::min(c0 + block, cols);
-        for (int64_t r = r0; r < r1; ++r) {
-          T* y = reinterpret_cast<T*>(out + r * out_row);
-          for (int64_t c = c0; c < c1; ++c) {
-            std::memcpy(&y[c], in + c * in_col + r * static_cast<int64_t>(sizeof(T)), sizeof(T));
-          }
-        }
-      }
-    }
-  });
-}
-
-// The last two dimensions are a transposition, the ones before are walked.
-bool try_transpose(const LoopPlan& plan, const Operand& out, const Operand& in) {
-  const int n = plan.ndim();
-  const int64_t item = item_of(out);
-  if (n < 2 || n > 3 || plan.strides[0][n - 1] != item || plan.strides[1][n - 2] != item)
-    return false;
-  if (plan.strides[1][n - 1] < item || plan.sizes[n - 1] < 4 || plan.sizes[n - 2] < 4) return false;
-  const int64_t batches = n == 3 ? plan.sizes[0] : 1;
-  for (int64_t b = 0; b < batches; ++b) {
-    const int64_t out_shift = n == 3 ? b * plan.strides[0][0] : 0;
-    const int64_t in_shift = n == 3 ? b * plan.strides[1][0] : 0;
-    by_item_size(item_size(out.dtype),
-                 [&]<class T>() { transpose<T>(plan, out.data + out_shift, in.data + in_shift); });
+bool is_constant(const Dims& strides) {
+  for (int64_t stride : strides) {
+    if (stride != 0) return false;
   }
   return true;
 }
 
-void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in) {
-  const bool converts = out.dtype != in.dtype;
-  const CastFn cast = kernels().cast[int(out.dtype)][int(in.dtype)];
+// --- Two dimensions, each operand consecutive along another one: square blocks, so that both sides
+// touch whole cache lines.
+
+template <class T>
+void turn_block(const char* in, int64_t in_col, T* block, int64_t side, int64_t rows,
+                int64_t cols) {
+  const T* from = reinterpret_cast<const T*>(in);
+  const int64_t step = in_col / static_cast<int64_t>(sizeof(T));
+  if constexpr (sizeof(T) == 4) {
+    kernels().gemm_f32.transpose(reinterpret_cast<const float*>(from), step,
+                                 reinterpret_cast<float*>(block), side, rows, cols);
+  } else if constexpr (sizeof(T) == 8) {
+    kernels().gemm_f64.transpose(reinterpret_cast<const double*>(from), step,
+                                 reinterpret_cast<double*>(block), side, rows, cols);
+  } else {
+    for (int64_t c = 0; c < cols; ++c) {
+      for (int64_t r = 0; r < rows; ++r) block[r * side + c] = from[c * step + r];
+    }
+  }
+}
+
+template <class T>
+void transpose_rows(char* out, int64_t out_row, const char* in, int64_t in_col, int64_t rows,
+                    int64_t cols) {
+  constexpr int64_t side = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
+  alignas(64) T block[side * side];
+  for (int64_t c = 0; c < cols; c += side) {
+    const int64_t n = std::min(side, cols - c);
+    turn_block(in + c * in_col, in_col, block, side, rows, n);
+    for (int64_t r = 0; r < rows; ++r) {
+      char* to = out + r * out_row + c * static_cast<int64_t>(sizeof(T));
+      if (n == side) {
+        std::memcpy(to, block + r * side, side * sizeof(T));
+      } else {
+        std::memcpy(to, block + r * side, static_cast<size_t>(n) * sizeof(T));
+      }
+    }
+  }
+}
+
+// The last two dimensions are a transposition, the ones before are walked.
+template <class T>
+void transpose(const LoopPlan& plan, char* out, char* in) {
+  constexpr int64_t side = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
+  const int last = plan.ndim() - 1;
+  const int64_t rows = plan.sizes[last - 1], cols = plan.sizes[last];
+  Odometer<2> start{.at = {out, in}};
+  int64_t jobs = 1;
+  for (int dim = 0; dim < last; ++dim) {
+    const int64_t each = dim == last - 1 ? side : 1;
+    start.counts.push_back((plan.sizes[dim] + each - 1) / each);
+    for (int k = 0; k < 2; ++k) start.steps[k].push_back(plan.strides[k][dim] * each);
+    jobs *= start.counts[dim];
+  }
+  const int64_t job_bytes = side * cols * static_cast<int64_t>(sizeof(T));
+  parallel_for(jobs, even_grain(jobs, std::max<int64_t>(1, grain_bytes / job_bytes), 1),
+               [&](int64_t begin, int64_t end) {
+                 Odometer<2> place = start;
+                 place.seek(begin);
+                 for (int64_t job = begin; job < end; ++job, place.advance()) {
+                   transpose_rows<T>(place.at[0], plan.strides[0][last - 1], place.at[1],
+                                     plan.strides[1][last],
+                                     std::min(side, rows - place.index[last - 1] * side), cols);
+                 }
+               });
+}
+
+bool try_transpose(const LoopPlan& plan, const Operand& out, const Operand& in) {
+  const int n = plan.ndim();
+  const int64_t item = item_of(out);
+  if (n < 2 || plan.strides[0][n - 1] != item || plan.strides[1][n - 2] != item) return false;
+  if (plan.strides[1][n - 1] < item || plan.sizes[n - 1] < 4 || plan.sizes[n - 2] < 4) return false;
+  by_item_size(item_size(out.dtype), [&]<class T>() { transpose<T>(plan, out.data, in.data); });
+  return true;
+}
+
+// --- Line by line, where the last dimension is long enough
+
+// Copies n elements, `step` bytes apart on either side; one value again and again if in_step is 0.
+void move_line(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n,
+               int64_t item) {
+  if (out_step == item && in_step == item) {
+    std::memmove(out, in, static_cast<size_t>(n * item));
+    return;
+  }
+  by_item_size(static_cast<size_t>(item), [&]<class T>() {
+    if (out_step == item && in_step == -item) {  // backwards
+      T* to = reinterpret_cast<T*>(out);
+      const T* from = reinterpret_cast<const T*>(in) - (n - 1);
+      for (int64_t i = 0; i < n; ++i) to[i] = from[n - 1 - i];
+    } else if (out_step == item) {
+      T* to = reinterpret_cast<T*>(out);
+      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, in + i * in_step, sizeof(T));
+    } else {
+      for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * out_step, in + i * in_step, sizeof(T));
+    }
+  });
+}
+
+struct LineCopy {
+  int64_t out_item, in_item, out_step, in_step;
+  CastFn cast;  // null: same dtype
+
+  void operator()(char* out, const char* in, int64_t n) const {
+    if (!cast) return move_line(out, out_step, in, in_step, n, out_item);
+    alignas(64) char raw[tile_bytes], converted[tile_bytes];
+    const int64_t chunk = tile_bytes / std::max(out_item, in_item);
+    for (int64_t at = 0; at < n; at += chunk) {
+      const int64_t count = std::min(chunk, n - at);
+      const char* from = in + at * in_step;
+      char* to = out + at * out_step;
+      if (in_step != in_item) {
+        move_line(raw, in_item, from, in_step, count, in_item);
+        from = raw;
+      }
+      cast(out_step == out_item ? to : converted, from, count);
+      if (out_step != out_item) move_line(to, out_step, converted, out_item, count, out_item);
+    }
+  }
+};
+
+bool try_lines(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
+  const int last = plan.ndim() - 1;
+  if (plan.sizes[last] < shortest_line) return false;
+  const LineCopy line{item_of(out), item_of(in), plan.strides[0][last], plan.strides[1][last],
+                      cast};
+  const int64_t segment = grain_bytes / line.out_item;  // long lines are cut
+  Odometer<2> start{.counts = plan.sizes, .at = {out.data, in.data}};
+  for (int k = 0; k < 2; ++k) {
+    start.steps[k] = plan.strides[k];
+    start.steps[k][last] *= segment;
+  }
+  start.counts[last] = (plan.sizes[last] + segment - 1) / segment;
+  const int64_t jobs = plan.numel / plan.sizes[last] * start.counts[last];
+  const int64_t length = std::min(segment, plan.sizes[last]);
+  parallel_for(jobs, even_grain(jobs, std::max<int64_t>(1, segment / length), 1),
+               [&](int64_t begin, int64_t end) {
+                 Odometer<2> place = start;
+                 place.seek(begin);
+                 for (int64_t job = begin; job < end; ++job, place.advance()) {
+                   line(place.at[0], place.at[1],
+                        std::min(segment, plan.sizes[last] - place.index[last] * segment));
+                 }
+               });
+  return true;
+}
+
+// --- Anything else, through tiles
+
+void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
   const int64_t chunk = tile_bytes / std::max(item_of(out), item_of(in));
   parallel_for(plan.numel, grain_bytes / item_of(out), [&](int64_t begin, int64_t end) {
     alignas(64) char raw[tile_bytes], converted[tile_bytes];
@@ -70,10 +184,35 @@ void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in) {
     for (int64_t at = begin; at < end; at += chunk) {
       const int64_t n = std::min(chunk, end - at);
       reader.gather(raw, n, item_of(in));
-      if (converts) cast(converted, raw, n);
-      writer.scatter(converts ? converted : raw, n, item_of(out));
+      if (cast) cast(converted, raw, n);
+      writer.scatter(cast ? converted : raw, n, item_of(out));
     }
   });
+}
+
+void copy_consecutive(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
+  const int64_t grain = even_grain(plan.numel, grain_bytes / item_of(out));
+  const bool streams = !cast && plan.numel * item_of(out) >= stream_bytes && out.data != in.data;
+  parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+    char* to = out.data + begin * item_of(out);
+    const char* from = in.data + begin * item_of(in);
+    if (streams) {
+      stream_copy(to, from, static_cast<size_t>((end - begin) * item_of(out)));
+      stream_done();
+    } else if (cast) {
+      cast(to, from, end - begin);
+    } else {
+      std::memmove(to, from, static_cast<size_t>((end - begin) * item_of(out)));
+    }
+  });
+}
+
+// Repeats one value over n elements, by doubling.
+void fill_tile(char* tile, const void* value, size_t item, size_t total) {
+  std::memcpy(tile, value, std::min(item, total));
+  for (size_t done = item; done < total; done *= 2) {
+    std::memcpy(tile + done, tile, std::min(done, total - done));
+  }
 }
 
 }  // namespace
@@ -81,42 +220,48 @@ void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in) {
 void copy(IntSpan sizes, const Operand& out, const Operand& in) {
   const LoopPlan plan(sizes, {out, in});
   if (plan.numel == 0) return;
-  const bool same_dtype = out.dtype == in.dtype;
+  const CastFn cast =
+      out.dtype == in.dtype ? nullptr : kernels().cast[int(out.dtype)][int(in.dtype)];
   if (consecutive(plan, 0, item_of(out)) && consecutive(plan, 1, item_of(in))) {
-    const CastFn cast = kernels().cast[int(out.dtype)][int(in.dtype)];
-    parallel_for(plan.numel, grain_bytes / item_of(out), [&](int64_t begin, int64_t end) {
-      char* to = out.data + begin * item_of(out);
-      const char* from = in.data + begin * item_of(in);
-      if (same_dtype) {
-        std::memmove(to, from, static_cast<size_t>((end - begin) * item_of(out)));
-      } else {
-        cast(to, from, end - begin);
-      }
-    });
-    return;
+    return copy_consecutive(plan, out, in, cast);
   }
-  if (same_dtype && try_transpose(plan, out, in)) return;
-  copy_general(plan, out, in);
+  if (is_constant(plan.strides[1])) {
+    alignas(16) char value[16];
+    kernels().cast[int(out.dtype)][int(in.dtype)](value, in.data, 1);
+    return fill(sizes, out, value);
+  }
+  if (!cast && try_transpose(plan, out, in)) return;
+  if (try_lines(plan, out, in, cast)) return;
+  copy_general(plan, out, in, cast);
 }
 
 void fill(IntSpan sizes, const Operand& out, const void* value) {
   const LoopPlan plan(sizes, {out});
   const int64_t item = item_of(out), chunk = tile_bytes / item;
-  alignas(64) char tile[tile_bytes];
-  for (int64_t i = 0; i < std::min(chunk, plan.numel); ++i)
-    std::memcpy(tile + i * item, value, item);
+  if (plan.numel == 0) return;
   const bool direct = consecutive(plan, 0, item);
-  parallel_for(plan.numel, grain_bytes / item, [&](int64_t begin, int64_t end) {
-    Walker writer(out.data, plan.sizes, plan.strides[0], direct ? 0 : begin);
-    for (int64_t at = begin; at < end; at += chunk) {
-      const int64_t n = std::min(chunk, end - at);
-      if (direct) {
-        std::memcpy(out.data + at * item, tile, static_cast<size_t>(n * item));
-      } else {
-        writer.scatter(tile, n, item);
-      }
-    }
-  });
+  if (direct && plan.numel <= chunk) {
+    return fill_tile(out.data, value, static_cast<size_t>(item),
+                     static_cast<size_t>(plan.numel * item));
+  }
+  alignas(64) char tile[tile_bytes];
+  fill_tile(tile, value, static_cast<size_t>(item), tile_bytes);
+  const bool streams = direct && plan.numel * item >= stream_bytes;
+  parallel_for(plan.numel, even_grain(plan.numel, grain_bytes / item),
+               [&](int64_t begin, int64_t end) {
+                 Walker writer(out.data, plan.sizes, plan.strides[0], direct ? 0 : begin);
+                 for (int64_t at = begin; at < end; at += chunk) {
+                   const int64_t n = std::min(chunk, end - at);
+                   if (streams) {
+                     stream_copy(out.data + at * item, tile, static_cast<size_t>(n * item));
+                   } else if (direct) {
+                     std::memcpy(out.data + at * item, tile, static_cast<size_t>(n * item));
+                   } else {
+                     writer.scatter(tile, n, static_cast<size_t>(item));
+                   }
+                 }
+                 if (streams) stream_done();
+               });
 }
 
 }  // namespace wisp::cpu

@@ -98,6 +98,67 @@ void distances(const Distances& job, double p) {
   });
 }
 
+namespace {
+
+template <class T>
+WISP_INLINE T sign_of(T x) {
+  return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+}
+
+// Adds weight * slope(x - y) of every coordinate.
+template <class T, class F>
+WISP_INLINE void add_slopes(double* sums, const T* x, const T* y, int64_t n, T weight, F slope) {
+  for (int64_t k = 0; k < n; ++k) sums[k] += static_cast<double>(weight * slope(x[k] - y[k]));
+}
+
+// What one pair gives: sgn(step) (|step| / distance)^(p - 1), and 0 where points coincide.
+template <class T>
+void add_pair(double* sums, const T* x, const T* y, int64_t n, T grad, T distance, double p) {
+  if (p == 1) return add_slopes(sums, x, y, n, grad, [](T step) { return sign_of(step); });
+  if (std::isinf(p)) {
+    return add_slopes(sums, x, y, n, grad, [distance](T step) {
+      return std::abs(step) == distance ? sign_of(step) : T(0);
+    });
+  }
+  if (distance == 0) return;
+  if (p == 2) {
+    return add_slopes(sums, x, y, n, grad / distance, [](T step) { return step; });
+  }
+  const T power = static_cast<T>(p - 1);
+  add_slopes(sums, x, y, n, grad / std::pow(distance, power), [power](T step) {
+    return step == 0 ? T(0) : sign_of(step) * std::pow(std::abs(step), power);
+  });
+}
+
+}  // namespace
+
+void distance_grads(const DistanceGrads& job, double p) {
+  const Distances& points = job.points;
+  const int64_t cols = points.cols;
+  visit<dtypes::real_math>(points.dtype, "cdist", [&]<class T>() {
+    const T *x = reinterpret_cast<const T*>(points.x), *y = reinterpret_cast<const T*>(points.y);
+    const T *grad = reinterpret_cast<const T*>(job.grad),
+            *distance = reinterpret_cast<const T*>(job.distance);
+    const int64_t grain = std::max<int64_t>(
+        1, 16384 / std::max<int64_t>(1, points.others * std::max<int64_t>(cols, 1)));
+    parallel_for(points.stacks * points.rows, grain, [&](int64_t begin, int64_t end) {
+      const Scratch<double> sums(cols);
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t stack = row / points.rows, i = row % points.rows;
+        const int64_t first = stack * points.rows * points.others + i * job.row_step;
+        for (int64_t k = 0; k < cols; ++k) sums[k] = 0;
+        for (int64_t j = 0; j < points.others; ++j) {
+          const int64_t at = first + j * job.col_step;
+          add_pair(sums.data(), x + row * cols, y + (stack * points.others + j) * cols, cols,
+                   grad[at], distance[at], p);
+        }
+        T* out = reinterpret_cast<T*>(points.out) + row * cols;
+        for (int64_t k = 0; k < cols; ++k) out[k] = static_cast<T>(sums[k]);
+      }
+    });
+  });
+}
+
 void euclidean_distances(const Distances& job) {
   visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {
     const T *x = reinterpret_cast<const T*>(job.x), *y = reinterpret_cast<const T*>(job.y);

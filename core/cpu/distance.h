@@ -20,6 +20,15 @@ void distances(const Distances& job, double p);
 // The same for p = 2, by |x|^2 + |y|^2 - 2xy: faster for many points, less exact for close ones.
 void euclidean_distances(const Distances& job);
 
+// The gradient of x, where grad and distance are those of x[s, i] and y[s, j] at
+// s * rows * others + i * row_step + j * col_step.
+struct DistanceGrads {
+  Distances points;  // out: like x
+  const char *grad, *distance;
+  int64_t row_step, col_step;
+};
+void distance_grads(const DistanceGrads& job, double p);
+
 // out = a x b along a dimension of length 3, whose strides are given apart; sizes and the operands'
 // strides are those of all others.
 void cross(IntSpan sizes, const Operand& out, const Operand& a, const Operand& b,

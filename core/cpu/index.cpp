@@ -2,12 +2,13 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "cpu/grain.h"
 
 namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t grain = 1 << 15;  // elements a thread takes at once
+constexpr int64_t grain = 1 << 14;  // elements a thread takes at once
 
 // Dimensions merged where they are one run of memory.
 struct Trail {
@@ -71,8 +72,10 @@ int64_t lead_offset(const Places& places, int64_t i) {
 
 template <class T>
 void copy_run(T* out, const T* in, int64_t n, int64_t step) {
-  if (step == 1 && n >= 16) {
+  if (step == 1 && n >= 64) {
     std::memcpy(static_cast<void*>(out), in, static_cast<size_t>(n) * sizeof(T));
+  } else if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i];
   } else {
     for (int64_t i = 0; i < n; ++i) out[i] = in[i * step];
   }
@@ -108,8 +111,12 @@ void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, con
   for (int64_t offset : offsets) {
     trail.each_run([&](int64_t inner) {
       T* to = self + offset + inner;
-      for (int64_t i = begin; i < end; ++i) {
-        to[i * step] = Op::apply(to[i * step], values[i * advance]);
+      if (step == 1 && !single) {
+        for (int64_t i = begin; i < end; ++i) to[i] = Op::apply(to[i], values[i]);
+      } else {
+        for (int64_t i = begin; i < end; ++i) {
+          to[i * step] = Op::apply(to[i * step], values[i * advance]);
+        }
       }
       values += trail.run() * advance;
     });
@@ -124,7 +131,8 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
   if (block == 0 || leads == 0) return;
   const int64_t run = trail.run();
   if (leads > 1) {
-    parallel_for(leads, std::max<int64_t>(1, grain / block), [&](int64_t begin, int64_t end) {
+    const int64_t some = even_grain(leads, std::max<int64_t>(1, grain / block), 1);
+    parallel_for(leads, some, [&](int64_t begin, int64_t end) {
       for (int64_t l = begin; l < end; ++l) {
         const T* from = single ? values : values + l * block;
         put_some<T, Op>(self + lead_offset(places, l), places.offsets, trail, from, single, 0, run);
@@ -132,7 +140,7 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
     });
   } else if (trail.is_one_run() && run > 1) {
     // Places may repeat: a thread takes some columns of all of them, so that the order is kept.
-    const int64_t columns = std::max<int64_t>(64, grain / picks);
+    const int64_t columns = even_grain(run, std::max<int64_t>(64, grain / picks), 16);
     const int64_t base = lead_offset(places, 0);
     parallel_for(run, columns, [&](int64_t begin, int64_t end) {
       put_some<T, Op>(self + base, places.offsets, trail, values, single, begin, end);
@@ -185,7 +193,7 @@ void pick(const Places& places, size_t item, const char* self, char* out) {
   if (trail.numel == 0 || picks == 0) return;
   const int64_t blocks = count(places.lead_sizes) * picks;
   by_item(item, [&]<class T>() {
-    const int64_t some = std::max<int64_t>(1, grain / trail.numel);
+    const int64_t some = even_grain(blocks, std::max<int64_t>(1, grain / trail.numel), 1);
     parallel_for(blocks, some, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end;) {
         const int64_t first = at % picks, n = std::min(end - at, picks - first);

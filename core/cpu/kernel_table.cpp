@@ -15,6 +15,7 @@ namespace {
     isa::fill_activation(t);    \
     isa::fill_loss(t);          \
     isa::fill_layer_norm(t);    \
+    isa::fill_channels(t);      \
     isa::fill_cast(t);          \
     isa::fill_reduce(t);        \
     isa::fill_extremes(t);      \

@@ -27,4 +27,11 @@ NllSums nll_loss(const NllShape& shape, const char* x, char* each);
 // for 1.
 void nll_loss_grad(const NllShape& shape, const char* grad, double scale, char* x_grad);
 
+// --- Cross entropy of rows, which are consecutive (inner is 1): nll_loss of log_softmax without
+// keeping that. `stats` gets the largest element of each row and the sum of exp(x - largest).
+NllSums cross_entropy(const NllShape& shape, const char* x, double* stats, char* each);
+// Writes the gradient: softmax times weight * scale * grad, less that at the target.
+void cross_entropy_grad(const NllShape& shape, const char* x, const double* stats, const char* grad,
+                        double scale, char* x_grad);
+
 }  // namespace wisp::cpu

@@ -76,6 +76,8 @@ enum class Result : uint8_t { same, boolean, real };
   X(trunc, 1, dtypes::real_math, same)                          \
   X(frac, 1, dtypes::real_math, same)                           \
   X(square, 1, dtypes::integral | dtypes::math, same)           \
+  X(cube, 1, dtypes::math, same)                                \
+  X(clamp_to, 1, dtypes::real_math, same)                       \
   X(reciprocal, 1, dtypes::math, same)                          \
   X(sqrt, 1, dtypes::math, same)                                \
   X(rsqrt, 1, dtypes::math, same)                               \

@@ -3,7 +3,10 @@
 #include <optional>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/pointwise_lines.h"
+#include "cpu/stream.h"
 
 namespace wisp::cpu {
 
@@ -142,17 +145,20 @@ void pointwise(const Pointwise& call) {
   if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
   Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
   const LoopPlan plan(call.sizes, operands, call.inputs + 1);
-  if (all_direct(call, plan)) {
-    parallel_for(plan.numel, grain_of(call.op), [&](int64_t begin, int64_t end) {
-      const void* in[3];
-      for (int i = 0; i < call.inputs; ++i) {
-        in[i] = call.in[i].data + begin * static_cast<int64_t>(item_size(call.in[i].dtype));
-      }
-      kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
-             end - begin, call.params);
-    });
+  if (all_direct(call, plan) &&
+      plan.numel * static_cast<int64_t>(item_size(call.out.dtype)) < stream_bytes) {
+    parallel_for(
+        plan.numel, even_grain(plan.numel, grain_of(call.op)), [&](int64_t begin, int64_t end) {
+          const void* in[3];
+          for (int i = 0; i < call.inputs; ++i) {
+            in[i] = call.in[i].data + begin * static_cast<int64_t>(item_size(call.in[i].dtype));
+          }
+          kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
+                 end - begin, call.params);
+        });
     return;
   }
+  if (try_lines(call, plan, kernel)) return;
   parallel_for(plan.numel, grain_of(call.op),
                [&](int64_t begin, int64_t end) { Worker(call, plan, kernel, begin, end).run(); });
 }

@@ -273,8 +273,10 @@ class Job {
     direct_ = !converts_ && inner_.in == item_;
     block_ = std::min(inner_.size, direct_ ? max_columns : loaded_columns);
     blocks_ = (inner_.size + block_ - 1) / block_;
+    const int64_t wide_jobs = count(outer_) * blocks_;
+    if (wide_jobs < few && inputs_ * block_ > group_elements) return run_groups(wide_jobs);
+    narrow_blocks();
     const int64_t jobs = count(outer_) * blocks_;
-    if (jobs < few && inputs_ * block_ > group_elements) return run_groups(jobs);
     const int64_t grain =
         std::max<int64_t>(1, chunk_elements / (block_ * std::max<int64_t>(inputs_, 1)));
     parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
@@ -286,6 +288,14 @@ class Job {
         emit(block.out, inner_.out, accs, block.n);
       }
     });
+  }
+
+  // Smaller blocks, where those would be too few for all threads; whole cache lines of any dtype.
+  void narrow_blocks() {
+    if (count(outer_) * blocks_ >= few) return;
+    const int64_t wanted = chunk_elements / std::max<int64_t>(inputs_, 1) / 64 * 64;
+    block_ = std::min(block_, std::max<int64_t>(wanted, 64));
+    blocks_ = (inner_.size + block_ - 1) / block_;
   }
 
   // Few blocks of many rows: groups of rows in parallel, joined in order.

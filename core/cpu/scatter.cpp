@@ -4,13 +4,14 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/runs.h"
 
 namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t grain = 1 << 15;  // elements a thread takes at once
+constexpr int64_t grain = 1 << 14;  // elements a thread takes at once
 
 int64_t item_of(const Operand& operand) { return static_cast<int64_t>(item_size(operand.dtype)); }
 
@@ -64,6 +65,19 @@ void for_elements(int64_t length, int64_t along, int64_t n, int64_t between, F f
 
 int64_t read_index(const char* at) { return *reinterpret_cast<const int64_t*>(at); }
 
+// Consecutive results from anywhere in one line.
+template <class T>
+void gather_line(char* out, const char* index, const char* line, int64_t along, int64_t n) {
+  T* to = reinterpret_cast<T*>(out);
+  const int64_t* places = reinterpret_cast<const int64_t*>(index);
+  if (along == static_cast<int64_t>(sizeof(T))) {
+    const T* from = reinterpret_cast<const T*>(line);
+    for (int64_t i = 0; i < n; ++i) to[i] = from[places[i]];
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = *reinterpret_cast<const T*>(line + places[i] * along);
+  }
+}
+
 }  // namespace
 
 void check_lines(const Lines& lines, const char* what) {
@@ -75,7 +89,7 @@ void check_lines(const Lines& lines, const char* what) {
   const LoopPlan plan(sizes, {lines.index});
   const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
   const uint64_t length = static_cast<uint64_t>(lines.length);
-  parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
     for_each_run(plan, std::array{lines.index.data}, begin, end, [&](const auto& at, int64_t n) {
       bool bad = false;
       for (int64_t i = 0; i < n; ++i) {
@@ -99,8 +113,11 @@ void gather(const Lines& lines, const Operand& out, const Operand& self) {
   for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) step[k] = plan.strides[k].back();
   const std::array<char*, 3> data{out.data, lines.index.data, self.data};
   by_item(item_size(out.dtype), [&]<class T>() {
-    parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
       for_each_run(plan, data, begin, end, [&](const auto& at, int64_t n) {
+        if (step[0] == sizeof(T) && step[1] == sizeof(int64_t) && step[2] == 0) {
+          return gather_line<T>(at[0], at[1], at[2], along, n);
+        }
         for (int64_t i = 0; i < n; ++i) {
           const char* from = at[2] + i * step[2] + read_index(at[1] + i * step[1]) * along;
           *reinterpret_cast<T*>(at[0] + i * step[0]) = *reinterpret_cast<const T*>(from);

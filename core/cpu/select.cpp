@@ -56,7 +56,7 @@ template <class T>
 class Best {
  public:
   Best(int64_t k, bool largest)
-      : k_(k), largest_(largest), capacity_(std::max<int64_t>(2 * k, 1024)), words_(capacity_) {}
+      : k_(k), largest_(largest), capacity_(std::max<int64_t>(4 * k, 32)), words_(capacity_) {}
 
   void scan(const T* in, int64_t begin, int64_t end) {
     constexpr int64_t block = 32;
@@ -166,12 +166,12 @@ template <class T, class Keep>
 Word<T> select_word(const T* in, int64_t n, int64_t k, Keep keep) {
   // Long rows: first find out which of some ranges of keys it is in, then look only at those.
   constexpr int digit = 11;
-  const KeyRange range = key_range(in, n, false);
+  const bool narrow = n > 4096;
+  const KeyRange range = narrow ? key_range(in, n, false) : KeyRange{0, 0};
   const int shift = std::max(0, range.bits() - digit);
   auto bucket_of = [&](T value) { return (sort_key(value) - range.least) >> shift; };
   uint64_t wanted = 0;
   int64_t size = n;
-  const bool narrow = n > 4096;
   if (narrow) {
     std::vector<int64_t> counts(size_t(1) << digit);
     for (int64_t i = 0; i < n; ++i) counts[bucket_of(in[i])] += keep(in[i]);

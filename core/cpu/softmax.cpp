@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 
 namespace wisp::cpu {
@@ -34,6 +35,18 @@ void for_each_block(const Lines& lines, DType dtype, F f) {
         std::min(width, lines.inner - first));
     }
   });
+}
+
+// Rows of a few elements: f(first byte, rows) for some at a time.
+bool has_short_lines(const Lines& lines) {
+  return lines.inner == 1 && lines.length > 0 && lines.length <= max_short_line;
+}
+template <class F>
+void for_short_lines(const Lines& lines, DType dtype, F f) {
+  const int64_t bytes = lines.length * static_cast<int64_t>(item_size(dtype));
+  const int64_t grain = even_grain(lines.outer, grain_elements / lines.length, 1);
+  parallel_for(lines.outer, grain,
+               [&](int64_t begin, int64_t end) { f(begin * bytes, end - begin); });
 }
 
 bool has_long_lines(const Lines& lines) { return lines.inner == 1 && lines.length > 2 * long_line; }
@@ -92,6 +105,11 @@ void softmax_grad_long(const SoftmaxGradCall& call, const SoftmaxKernel& kernel)
 void softmax(const SoftmaxCall& call) {
   const SoftmaxKernel& kernel = kernel_for(call.log, call.dtype);
   const Lines& lines = call.lines;
+  if (has_short_lines(lines)) {
+    return for_short_lines(lines, call.dtype, [&](int64_t at, int64_t rows) {
+      kernel.rows(call.y + at, call.x + at, rows, lines.length);
+    });
+  }
   if (has_long_lines(lines)) return softmax_long(call, kernel);
   for_each_block(lines, call.dtype, [&](int64_t at, int64_t columns) {
     if (lines.inner == 1) return kernel.row(call.y + at, call.x + at, lines.length);
@@ -102,6 +120,11 @@ void softmax(const SoftmaxCall& call) {
 void softmax_grad(const SoftmaxGradCall& call) {
   const SoftmaxKernel& kernel = kernel_for(call.log, call.dtype);
   const Lines& lines = call.lines;
+  if (has_short_lines(lines)) {
+    return for_short_lines(lines, call.dtype, [&](int64_t at, int64_t rows) {
+      kernel.rows_grad(call.x_grad + at, call.grad + at, call.y + at, rows, lines.length);
+    });
+  }
   if (has_long_lines(lines)) return softmax_grad_long(call, kernel);
   for_each_block(lines, call.dtype, [&](int64_t at, int64_t columns) {
     if (lines.inner == 1)

@@ -14,6 +14,7 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t piece = 1 << 16;  // elements of a long row that a thread takes at once
+constexpr int64_t few = 256;        // words that are sorted without counting
 constexpr int max_digit = 11;       // bits: as many counters as the first-level cache likes
 
 void insertion_sort(uint64_t* words, int64_t n) {
@@ -63,6 +64,7 @@ class RadixPass {
 
 void sort_words(uint64_t* words, uint64_t* spare, int64_t n, int low, int bits) {
   if (n <= 32) return insertion_sort(words, n);
+  if (n <= few) return std::sort(words, words + n);
   // The highest bits tell most words apart; what they leave equal is sorted by the rest.
   const int digit = n < 4096 ? 8 : max_digit;
   const int enough = n < 4096 ? 16 : 3 * max_digit;
@@ -116,7 +118,10 @@ class RowSort {
   // stable. Keys are counted from the smallest one; if they are too long, their last bits are left
   // out. Returns whether they are in order already.
   bool pack(const T* in) {
-    const KeyRange range = key_range(in, n_, descending_);
+    // Short rows of short keys need not be looked at twice.
+    const bool fits = n_ <= few && sizeof(T) <= 4;
+    const KeyRange range =
+        fits ? KeyRange{0, static_cast<KeyOf<T>>(~KeyOf<T>(0))} : key_range(in, n_, descending_);
     key_bits_ = range.bits();
     lost_bits_ = std::max(0, key_bits_ + index_bits_ - 64);
     std::atomic<bool> ordered{true};

@@ -157,6 +157,7 @@ void pow_kernel(const Call& call) {
     const Scalar exponent = call.scalar(1);
     const Arg& x = call[0];
     if (exponent.equals(2)) return run_pointwise(call, Opcode::square, {&x, 1});
+    if (exponent.equals(3)) return run_pointwise(call, Opcode::cube, {&x, 1});
     if (exponent.equals(1)) return run_pointwise(call, Opcode::mul, std::array{x, Arg(1)});
     if (exponent.equals(0.5)) return run_pointwise(call, Opcode::sqrt, {&x, 1});
     if (exponent.equals(-1)) return run_pointwise(call, Opcode::reciprocal, {&x, 1});

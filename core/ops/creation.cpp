@@ -112,15 +112,18 @@ void infer_arange(Infer& infer) {
 void write_range(const Tensor& out, Scalar start, Scalar step) {
   visit<dtypes::real>(out.dtype(), "arange", [&]<class T>() {
     T* data = out.data<T>();
-    const bool exact = start.is_integer() && step.is_integer();
-    parallel_for(out.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        data[i] = exact ? convert<T>(static_cast<int64_t>(
-                              static_cast<uint64_t>(start.integer()) +
-                              static_cast<uint64_t>(i) * static_cast<uint64_t>(step.integer())))
-                        : convert<T>(start.real() + static_cast<double>(i) * step.real());
-      }
-    });
+    auto write = [&](auto first, auto each) {
+      parallel_for(out.numel(), 1 << 14, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          data[i] = convert<T>(first + static_cast<decltype(each)>(i) * each);
+        }
+      });
+    };
+    if (start.is_integer() && step.is_integer()) {
+      write(start.integer(), step.integer());
+    } else {
+      write(start.real(), step.real());
+    }
   });
 }
 
@@ -141,15 +144,19 @@ void write_spaced(const Call& call, F value_at) {
     }
     const Wide step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : Wide(0);
     T* data = out.data<T>();
-    for (int64_t i = 0; i < steps; ++i) {
-      const Wide x = i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
-                                                 : end - step * static_cast<double>(steps - 1 - i);
+    auto write = [data, value_at](int64_t i, Wide x) {
       if constexpr (detail::is_complex_type<T>) {
         data[i] = T(Complex<double>::from(value_at(x)));
       } else {
         data[i] = convert<T>(value_at(x));
       }
-    }
+    };
+    const int64_t half = steps == 1 ? 1 : steps / 2;
+    parallel_for(steps, 1 << 13, [=](int64_t first, int64_t last) {
+      int64_t i = first;
+      for (; i < std::min(last, half); ++i) write(i, start + step * static_cast<double>(i));
+      for (; i < last; ++i) write(i, end - step * static_cast<double>(steps - 1 - i));
+    });
   });
 }
 

@@ -94,6 +94,35 @@ Tensor pair_grad(const Backward& b) {
   return mul(mul(where(zero, Scalar(0), pow(size, p - 1)), sgn(step)), weight);
 }
 
+// _cdist_grad(grad, own, other, distance, p, first): the gradient of x1 if `first`, else of x2, for
+// the broadcast batch.
+
+void infer_cdist_grad(Infer& infer) {
+  const Tensor &grad = infer.tensor(0), &own = infer.tensor(1);
+  infer.push(with_batch(batch_of(grad.sizes()), own.size(-2), own.size(-1)), own.dtype(),
+             own.device());
+}
+
+void cdist_grad_kernel(const Call& call) {
+  const Tensor& out = call.out();
+  if (out.numel() == 0) return;
+  const DType dtype = out.dtype();
+  const IntSpan batch = batch_of(out.sizes());
+  const int64_t rows = out.size(-2), others = call.tensor(2).size(-2), cols = out.size(-1);
+  const Tensor own = consecutive(call.tensor(1), with_batch(batch, rows, cols), dtype);
+  const Tensor other = consecutive(call.tensor(2), with_batch(batch, others, cols), dtype);
+  const Tensor grad = consecutive(call.tensor(0), dtype),
+               distance = consecutive(call.tensor(3), dtype);
+  const bool first = call.boolean(5);
+  cpu::distance_grads({.points = {dtype, out.numel() / (rows * cols), rows, others, cols,
+                                  own->bytes(), other->bytes(), out->bytes()},
+                       .grad = grad->bytes(),
+                       .distance = distance->bytes(),
+                       .row_step = first ? others : 1,
+                       .col_step = first ? 1 : rows},
+                      call.real(4));
+}
+
 // Of x1 if `first`, else of x2.
 Tensor cdist_grad(const Backward& b, bool first) {
   const Tensor &x1 = b.tensor(0), &x2 = b.tensor(1);
@@ -104,6 +133,11 @@ Tensor cdist_grad(const Backward& b, bool first) {
     const int64_t last[] = {-1};
     const Tensor grad = sub(mul(own, sum(weight, last, true)), matmul(weight, first ? x2 : x1));
     return sum_to_size(grad, own.sizes());
+  }
+  if (!mode.grad) {
+    const Tensor full =
+        invoke<"_cdist_grad">(b.grad(), own, first ? x2 : x1, b.out(), b.real(2), first);
+    return sum_to_size(full, own.sizes());
   }
   const int64_t over[] = {first ? -2 : -3};
   const Tensor grad = sum_to_size(sum(pair_grad(b), over), own.sizes());
@@ -173,6 +207,16 @@ void pdist_body(const Args& args, TensorList& outs) {
 }  // namespace
 
 void register_distance(Registry& r) {
+  r.add(
+      {.schema =
+           "_cdist_grad(Tensor grad, Tensor own, Tensor other, Tensor distance, float p, bool first) -> Tensor",
+       .doc = "The derivative of cdist by one of its inputs.",
+       .infer = infer_cdist_grad,
+       .kernel = cdist_grad_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
   r.add(
       {.schema =
            "cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",

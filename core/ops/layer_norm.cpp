@@ -1,12 +1,11 @@
-// Normalisation over the last dimensions (layer_norm, rms_norm) and over groups of channels.
+// Normalisation over the last dimensions: layer_norm, rms_norm.
 #include "cpu/layer_norm.h"
 
 #include <limits>
 
 #include "ops/families.h"
-#include "ops/ops.h"
+#include "ops/norms.h"
 #include "ops/promotion.h"
-#include "ops/raw.h"
 
 namespace wisp::ops {
 
@@ -47,33 +46,6 @@ void infer_layer_norm(Infer& infer) {
   infer.push(input.sizes(), input.dtype(), input.device());
   for (int i = 0; i < 2; ++i) infer.push(stats, math_dtype(input.dtype()), input.device());
 }
-
-int64_t product(IntSpan sizes) {
-  int64_t count = 1;
-  for (int64_t size : sizes) count *= size;
-  return count;
-}
-
-// An optional argument, consecutive in `dtype`.
-Tensor optional_consecutive(const Arg& arg, DType dtype) {
-  return arg.is_tensor() ? consecutive(arg.tensor(), dtype) : Tensor();
-}
-char* bytes_or_null(const Tensor& t) { return t.defined() ? t->bytes() : nullptr; }
-
-// A result to write into in `dtype`: itself, or memory that is copied to it in the end.
-class Target {
- public:
-  Target(const Tensor& out, DType dtype)
-      : out_(out), memory_(out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype)) {}
-  ~Target() {
-    if (!memory_.is_same(out_)) copy_raw(out_, memory_);
-  }
-  char* bytes() const { return memory_->bytes(); }
-
- private:
-  const Tensor& out_;
-  Tensor memory_;
-};
 
 void layer_norm_kernel(const Call& call) {
   const DType dtype = math_dtype(call.tensor(0).dtype());
@@ -145,16 +117,6 @@ const Tensor& only_grad(const Backward& b) {
   return b.grad(0);
 }
 
-// The normalised input and 1 / standard deviation, in operators that can be differentiated.
-struct Normalized {
-  Normalized(const Tensor& x, const Dims& dims, double eps) {
-    const Tensor centred = sub(x, mean(x, dims, true));
-    rstd = rsqrt(add(mean(square(centred), dims, true), eps));
-    z = mul(centred, rstd);
-  }
-  Tensor z, rstd;
-};
-
 // (g - mean(g) - z mean(g z)) rstd with g = grad * weight. One kernel, unless the gradient is
 // itself to be differentiated.
 Tensor layer_norm_input_grad(const Backward& b) {
@@ -164,8 +126,7 @@ Tensor layer_norm_input_grad(const Backward& b) {
   const Dims dims = last_dims(b.integers(1).size());
   const Normalized n(b.tensor(0), dims, b.real(4));
   const Tensor g = b.has(2) ? mul(grad, b.tensor(2)) : grad;
-  const Tensor along = mul(n.z, mean(mul(g, n.z), dims, true));
-  return mul(sub(sub(g, mean(g, dims, true)), along), n.rstd);
+  return n.input_grad(g, dims);
 }
 
 Tensor sum_rows(const Tensor& t, size_t normalized) {
@@ -241,42 +202,6 @@ void rms_norm_body(const Args& args, TensorList& outs) {
   outs.push(to(result, self.dtype()));
 }
 
-// --- group_norm(self, num_groups, weight, bias, eps)
-
-void group_norm_body(const Args& args, TensorList& outs) {
-  const Tensor& self = args.tensor(0);
-  const int64_t groups = args.integer(1);
-  WISP_CHECK(self.ndim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
-             self.ndim());
-  const int64_t batch = self->size(0), channels = self->size(1);
-  WISP_CHECK(groups > 0, "Expected num groups to be greater than 0, got ", groups);
-  WISP_CHECK(
-      channels % groups == 0,
-      "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-      self.sizes(), " and num_groups=", groups);
-  for (int i : {2, 3}) {
-    WISP_CHECK(
-        !args.has(i) || (args.tensor(i).ndim() == 1 && args.tensor(i).numel() == channels),
-        "Expected ", i == 2 ? "weight" : "bias",
-        " to be a vector of size equal to the number of channels in input, but got one of shape ",
-        args.has(i) ? args.tensor(i).sizes() : IntSpan(), " and input of shape ", self.sizes());
-  }
-  const int64_t members = batch * groups == 0 ? 0 : self.numel() / (batch * groups);
-  const int64_t rows[] = {batch * groups, members};
-  Tensor result = reshape(self, rows);
-  if (members > 0)
-    result =
-        invoke<"native_layer_norm">(result, IntSpan(&members, 1), Tensor(), Tensor(), args.real(4));
-  result = view(result, self.sizes());
-  Dims per_channel(static_cast<size_t>(self.ndim() - 1), 1);
-  per_channel[0] = channels;
-  const Tensor weight = args.has(2) ? view(args.tensor(2), per_channel) : Tensor();
-  const Tensor bias = args.has(3) ? view(args.tensor(3), per_channel) : Tensor();
-  if (weight.defined() && bias.defined()) return outs.push(invoke<"addcmul">(bias, result, weight));
-  if (weight.defined()) result = mul(result, weight);
-  outs.push(bias.defined() ? add(result, bias) : result);
-}
-
 }  // namespace
 
 void register_layer_norm(Registry& r) {
@@ -299,15 +224,6 @@ void register_layer_norm(Registry& r) {
            "The last dimensions divided by their root mean square, then scaled.\n\n>>> wisp.rms_norm(wisp.tensor([3., 3.]), (2,))\ntensor([1., 1.])",
        .body = rms_norm_body,
        .onnx = "RMSNormalization",
-       .homes = home::function | home::functional});
-  r.add(
-      {.schema =
-           "group_norm(Tensor self, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
-       .doc =
-           "Groups of channels (dimension 1) brought to mean 0 and variance 1, then scaled and shifted per channel.\n\n"
-           ">>> wisp.group_norm(wisp.tensor([[1., 3.]]), 1)\ntensor([[-1.0000,  1.0000]])",
-       .body = group_norm_body,
-       .onnx = "GroupNormalization",
        .homes = home::function | home::functional});
 }
 

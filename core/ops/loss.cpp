@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "cpu/pointwise_sum.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -62,10 +63,18 @@ void loss_kernel(const Call& call) {
   for (size_t i = 3; i < call.op().sig.params.size(); ++i)
     params.values[i - 3] = call.real(static_cast<int>(i));
   if (how == Reduction::none) return run_pointwise(call, opcode, params);
-  Tensor each = Tensor::empty(call.tensor(0).sizes(), call.compute);
-  run_pointwise(Call(call.op(), call.raw(), &each, call.compute), opcode, params);
-  GradMode no_grad(false);
-  copy_raw(call.out(), reduced(each, how));
+  const Tensor &self = call.tensor(0), &target = call.tensor(1);
+  const Dims strides = contiguous_strides(self.sizes());
+  const double sum = cpu::pointwise_sum({.op = opcode,
+                                         .compute = call.compute,
+                                         .inputs = 2,
+                                         .sizes = self.sizes(),
+                                         .out = {nullptr, strides, call.compute},
+                                         .in = {operand(self), operand(target), {}},
+                                         .params = params});
+  const double result = how == Reduction::mean ? sum / static_cast<double>(self.numel()) : sum;
+  visit<dtypes::floating>(call.out().dtype(), call.name(),
+                          [&]<class T>() { *call.out().data<T>() = convert<T>(result); });
 }
 
 void infer_loss_grad(Infer& infer) {

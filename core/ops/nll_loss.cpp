@@ -1,8 +1,7 @@
 // The negative log-likelihood of classes, and cross entropy.
 #include "cpu/nll_loss.h"
 
-#include <cstring>
-
+#include "cpu/softmax.h"
 #include "ops/families.h"
 #include "ops/loss.h"
 #include "ops/ops.h"
@@ -109,7 +108,8 @@ void nll_loss_grad_kernel(const Call& call) {
   const DType compute = math_dtype(out.dtype());
   const Job job(out.sizes(), compute, call.tensor(1), call[2], call.integer(6));
   const Tensor x_grad = out.dtype() == compute ? out : Tensor::empty(out.sizes(), compute);
-  std::memset(x_grad->bytes(), 0, static_cast<size_t>(x_grad.numel()) * item_size(compute));
+  const char zero[16] = {};
+  cpu::fill(x_grad.sizes(), operand(x_grad), zero);
   if (how == Reduction::none) {
     const Tensor grad = consecutive(call.tensor(0), compute);
     cpu::nll_loss_grad(job.shape, grad->bytes(), 1, x_grad->bytes());
@@ -119,6 +119,93 @@ void nll_loss_grad_kernel(const Call& call) {
     cpu::nll_loss_grad(job.shape, nullptr, scale, x_grad->bytes());
   }
   if (!x_grad.is_same(out)) copy_raw(out, x_grad);
+}
+
+// --- _cross_entropy(self, target, weight, reduction, ignore_index)
+//         -> (output, total_weight, stats): both at once for rows of classes
+
+void infer_cross_entropy(Infer& infer) {
+  infer_nll_loss(infer);
+  const Tensor& self = infer.tensor(0);
+  infer.push({self.ndim() == 1 ? 1 : self->size(0), 2}, DType::float64, self.device());
+}
+
+void cross_entropy_kernel(const Call& call) {
+  const auto how = static_cast<Reduction>(call.integer(3));
+  const DType compute = math_dtype(call.tensor(0).dtype());
+  const Tensor self = consecutive(call.tensor(0), compute);
+  const Job job(self.sizes(), compute, call.tensor(1), call[2], call.integer(4));
+  const Tensor each =
+      how == Reduction::none ? Tensor::empty(call.out(0).sizes(), compute) : Tensor();
+  const cpu::NllSums sums = cpu::cross_entropy(job.shape, self->bytes(), call.out(2).data<double>(),
+                                               each.defined() ? each->bytes() : nullptr);
+  if (each.defined()) {
+    copy_raw(call.out(0), each);
+  } else {
+    set_number(call.out(0), how == Reduction::mean ? sums.loss / sums.weight : sums.loss);
+  }
+  set_number(call.out(1), each.defined() ? 0 : sums.weight);
+}
+
+// _cross_entropy_grad(grad, self, target, weight, total_weight, stats, reduction, ignore_index)
+void cross_entropy_grad_kernel(const Call& call) {
+  const auto how = static_cast<Reduction>(call.integer(6));
+  const Tensor& out = call.out();
+  const DType compute = math_dtype(out.dtype());
+  const Tensor self = consecutive(call.tensor(1), compute);
+  const Job job(out.sizes(), compute, call.tensor(2), call[3], call.integer(7));
+  const Tensor stats = consecutive(call.tensor(5));
+  const Tensor x_grad = out.dtype() == compute ? out : Tensor::empty(out.sizes(), compute);
+  const Tensor grad = how == Reduction::none ? consecutive(call.tensor(0), compute) : Tensor();
+  double scale = 1;
+  if (how != Reduction::none) scale = call.tensor(0).item().real();
+  if (how == Reduction::mean) scale /= call.tensor(4).item().real();
+  cpu::cross_entropy_grad(job.shape, self->bytes(), stats.data<double>(),
+                          grad.defined() ? grad->bytes() : nullptr, scale, x_grad->bytes());
+  if (!x_grad.is_same(out)) copy_raw(out, x_grad);
+}
+
+// One kernel, unless the gradient is itself to be differentiated.
+Tensor cross_entropy_self_grad(const Backward& b) {
+  if (!mode.grad) {
+    return invoke<"_cross_entropy_grad">(b.grad(), b[0], b[1], b[2], b.out(1), b.out(2), b[3],
+                                         b[4]);
+  }
+  const Tensor& self = b.tensor(0);
+  const int64_t dim = class_dim(self.sizes());
+  const Tensor grad =
+      invoke<"_nll_loss_grad">(b.grad(), b[1], b[2], b.out(1), self.sizes(), b[3], b[4]);
+  return invoke<"_log_softmax_grad">(grad, log_softmax(self, dim), dim);
+}
+
+void register_cross_entropy(Registry& r) {
+  r.add(
+      {.schema =
+           "_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight, Tensor stats)",
+       .doc = "The kernel of cross_entropy of rows, the sum of the weights, and for each row the "
+              "largest element and the sum of the exponentials.",
+       .infer = infer_cross_entropy,
+       .kernel = cross_entropy_kernel,
+       .vjp = {{"self", "self target weight reduction ignore_index result1 result2",
+                cross_entropy_self_grad}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "SoftmaxCrossEntropyLoss",
+       .homes = home::internal,
+       .node = "NllLossBackward0"});
+  r.add(
+      {.schema =
+           "_cross_entropy_grad(Tensor grad, Tensor self, Tensor target, Tensor? weight, Tensor total_weight, Tensor stats, int reduction, int ignore_index) -> Tensor",
+       .doc = "The derivative of cross_entropy by its input.",
+       .infer =
+           [](Infer& infer) {
+             infer.push(infer.tensor(1).sizes(), infer.tensor(1).dtype(), infer.tensor(1).device());
+           },
+       .kernel = cross_entropy_grad_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
 }
 
 void register_kernels(Registry& r) {
@@ -219,6 +306,11 @@ void cross_entropy_body(const Args& args, TensorList& outs) {
   if (same(x.sizes(), target.sizes()))
     return outs.push(entropy_of_probabilities(args, how, smoothing));
   const int64_t dim = class_dim(x.sizes());
+  const bool rows = x.ndim() <= 2 && x->size(dim) > cpu::max_short_line;
+  if (rows && smoothing == 0 && is_floating(x.dtype())) {
+    return outs.push(
+        invoke<"_cross_entropy">(x, target, args[2], static_cast<int64_t>(how), args[4]));
+  }
   const Tensor log_p = log_softmax(x, dim);
   const Tensor loss =
       invoke<"_nll_loss">(log_p, target, args[2], static_cast<int64_t>(how), args[4]);
@@ -231,6 +323,7 @@ void cross_entropy_body(const Args& args, TensorList& outs) {
 
 void register_nll_loss(Registry& r) {
   register_kernels(r);
+  register_cross_entropy(r);
   r.add(
       {.schema =
            "nll_loss(Tensor self, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cpu/products.h"
 #include "cpu/scan.h"
 #include "ops/families.h"
 #include "ops/ops.h"
@@ -214,6 +215,31 @@ void register_products(Registry& r) {
        .homes = home::internal}));
 }
 
+void product_of_others_kernel(const Call& call) {
+  const Tensor& out = call.out();
+  const DType dtype = math_dtype(out.dtype());
+  const Tensor self = consecutive(call.tensor(0), dtype);
+  const Tensor result = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
+  const int64_t n = self.size(-1);
+  cpu::product_of_others(dtype, n ? self.numel() / n : 0, n, self->bytes(), result->bytes());
+  if (!result.is_same(out)) copy_raw(out, result);
+}
+
+void register_product_of_others(Registry& r) {
+  r.add({.schema = "_product_of_others(Tensor self) -> Tensor",
+         .doc = "For every element the product of all others along the last dimension.",
+         .infer =
+             [](Infer& infer) {
+               const Tensor& self = infer.tensor(0);
+               infer.push(self.sizes(), self.dtype(), self.device());
+             },
+         .kernel = product_of_others_kernel,
+         .jvp = Jvp::none,
+         .batch = Batch::loop,
+         .onnx = "- backward only",
+         .homes = home::internal});
+}
+
 void infer_cumextreme(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   if (is_complex(self.dtype())) fail_not_implemented(infer.name(), self.dtype());
@@ -248,6 +274,8 @@ void register_extremes_so_far(Registry& r) {
 Tensor product_of_others(const Tensor& self, int64_t dim) {
   if (self.numel() == 0) return self;
   const int64_t at = wrap_dim(dim, self.ndim());
+  const bool one_kernel = !mode.grad && at == self.ndim() - 1 && is_floating(self.dtype());
+  if (one_kernel) return invoke<"_product_of_others">(self);
   const Tensor after = linear_scan(one_at(self, at, self->size(at) - 1), self, at, true);
   return mul(product_before(cumprod(self, at), at), after);
 }
@@ -255,6 +283,7 @@ Tensor product_of_others(const Tensor& self, int64_t dim) {
 void register_scan(Registry& r) {
   register_sums(r);
   register_products(r);
+  register_product_of_others(r);
   register_extremes_so_far(r);
 }
 

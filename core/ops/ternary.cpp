@@ -43,6 +43,14 @@ Arg open_bound(DType compute, bool low) {
 void clamp_kernel(const Call& call) {
   const Arg bounds[] = {call[0], call.has(1) ? call[1] : open_bound(call.compute, true),
                         call.has(2) ? call[2] : open_bound(call.compute, false)};
+  if (is_floating(call.compute) && bounds[1].is_scalar() && bounds[2].is_scalar()) {
+    cpu::Params params;
+    params.values[0] = bounds[1].scalar().real();
+    params.values[1] = bounds[2].scalar().real();
+    if (params.values[0] == params.values[0] && params.values[1] == params.values[1]) {
+      return run_pointwise(call, Opcode::clamp_to, {bounds, 1}, params);
+    }
+  }
   run_pointwise(call, Opcode::clamp, bounds);
 }
 

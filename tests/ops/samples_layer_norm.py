@@ -40,6 +40,12 @@ def group_norm():
     yield S(T(2, 2, 3), 2, None, T(2), 0.1)
 
 
+@samples("native_group_norm", dtypes=WIDE)
+def native_group_norm():
+    yield S(T(2, 4), None, None, 2, 4, 1, 2, 1e-5, _grad=False)
+    yield S(T(2, 4, 3), T(4), T(4), 2, 4, 3, 2, 1e-5, _grad=False)
+
+
 def on_copies(lib, x, mean, var, *args, **kwargs):
     """What batch_norm returns, and what it leaves in the running statistics, which are not differentiated."""
     mean, var = (None if t is None else t.detach().clone() for t in (mean, var))

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "cpu/kernels/tile.h"
 
@@ -43,16 +44,109 @@ WISP_INLINE T int_fmod(T a, T b, const Params& params) {
   return static_cast<T>(a % b);
 }
 
-// Rounds towards minus infinity, exact where a/b is (Python's //).
+// Rounds towards minus infinity.
 template <class T>
-WISP_INLINE T float_div_floor(T a, T b) {
-  if (b == 0) return a / b;
-  T mod = std::fmod(a, b);
-  T quotient = (a - mod) / b;
-  if (mod != 0 && (b < 0) != (mod < 0)) quotient -= 1;
-  if (quotient == 0) return std::copysign(T(0), a / b);
+WISP_INLINE T int_div_floor(T a, T b, const Params& params) {
+  const T quotient = int_div_trunc(a, b, params);
+  const T rest = static_cast<T>(a - quotient * b);
+  return static_cast<T>(quotient - ((rest != 0) & ((rest < 0) != (b < 0)) & (b != 0)));
+}
+
+// --- Remainders of floats. They are exact: for a quotient that fits the mantissa with room to
+// spare, a fused multiply-add gives the difference without rounding, off by one divisor at most.
+// Everything else (huge quotients, zeros, infinities, NaN) goes through the library.
+
+template <class T>
+WISP_INLINE T fused(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_fmaf(a, b, c);
+  } else {
+    return __builtin_fma(a, b, c);
+  }
+}
+template <class T>
+WISP_INLINE T trunc_of(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_truncf(x);
+  } else {
+    return __builtin_trunc(x);
+  }
+}
+template <class T>
+WISP_INLINE T size_of_float(T x) {
+  return x < 0 ? -x : x;
+}
+template <class T>
+WISP_INLINE T with_sign(T size, T sign) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_copysignf(size, sign);
+  } else {
+    return __builtin_copysign(size, sign);
+  }
+}
+
+template <class T>
+WISP_INLINE bool plain_quotient(T a, T b) {
+  constexpr T limit = sizeof(T) == 4 ? T(1 << 22) : T(int64_t(1) << 51);
+  const T size = size_of_float(b);
+  return (size_of_float(a) < size * limit) & (size <= std::numeric_limits<T>::max());
+}
+
+template <class T>
+struct FastMod {
+  WISP_INLINE T operator()(T a, T b) const {
+    const T x = size_of_float(a), y = size_of_float(b);
+    T rest = fused(-trunc_of(x / y), y, x);
+    rest = rest < 0 ? rest + y : rest;
+    return with_sign(rest, a);
+  }
+};
+template <class T>
+struct LibraryMod {
+  WISP_INLINE T operator()(T a, T b) const { return std::fmod(a, b); }
+};
+
+// The remainder with the sign of the divisor (Python's %).
+template <class T, class Mod>
+WISP_INLINE T float_remainder(T a, T b, Mod mod) {
+  const T rest = mod(a, b);
+  return (rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest;
+}
+
+// Rounds towards minus infinity, exact where a/b is (Python's //).
+template <class T, class Mod>
+WISP_INLINE T float_div_floor(T a, T b, Mod mod) {
+  const T rest = mod(a, b), plain = a / b;
+  T quotient = (a - rest) / b;
+  quotient -= (rest != 0) & ((b < 0) != (rest < 0)) ? T(1) : T(0);
   const T floored = floor_of(quotient);
-  return quotient - floored > T(0.5) ? floored + 1 : floored;
+  const T rounded = quotient - floored > T(0.5) ? floored + 1 : floored;
+  return b == 0 ? plain : quotient == 0 ? with_sign(T(0), plain) : rounded;
+}
+
+// F{}(a, b, mod) for tiles of floats: the fast remainder wherever a whole block allows it.
+template <class T, class F>
+void remainder_tile(void* out, const void* const* in, int64_t n, const Params&) {
+  constexpr int64_t block = 64;
+  T* y = static_cast<T*>(out);
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  for (int64_t first = 0; first < n; first += block) {
+    const int64_t end = n - first < block ? n : first + block;
+    int odd = 0;
+    for (int64_t i = first; i < end; ++i) odd |= !plain_quotient(a[i], b[i]);
+    if (odd) {
+      for (int64_t i = first; i < end; ++i) y[i] = F{}(a[i], b[i], LibraryMod<T>());
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = first; i < end; ++i) y[i] = F{}(a[i], b[i], FastMod<T>());
+    }
+  }
+}
+
+template <Opcode Op, class F>
+WISP_INLINE void remainders(TileTable& table, F) {
+  for_each_type<dtypes::real_math>(
+      [&]<class T>() { table[int(Op)][int(dtype_of<T>)] = remainder_tile<T, F>; });
 }
 
 template <class T>
@@ -110,26 +204,20 @@ void fill_arithmetic(Kernels& table) {
   binary<Opcode::div_trunc, dtypes::integral>(
       t, [](auto a, auto b, const Params& p) { return int_div_trunc(a, b, p); });
   binary<Opcode::div_trunc, dtypes::real_math>(t, [](auto a, auto b) { return std::trunc(a / b); });
-  binary<Opcode::div_floor, dtypes::integral>(t, [](auto a, auto b, const Params& p) {
-    using T = decltype(a);
-    const T rest = int_fmod(a, b, p);
-    const T quotient = int_div_trunc(a, b, p);
-    return static_cast<T>(quotient - (rest != 0 && (rest < 0) != (b < 0)));
-  });
-  binary<Opcode::div_floor, dtypes::real_math>(
-      t, [](auto a, auto b) { return float_div_floor(a, b); });
+  binary<Opcode::div_floor, dtypes::integral>(
+      t, [](auto a, auto b, const Params& p) { return int_div_floor(a, b, p); });
   binary<Opcode::fmod, dtypes::integral>(
       t, [](auto a, auto b, const Params& p) { return int_fmod(a, b, p); });
-  binary<Opcode::fmod, dtypes::real_math>(t, [](auto a, auto b) { return std::fmod(a, b); });
   binary<Opcode::remainder, dtypes::integral>(t, [](auto a, auto b, const Params& p) {
     using T = decltype(a);
     const T rest = int_fmod(a, b, p);
-    return static_cast<T>(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+    return static_cast<T>((rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest);
   });
-  binary<Opcode::remainder, dtypes::real_math>(t, [](auto a, auto b) {
-    const auto rest = std::fmod(a, b);
-    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-  });
+  remainders<Opcode::fmod>(t, [](auto a, auto b, auto mod) { return mod(a, b); });
+  remainders<Opcode::remainder>(
+      t, [](auto a, auto b, auto mod) { return float_remainder(a, b, mod); });
+  remainders<Opcode::div_floor>(
+      t, [](auto a, auto b, auto mod) { return float_div_floor(a, b, mod); });
   binary<Opcode::pow, dtypes::integral>(t, [](auto a, auto b) { return int_pow(a, b); });
 
   binary<Opcode::maximum, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });

@@ -13,11 +13,11 @@ constexpr int extreme_lanes = 32;
 // NaN wins over everything.
 template <class T, bool largest>
 WISP_INLINE T better(T a, T b) {
-  const bool keep = largest ? a >= b : a <= b;
+  const T best = largest ? (a > b ? a : b) : (a < b ? a : b);  // b if one of them is NaN
   if constexpr (std::is_floating_point_v<T>) {
-    return keep | (a != a) ? a : b;
+    return a != a ? a : best;
   } else {
-    return keep ? a : b;
+    return best;
   }
 }
 

@@ -1,6 +1,7 @@
 // All kernels that are compiled once per instruction set, as one table of functions.
 #pragma once
 
+#include "cpu/channels.h"
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
 #include "cpu/reduce.h"
@@ -45,6 +46,8 @@ struct Kernels {
   LinearScanKernel linear_scan[num_dtypes] = {};
   SoftmaxKernel softmax[2][num_dtypes] = {};  // plain, logarithmic
   LayerNormKernel layer_norm[num_dtypes] = {};
+  ChannelKernel<float> channels_f32;
+  ChannelKernel<double> channels_f64;
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   RnnKernels<float> rnn_f32;
@@ -75,6 +78,7 @@ const Kernels& kernels();
   void fill_activation(Kernels& table); \
   void fill_loss(Kernels& table);       \
   void fill_layer_norm(Kernels& table); \
+  void fill_channels(Kernels& table);   \
   void fill_cast(Kernels& table);       \
   void fill_reduce(Kernels& table);     \
   void fill_extremes(Kernels& table);   \

@@ -159,6 +159,42 @@ struct Count {
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return acc; }
 };
 
+// Whether an integer is zero does not depend on its sign: one kernel serves all of a size.
+template <size_t bytes>
+struct BitsOf;
+template <>
+struct BitsOf<1> {
+  using type = uint8_t;
+};
+template <>
+struct BitsOf<2> {
+  using type = uint16_t;
+};
+template <>
+struct BitsOf<4> {
+  using type = uint32_t;
+};
+template <>
+struct BitsOf<8> {
+  using type = uint64_t;
+};
+template <class T, bool integral = std::is_integral_v<T>>
+struct SameZero {
+  using type = T;
+};
+template <class T>
+struct SameZero<T, true> {
+  using type = typename BitsOf<sizeof(T)>::type;
+};
+
+template <template <class> class R, Reduction op>
+WISP_INLINE void set_truth(Kernels& table) {
+  for_each_type<dtypes::bits | dtypes::math>([&]<class T>() {
+    using Bits = typename SameZero<T>::type;
+    table.reduce[int(op)][int(dtype_of<T>)] = make_kernel<Bits, R<Bits>>();
+  });
+}
+
 }  // namespace
 
 namespace WISP_ISA {
@@ -167,9 +203,9 @@ void fill_reduce(Kernels& table) {
   set<Sum, Reduction::sum, dtypes::bits | dtypes::math>(table);
   set<NanSum, Reduction::nansum, dtypes::real_math>(table);
   set<Prod, Reduction::prod, dtypes::bits | dtypes::math>(table);
-  set<Any, Reduction::any, dtypes::bits | dtypes::math>(table);
-  set<All, Reduction::all, dtypes::bits | dtypes::math>(table);
-  set<Count, Reduction::count_nonzero, dtypes::bits | dtypes::math>(table);
+  set_truth<Any, Reduction::any>(table);
+  set_truth<All, Reduction::all>(table);
+  set_truth<Count, Reduction::count_nonzero>(table);
 }
 
 }  // namespace WISP_ISA

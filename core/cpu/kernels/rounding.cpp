@@ -21,6 +21,7 @@ void fill_rounding(Kernels& table) {
   unary<Opcode::trunc, dtypes::real_math>(t, [](auto x) { return std::trunc(x); });
   unary<Opcode::frac, dtypes::real_math>(t, [](auto x) { return x - std::trunc(x); });
   unary<Opcode::square, dtypes::integral | dtypes::math>(t, [](auto x) { return x * x; });
+  unary<Opcode::cube, dtypes::math>(t, [](auto x) { return x * x * x; });
   unary<Opcode::reciprocal, dtypes::real_math>(t, [](auto x) { return decltype(x)(1) / x; });
   unary<Opcode::reciprocal, dtypes::complex>(t, [](auto x) { return decltype(x)(1) / x; });
   unary<Opcode::conj, dtypes::complex>(t, [](auto x) { return conj(x); });

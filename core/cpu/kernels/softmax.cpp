@@ -34,6 +34,39 @@ void row(void* out, const void* in, int64_t n) {
   }
 }
 
+// Short rows: exponentials and logarithms of several rows at once keep vectors full.
+template <class T, bool log>
+void rows(void* out, const void* in, int64_t count, int64_t n) {
+  T kept[exp_piece];
+  double sum[exp_piece];
+  const int64_t at_once = exp_piece / n;
+  for (int64_t first = 0; first < count; first += at_once) {
+    const int64_t height = count - first < at_once ? count - first : at_once;
+    const T* x = static_cast<const T*>(in) + first * n;
+    T* y = static_cast<T*>(out) + first * n;
+    for (int64_t r = 0; r < height; ++r) {
+      const T largest = largest_of(x + r * n, n);
+      for (int64_t i = 0; i < n; ++i) kept[r * n + i] = x[r * n + i] - largest;
+    }
+    T* exponential = log ? kept : y;
+    if constexpr (log) {
+      for (int64_t i = 0; i < height * n; ++i) y[i] = kept[i];
+    }
+#pragma GCC ivdep
+    for (int64_t i = 0; i < height * n; ++i) exponential[i] = vmath::exp(kept[i]);
+    for (int64_t r = 0; r < height; ++r) {
+      const double total = sum_plain(exponential + r * n, n);
+      const bool usual = total < std::numeric_limits<double>::infinity();
+      sum[r] = usual ? total : std::numeric_limits<double>::quiet_NaN();
+    }
+    for (int64_t r = 0; r < height; ++r) sum[r] = log ? vmath::log(sum[r]) : 1 / sum[r];
+    for (int64_t r = 0; r < height; ++r) {
+      const T scale = static_cast<T>(sum[r]);
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) y[i] = log ? y[i] - scale : y[i] * scale;
+    }
+  }
+}
+
 template <class T>
 SoftmaxStats stats(const void* in, int64_t n) {
   const T* x = static_cast<const T*>(in);
@@ -85,6 +118,26 @@ void row_grad(void* out, const void* grads, const void* results, int64_t n) {
   apply_grad<T, log>(out, grads, results, n, grad_sum<T, log>(grads, results, n));
 }
 
+template <class T, bool log>
+void rows_grad(void* out, const void* grads, const void* results, int64_t count, int64_t n) {
+  T kept[exp_piece];
+  const int64_t at_once = exp_piece / n;
+  for (int64_t first = 0; first < count; first += at_once) {
+    const int64_t height = count - first < at_once ? count - first : at_once;
+    const T *grad = static_cast<const T*>(grads) + first * n,
+            *y = static_cast<const T*>(results) + first * n;
+    T* x_grad = static_cast<T*>(out) + first * n;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < height * n; ++i) kept[i] = log ? vmath::exp(y[i]) : grad[i] * y[i];
+    for (int64_t r = 0; r < height; ++r) {
+      const T sum = static_cast<T>(sum_plain((log ? grad : kept) + r * n, n));
+      for (int64_t i = r * n; i < (r + 1) * n; ++i) {
+        x_grad[i] = log ? grad[i] - kept[i] * sum : (grad[i] - sum) * y[i];
+      }
+    }
+  }
+}
+
 // --- Neighbouring lines
 
 template <class T, bool log>
@@ -128,8 +181,9 @@ void columns_grad(void* out, const void* grads, const void* results, int64_t n, 
 
 template <class T, bool log>
 SoftmaxKernel make_softmax() {
-  return {row<T, log>, row_grad<T, log>, columns<T, log>,  columns_grad<T, log>,
-          stats<T>,    apply<T, log>,    grad_sum<T, log>, apply_grad<T, log>};
+  return {row<T, log>,      row_grad<T, log>,     rows<T, log>, rows_grad<T, log>,
+          columns<T, log>,  columns_grad<T, log>, stats<T>,     apply<T, log>,
+          grad_sum<T, log>, apply_grad<T, log>};
 }
 
 }  // namespace

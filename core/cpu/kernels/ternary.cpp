@@ -36,6 +36,13 @@ void fill_ternary(Kernels& table) {
     const auto clamped = raised > high ? high : raised;
     return x != x ? x : low != low ? low : high != high ? high : clamped;
   });
+  // Between two numbers, neither of them NaN.
+  unary<Opcode::clamp_to, dtypes::real_math>(t, [](auto x, const Params& p) {
+    using T = decltype(x);
+    const T low = param<T>(p, 0), high = param<T>(p, 1);
+    const T raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  });
   binary<Opcode::tanh_grad, dtypes::real_math>(
       t, [](auto grad, auto y) { return grad * (decltype(y)(1) - y * y); });
   binary<Opcode::tanh_grad, dtypes::complex>(

@@ -1,0 +1,54 @@
+// Lines of channels: a consecutive tensor of `batch` members with `channels` lines of `length`
+// elements each. What normalisations over batches and groups are made of.
+#pragma once
+
+#include "base/dtype.h"
+
+namespace wisp::cpu {
+
+struct Channels {
+  DType dtype;  // float32 or float64, of everything below but sums
+  int64_t batch, channels, length;
+  bool per_member;  // coefficients are batch x channels, else the same channels for all members
+  int64_t lines() const { return batch * channels; }
+  int64_t coefficient(int64_t line) const { return per_member ? line : line % channels; }
+};
+
+// y = x * scale + shift, and + other * other_scale unless that is null.
+struct ChannelAffine {
+  Channels shape;
+  const char *x, *scale, *shift, *other, *other_scale;
+  char* y;
+};
+void channel_affine(const ChannelAffine& call);
+
+// Per line the sums of g and of g * (x - mean). If lines are single elements and means are those of
+// channels, they are per channel instead: see channel_sum_count.
+struct ChannelSums {
+  Channels shape;
+  const char *grad, *x, *mean;
+  double *grads, *products;
+};
+void channel_sums(const ChannelSums& call);
+
+// How many of each: lines, or channels.
+inline int64_t channel_sum_count(const Channels& shape) {
+  return shape.length == 1 && !shape.per_member ? shape.channels : shape.lines();
+}
+
+template <class T>
+struct ChannelKernel {
+  // other may be null. Coefficients of one line:
+  void (*affine)(T* y, const T* x, const T* other, int64_t n, T scale, T shift,
+                 T other_scale) = nullptr;
+  // ... and of one element each.
+  void (*affine_each)(T* y, const T* x, const T* other, int64_t n, const T* scale, const T* shift,
+                      const T* other_scale) = nullptr;
+  void (*sums)(const T* grad, const T* x, int64_t n, T mean, double* grads,
+               double* products) = nullptr;
+  // Adds what `rows` rows of n channels give to 2n sums.
+  void (*sums_each)(const T* grad, const T* x, int64_t rows, int64_t row, int64_t n, const T* mean,
+                    double* grads, double* products) = nullptr;
+};
+
+}  // namespace wisp::cpu

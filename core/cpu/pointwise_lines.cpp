@@ -1,0 +1,299 @@
+// Pointwise calls over lines: the last dimension of the plan, where it is long enough for a kernel
+// call of its own. Operands that are consecutive along it are read and written where they are, a
+// value that stays the same along it fills a tile, and an operand that is consecutive along the
+// dimension before (a transposed matrix) is turned around in blocks that touch whole cache lines.
+#include "cpu/pointwise_lines.h"
+
+#include <vector>
+
+#include "base/parallel.h"
+#include "cpu/grain.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/odometer.h"
+#include "cpu/pointwise_sum.h"
+#include "cpu/scratch.h"
+#include "cpu/stream.h"
+
+namespace wisp::cpu {
+
+namespace {
+
+constexpr int64_t shortest_line = 32;
+constexpr int64_t block_rows = 16;    // of transposed operands: a cache line of floats
+constexpr int64_t block_width = 256;  // and so many columns
+
+struct alignas(64) Tile {
+  char bytes[tile_bytes];
+};
+struct alignas(64) Block {
+  char bytes[block_rows * block_width * 8];
+};
+
+enum class Way : uint8_t {
+  direct,      // consecutive, in the dtype the kernel wants
+  converted,   // consecutive, in another one
+  constant,    // the same along a line
+  everywhere,  // the same for the whole call
+  transposed,  // consecutive along the dimension before the last
+  strided,
+};
+
+// How the work is cut: into segments of lines, or of `height` neighbouring lines at once.
+struct Cut {
+  Way way[max_operands];
+  int64_t height = 1, width;
+  Odometer<max_operands> start;  // of segments
+  int64_t segments = 1;
+  int64_t row[max_operands];   // in bytes, from one line of a block to the next
+  int64_t item[max_operands];  // in bytes, from one element to the next
+  bool streams;                // results go past the caches
+};
+
+DType wanted_dtype(const Pointwise& call, int k) {
+  return k == 0 ? result_dtype(call.op, call.compute) : input_dtype(call.op, k - 1, call.compute);
+}
+const Operand& operand_of(const Pointwise& call, int k) {
+  return k == 0 ? call.out : call.in[k - 1];
+}
+
+Way way_of(const Pointwise& call, const LoopPlan& plan, int k) {
+  const Operand& operand = operand_of(call, k);
+  const int last = plan.ndim() - 1;
+  const int64_t item = static_cast<int64_t>(item_size(operand.dtype));
+  const int64_t step = plan.strides[k][last];
+  if (step == item) return operand.dtype == wanted_dtype(call, k) ? Way::direct : Way::converted;
+  if (step == 0 && k > 0) {
+    for (int64_t stride : plan.strides[k]) {
+      if (stride != 0) return Way::constant;
+    }
+    return Way::everywhere;
+  }
+  const bool turned = k > 0 && last > 0 && plan.strides[k][last - 1] == item && step % item == 0;
+  return turned && (item == 4 || item == 8) && plan.sizes[last - 1] >= block_rows / 2
+             ? Way::transposed
+             : Way::strided;
+}
+
+// A result too large for the caches, and not one of the inputs: those are in them when it is
+// written.
+bool streams(const Pointwise& call, int64_t numel) {
+  if (!call.out.data) return false;
+  for (int k = 0; k < call.inputs; ++k) {
+    if (call.in[k].data == call.out.data) return false;
+  }
+  return numel * static_cast<int64_t>(item_size(call.out.dtype)) >= stream_bytes;
+}
+
+Cut cut(const Pointwise& call, const LoopPlan& plan) {
+  Cut made;
+  const int operands = call.inputs + 1, last = plan.ndim() - 1;
+  bool all_direct = true;
+  size_t widest = item_size(call.compute);
+  for (int k = 0; k < operands; ++k) {
+    made.way[k] = way_of(call, plan, k);
+    made.item[k] = plan.strides[k][last];
+    made.row[k] = last > 0 ? plan.strides[k][last - 1] : 0;
+    all_direct &= made.way[k] == Way::direct;
+    if (made.way[k] == Way::transposed) made.height = block_rows;
+    widest = std::max({widest, item_size(operand_of(call, k).dtype)});
+  }
+  made.streams = streams(call, plan.numel) && made.way[0] == Way::direct;
+  made.width = all_direct && !made.streams && call.out.data
+                   ? grain_of(call.op)
+                   : tile_bytes / static_cast<int64_t>(widest);
+  if (made.height > 1) made.width = block_width;
+  for (int dim = 0; dim <= last; ++dim) {
+    const int64_t each = dim == last ? made.width : dim == last - 1 ? made.height : 1;
+    made.start.counts.push_back((plan.sizes[dim] + each - 1) / each);
+    made.segments *= made.start.counts[dim];
+    for (int k = 0; k < operands; ++k) made.start.steps[k].push_back(plan.strides[k][dim] * each);
+  }
+  for (int k = 0; k < operands; ++k) made.start.at[k] = operand_of(call, k).data;
+  made.start.used = operands;
+  return made;
+}
+
+void convert_tile(void* out, DType to, const void* in, DType from, int64_t n) {
+  kernels().cast[int(to)][int(from)](out, in, n);
+}
+
+// One thread's share.
+class LineWorker {
+ public:
+  // With `sum`, results are added up there instead of being written.
+  LineWorker(const Pointwise& call, const LoopPlan& plan, const Cut& cut, TileFn kernel,
+             double* sum = nullptr)
+      : call_(call), plan_(plan), cut_(cut), kernel_(kernel), sum_(sum), place_(cut.start) {
+    const int64_t longest = std::min(cut.width, plan.sizes[last()]);
+    for (int k = 1; k <= call.inputs; ++k) {
+      if (cut.way[k] == Way::everywhere) fill(k, place_.at[k], longest);
+    }
+  }
+
+  void run(int64_t begin, int64_t end) {
+    place_.seek(begin);
+    for (int64_t i = begin; i < end; ++i, place_.advance()) segment();
+    if (cut_.streams) stream_done();
+  }
+
+ private:
+  int last() const { return plan_.ndim() - 1; }
+
+  void segment() {
+    const int64_t n = std::min(cut_.width, plan_.sizes[last()] - place_.index[last()] * cut_.width);
+    if (cut_.height == 1) return line(0, n);
+    const int64_t left = plan_.sizes[last() - 1] - place_.index[last() - 1] * cut_.height;
+    const int64_t rows = std::min(cut_.height, left);
+    for (int k = 1; k <= call_.inputs; ++k) {
+      if (cut_.way[k] == Way::transposed) turn(k, rows, n);
+    }
+    for (int64_t r = 0; r < rows; ++r) line(r, n);
+  }
+
+  void turn(int k, int64_t rows, int64_t n) {
+    char* out = blocks_[k - 1].bytes;
+    if (item_size(call_.in[k - 1].dtype) == 4) {
+      kernels().gemm_f32.transpose(reinterpret_cast<const float*>(place_.at[k]), cut_.item[k] / 4,
+                                   reinterpret_cast<float*>(out), block_width, rows, n);
+    } else {
+      kernels().gemm_f64.transpose(reinterpret_cast<const double*>(place_.at[k]), cut_.item[k] / 8,
+                                   reinterpret_cast<double*>(out), block_width, rows, n);
+    }
+  }
+
+  void line(int64_t r, int64_t n) {
+    const void* in[3];
+    for (int k = 1; k <= call_.inputs; ++k) in[k - 1] = read(k, r, n);
+    char* out = place_.at[0] + r * cut_.row[0];
+    if (cut_.way[0] == Way::direct && !cut_.streams && !sum_)
+      return kernel_(out, in, n, call_.params);
+    kernel_(spare_.bytes, in, n, call_.params);
+    if (sum_) return add(n);
+    write(out, n);
+  }
+
+  void add(int64_t n) {
+    reduce_kernel(Reduction::sum, call_.compute).row(sum_, spare_.bytes, n, 0, ReduceParams());
+  }
+
+  void write(char* out, int64_t n) {
+    const DType result = wanted_dtype(call_, 0);
+    if (cut_.streams)
+      return stream_copy(out, spare_.bytes, static_cast<size_t>(n) * item_size(result));
+    if (cut_.way[0] == Way::converted) {
+      return convert_tile(out, call_.out.dtype, spare_.bytes, result, n);
+    }
+    const char* source = spare_.bytes;
+    if (call_.out.dtype != result) {
+      convert_tile(tiles_[0].bytes, call_.out.dtype, spare_.bytes, result, n);
+      source = tiles_[0].bytes;
+    }
+    by_item_size(item_size(call_.out.dtype), [&]<class T>() {
+      for (int64_t i = 0; i < n; ++i) {
+        std::memcpy(out + i * cut_.item[0], source + i * sizeof(T), sizeof(T));
+      }
+    });
+  }
+
+  const void* read(int k, int64_t r, int64_t n) {
+    const char* from = place_.at[k] + r * cut_.row[k];
+    char* tile = tiles_[k - 1].bytes;
+    const DType dtype = call_.in[k - 1].dtype, wanted = wanted_dtype(call_, k);
+    switch (cut_.way[k]) {
+      case Way::direct:
+        return from;
+      case Way::everywhere:
+        return tile;
+      case Way::constant:
+        fill(k, from, n);
+        return tile;
+      case Way::transposed:
+        from = blocks_[k - 1].bytes + r * block_width * static_cast<int64_t>(item_size(dtype));
+        if (dtype == wanted) return from;
+        break;
+      case Way::strided:
+        gather(spare_.bytes, from, cut_.item[k], n, item_size(dtype));
+        from = spare_.bytes;
+        break;
+      case Way::converted:
+        break;
+    }
+    convert_tile(tile, wanted, from, dtype, n);
+    return tile;
+  }
+
+  // Repeats one value, by doubling.
+  void fill(int k, const char* value, int64_t n) {
+    char* tile = tiles_[k - 1].bytes;
+    const DType wanted = wanted_dtype(call_, k);
+    convert_tile(tile, wanted, value, call_.in[k - 1].dtype, 1);
+    const size_t item = item_size(wanted), total = item * static_cast<size_t>(n);
+    for (size_t done = item; done < total; done *= 2) {
+      std::memcpy(tile + done, tile, std::min(done, total - done));
+    }
+  }
+
+  static void gather(char* out, const char* from, int64_t step, int64_t n, size_t item) {
+    by_item_size(item, [&]<class T>() {
+      for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * sizeof(T), from + i * step, sizeof(T));
+    });
+  }
+
+  const Pointwise& call_;
+  const LoopPlan& plan_;
+  const Cut& cut_;
+  TileFn kernel_;
+  double* sum_;
+  Odometer<max_operands> place_;
+  Tile tiles_[3], spare_;
+  Block blocks_[3];
+};
+
+int64_t segments_at_once(const Pointwise& call, const LoopPlan& plan, const Cut& made) {
+  const int64_t length = std::min(made.width, plan.sizes[plan.ndim() - 1]) * made.height;
+  return even_grain(made.segments, std::max<int64_t>(1, grain_of(call.op) / length), 1);
+}
+
+// The plain way, for what has no lines.
+double sum_of_stored(const Pointwise& call, int64_t numel) {
+  const Scratch<char> memory(numel * static_cast<int64_t>(item_size(call.compute)));
+  Pointwise stored = call;
+  stored.out.data = memory.data();
+  pointwise(stored);
+  double total = 0;
+  reduce_kernel(Reduction::sum, call.compute).row(&total, memory.data(), numel, 0, ReduceParams());
+  return total;
+}
+
+}  // namespace
+
+bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel) {
+  if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) return false;
+  const Cut made = cut(call, plan);
+  parallel_for(made.segments, segments_at_once(call, plan, made), [&](int64_t begin, int64_t end) {
+    LineWorker(call, plan, made, kernel).run(begin, end);
+  });
+  return true;
+}
+
+double pointwise_sum(const Pointwise& call) {
+  TileFn kernel = tile_kernel(call.op, call.compute);
+  if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
+  Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
+  const LoopPlan plan(call.sizes, operands, call.inputs + 1);
+  if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) {
+    return sum_of_stored(call, plan.numel);
+  }
+  const Cut made = cut(call, plan);
+  const int64_t grain = segments_at_once(call, plan, made);
+  std::vector<double> sums(static_cast<size_t>((made.segments + grain - 1) / grain), 0.0);
+  parallel_for(made.segments, grain, [&](int64_t begin, int64_t end) {
+    double* sum = &sums[static_cast<size_t>(begin / grain)];
+    LineWorker(call, plan, made, kernel, sum).run(begin, end);
+  });
+  double total = 0;
+  for (double sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cpu/pointwise.h"
+
+namespace wisp::cpu {
+
+// Runs the call line by line, or returns false where its lines are too short for that.
+bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel);
+
+}  // namespace wisp::cpu

@@ -1,0 +1,43 @@
+// Writing large results past the caches: what is larger than they are is gone before it is read
+// again, and a store that goes straight to memory need not fetch the line first.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace wisp::cpu {
+
+constexpr int64_t stream_bytes = 24 << 20;  // results from this size on
+
+// Copies; call stream_done() on the same thread before others may read what was written.
+inline void stream_copy(char* out, const char* in, size_t bytes) {
+#if defined(__x86_64__)
+  const size_t head = (64 - reinterpret_cast<uintptr_t>(out) % 64) % 64;
+  if (bytes >= head + 64) {
+    std::memcpy(out, in, head);
+    out += head, in += head, bytes -= head;
+    for (; bytes >= 64; out += 64, in += 64, bytes -= 64) {
+      const auto* from = reinterpret_cast<const __m128i*>(in);
+      auto* to = reinterpret_cast<__m128i*>(out);
+      const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
+      const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+      _mm_stream_si128(to, a);
+      _mm_stream_si128(to + 1, b);
+      _mm_stream_si128(to + 2, c);
+      _mm_stream_si128(to + 3, d);
+    }
+  }
+#endif
+  std::memcpy(out, in, bytes);
+}
+
+inline void stream_done() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace wisp::cpu

@@ -1,0 +1,128 @@
+"""Layouts that only show in tensors larger than those of tests/ops: lines, blocks, pieces and streams of kernels."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wisp
+import wisp.nn.functional as F
+
+rng = np.random.default_rng(0)
+
+
+def made(array):
+    return wisp.from_numpy(np.ascontiguousarray(array))
+
+
+def layouts(array):
+    """The same elements, laid out in several ways."""
+    yield made(array)
+    reverse = tuple(reversed(range(array.ndim)))
+    yield made(array.transpose(reverse)).permute(*reverse)
+    last = (*range(1, array.ndim), 0)
+    yield made(array.transpose(last)).permute(array.ndim - 1, *range(array.ndim - 1))
+    wide = np.repeat(array, 2, axis=-1)
+    yield made(wide)[..., ::2]
+
+
+SHAPES = [(70, 90), (3, 40, 50), (5, 7, 33), (300, 41), (2, 130)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pointwise_operands_of_any_layout(shape):
+    a, b = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+    for x, y in itertools.product(layouts(a), layouts(b)):
+        assert np.array_equal((x + y).numpy(), a + b)
+        assert np.array_equal((x < y).numpy(), a < b)
+        assert np.array_equal(wisp.where(x < y, x, y).numpy(), np.minimum(a, b))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_broadcasting_with_rows_columns_and_dtypes(shape):
+    a = rng.standard_normal(shape).astype(np.float32)
+    row, column = a[..., :1, :].copy(), a[..., :1].copy().astype(np.float64)
+    for x in layouts(a):
+        assert np.array_equal((x + made(row)).numpy(), a + row)
+        assert np.array_equal((x * made(column)).numpy(), a * column)
+        assert np.array_equal((made(row) * made(column)).numpy(), row * column)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_copies_between_layouts(shape, dtype):
+    a = (10 * rng.standard_normal(shape)).astype(dtype)
+    for x in layouts(a):
+        assert np.array_equal(x.contiguous().numpy(), a)
+        assert np.array_equal(x.flip(-1).contiguous().numpy(), np.flip(a, -1))
+        assert np.array_equal(x[..., 1:-1].clone().numpy(), a[..., 1:-1])
+        if dtype != "complex128":
+            assert np.array_equal(x.to(wisp.float32).numpy(), a.astype(np.float32))
+        for y in layouts(np.zeros_like(a)):
+            assert np.array_equal(y.copy_(x).numpy(), a)
+
+
+def test_results_larger_than_the_caches():
+    n = 7_000_003
+    a = rng.standard_normal(n).astype(np.float32)
+    x = made(a.copy())
+    assert np.array_equal((x + x).numpy(), a + a)
+    assert np.array_equal((x * 2)[1:].numpy(), (a * 2)[1:])
+    assert np.array_equal(x.clone().numpy(), a)
+    assert np.array_equal(wisp.full((n,), 3.0).numpy(), np.full(n, 3, np.float32))
+    assert np.array_equal(x.mul_(2).numpy(), a * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_are_exact(dtype):
+    a = np.concatenate([rng.standard_normal(5000) * 10.0**k for k in range(-5, 12)]).astype(dtype)
+    b = rng.standard_normal(a.size).astype(dtype)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3.0, -0.5, 1e30], dtype)
+    a, b = np.append(a, np.repeat(special, special.size)), np.append(b, np.tile(special, special.size))
+    with np.errstate(all="ignore"):
+        assert np.array_equal(wisp.fmod(made(a), made(b)).numpy(), np.fmod(a, b), equal_nan=True)
+        rest = np.fmod(a, b)
+        signed = np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+        assert np.array_equal(wisp.remainder(made(a), made(b)).numpy(), signed, equal_nan=True)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_entropy_of_long_rows(reduction, weighted):
+    x = wisp.randn(6, 100, dtype=wisp.float64, requires_grad=True)
+    target = wisp.tensor([0, 99, 5, -100, 50, 7])
+    weight = wisp.rand(100, dtype=wisp.float64) if weighted else None
+    loss = F.cross_entropy(x, target, weight, reduction=reduction)
+    expected = F.nll_loss(F.log_softmax(x, 1), target, weight, reduction=reduction)
+    assert wisp.allclose(loss, expected)
+    seed = wisp.randn(loss.shape, dtype=wisp.float64)
+    (got,), (wanted,) = (wisp.autograd.grad(y, [x], seed, create_graph=True) for y in (loss, expected))
+    assert wisp.allclose(got, wanted)
+    (plain,) = wisp.autograd.grad(F.cross_entropy(x, target, weight, reduction=reduction), [x], seed)
+    assert wisp.allclose(plain, wanted)
+    second = [wisp.autograd.grad(g.square().sum(), [x])[0] for g in (got, wanted)]
+    assert wisp.allclose(*second)
+
+
+@pytest.mark.parametrize("shape", [(6, 8, 5, 7), (40, 8), (3, 8, 300)])
+@pytest.mark.parametrize("groups", [0, 1, 2, 8])  # 0: over the batch
+def test_channel_norms(shape, groups):
+    x = wisp.randn(shape, dtype=wisp.float64, requires_grad=True)
+    w, b = (wisp.randn(8, dtype=wisp.float64, requires_grad=True) for _ in range(2))
+    spread = (1, 8) + (1,) * (len(shape) - 2)
+    if groups and len(shape) == 2 and groups == 8:
+        return  # one element per group
+    if groups:
+        y = F.group_norm(x, groups, w, b)
+        rows = x.reshape(shape[0] * groups, -1)
+        var, mean = wisp.var_mean(rows, 1, correction=0, keepdim=True)
+        z = ((rows - mean) / (var + 1e-5).sqrt()).reshape(shape)
+    else:
+        y = F.batch_norm(x, None, None, w, b, training=True)
+        var, mean = wisp.var_mean(x, [0, *range(2, len(shape))], correction=0, keepdim=True)
+        z = (x - mean) / (var + 1e-5).sqrt()
+    expected = z * w.view(spread) + b.view(spread)
+    assert wisp.allclose(y, expected)
+    seed = wisp.randn(shape, dtype=wisp.float64)
+    for got, wanted in zip(*(wisp.autograd.grad(r, [x, w, b], seed) for r in (y, expected))):
+        assert wisp.allclose(got, wanted)
