@@ -58,15 +58,15 @@ Int getrf(Int m, Int n, T* a, Int lda, Int* pivots) {
   return info;
 }
 
-// One column of A x = b.
+// One column of A x = b. `inverse` has 1 / U_jj.
 template <class T>
-void solve_column(Int n, const T* a, Int lda, const Int* pivots, T* b) {
+void solve_column(Int n, const T* a, Int lda, const Int* pivots, const T* inverse, T* b) {
   for (Int i = 0; i < n; ++i) std::swap(b[i], b[pivots[i] - 1]);
   for (Int j = 0; j < n; ++j) {
     for (Int i = j + 1; i < n; ++i) b[i] = b[i] - a[j * lda + i] * b[j];
   }
   for (Int j = n; j-- > 0;) {
-    b[j] = b[j] / a[j * lda + j];
+    b[j] = b[j] * inverse[j];
     for (Int i = 0; i < j; ++i) b[i] = b[i] - a[j * lda + i] * b[j];
   }
 }
@@ -87,9 +87,11 @@ void solve_transposed_column(bool conjugated, Int n, const T* a, Int lda, const 
 
 template <class T>
 void getrs(char trans, Int n, Int nrhs, const T* a, Int lda, const Int* pivots, T* b, Int ldb) {
+  T inverse[limit];
+  for (Int j = 0; j < n; ++j) inverse[j] = T(1) / a[j * lda + j];
   for (Int j = 0; j < nrhs; ++j) {
     if (trans == 'N') {
-      solve_column(n, a, lda, pivots, b + j * ldb);
+      solve_column(n, a, lda, pivots, inverse, b + j * ldb);
     } else {
       solve_transposed_column(trans == 'C', n, a, lda, pivots, b + j * ldb);
     }

@@ -1,4 +1,6 @@
 // Functions of matrices (powers, the exponential) and equations between tensors.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "cpu/gemm.h"
@@ -57,6 +59,13 @@ struct Taylor {
 constexpr Taylor taylor_single[] = {{2, 0.09}, {3, 0.8}, {4, 2.0}};
 constexpr Taylor taylor_double[] = {{2, 1.4e-3}, {3, 0.1}, {4, 0.78}};
 
+constexpr auto inverse_factorial = [] {
+  std::array<double, 17> values{1};
+  double factorial = 1;
+  for (size_t n = 1; n < values.size(); ++n) values[n] = 1 / (factorial *= static_cast<double>(n));
+  return values;
+}();
+
 // exp of one matrix of n by n after the other.
 template <class T>
 class Exponential {
@@ -108,19 +117,32 @@ class Exponential {
   }
 
   void multiply(const T* a, const T* b, T* out) const {
+    if (n_ <= tiny) return multiply_tiny(a, b, out);
     auto matrix = [&](const T* data) {
       return cpu::Matrix{reinterpret_cast<char*>(const_cast<T*>(data)), n_, n_, n_, 1};
     };
     cpu::gemm(dtype_of<T>, matrix(a), matrix(b), matrix(out));
   }
 
+  // Where calling the general product costs more than the product.
+  static constexpr int64_t tiny = 6;
+  void multiply_tiny(const T* a, const T* b, T* out) const {
+    for (int64_t i = 0; i < n_; ++i) {
+      T* row = out + i * n_;
+      for (int64_t j = 0; j < n_; ++j) row[j] = a[i * n_] * b[j];
+      for (int64_t k = 1; k < n_; ++k) {
+        for (int64_t j = 0; j < n_; ++j) row[j] = row[j] + a[i * n_ + k] * b[k * n_ + j];
+      }
+    }
+  }
+
   // Adds the terms from `first` on, `count` of them, divided by A^first.
   void add_terms(T* out, int first, int count) {
     for (int k = 1; k < count; ++k) {
-      const T factor(static_cast<Real>(1 / std::tgamma(first + k + 1.0)));
+      const T factor(static_cast<Real>(inverse_factorial[static_cast<size_t>(first + k)]));
       for (int64_t i = 0; i < size_; ++i) out[i] = out[i] + power(k)[i] * factor;
     }
-    const T constant(static_cast<Real>(1 / std::tgamma(first + 1.0)));
+    const T constant(static_cast<Real>(inverse_factorial[static_cast<size_t>(first)]));
     for (int64_t i = 0; i < n_; ++i) out[i * n_ + i] = out[i * n_ + i] + constant;
   }
 
@@ -129,7 +151,7 @@ class Exponential {
     sum_ = power(5);
     spare_ = power(6);
     for (int k = 2; k <= width; ++k) multiply(power(k - 1), power(1), power(k));
-    const T last(static_cast<Real>(1 / std::tgamma(width * width + 1.0)));
+    const T last(static_cast<Real>(inverse_factorial[static_cast<size_t>(width * width)]));
     for (int64_t i = 0; i < size_; ++i) sum_[i] = power(width)[i] * last;
     for (int first = width * (width - 1); first >= 0; first -= width) {
       add_terms(sum_, first, width);
