@@ -65,9 +65,9 @@ def is_lazy(param):
 def _refused(name):
     def method(self=None, *args, **kwargs):
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` "
-            "or explicitly manipulating `wisp.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
-            "`forward` with a dummy batch to initialize the parameters before calling wisp functions"
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `wisp.nn.parameter.UninitializedParameter` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling wisp functions"
         )
 
     return method
@@ -101,8 +101,8 @@ class UninitializedTensorMixin:
     def shape(self):
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
-            "parameters before accessing their attributes."
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
         )
 
     def share_memory_(self):

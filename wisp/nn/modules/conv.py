@@ -172,7 +172,8 @@ class _ConvTransposeNd(_ConvNd):
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         ntuple = self._ntuple
         super().__init__(in_channels, out_channels, ntuple(kernel_size), ntuple(stride), ntuple(padding),
-                         ntuple(dilation), True, ntuple(output_padding), groups, bias, padding_mode, device, dtype)  # fmt: skip
+                         ntuple(dilation), True, ntuple(output_padding), groups, bias, padding_mode, device,
+                         dtype)  # fmt: skip
 
     def forward(self, input, output_size=None):
         """Of the sizes that fit the input, ``output_size`` chooses one."""
@@ -191,7 +192,8 @@ class _ConvTransposeNd(_ConvNd):
         wanted = tuple(output_size)[leading if len(output_size) == leading + num_spatial_dims else 0 :]
         if len(wanted) != num_spatial_dims:
             raise ValueError(f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
-                             f"{num_spatial_dims} or {leading + num_spatial_dims} elements (got {len(output_size)})")  # fmt: skip
+                             f"{num_spatial_dims} or {leading + num_spatial_dims} elements "
+                             f"(got {len(output_size)})")  # fmt: skip
         sizes = input.shape[leading:]
         dilation = dilation or (1,) * num_spatial_dims
         least = [
