@@ -309,9 +309,8 @@ def test_gradients_by_name():
 
 def test_a_small_network_learns():
     wisp.manual_seed(0)
-    net = nn.Sequential(
-        nn.Conv2d(1, 8, 3, stride=2), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.LazyLinear(2)
-    )
+    first, second = nn.Conv2d(1, 8, 3, stride=2), nn.Conv2d(8, 8, 3, padding=1)
+    net = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), nn.Flatten(), nn.LazyLinear(2))
     x = wisp.randn(64, 1, 9, 9)
     labels = (x[:, 0, :4].sum((1, 2)) > x[:, 0, 5:].sum((1, 2))).long()
     net(x)

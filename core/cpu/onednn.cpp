@@ -63,6 +63,7 @@ namespace {
   X(primitive_attr_create)                           \
   X(primitive_attr_set_scratchpad_mode)              \
   X(primitive_attr_destroy)                          \
+  X(primitive_desc_next_impl)                        \
   X(primitive_desc_query)                            \
   X(primitive_desc_query_md)                         \
   X(primitive_desc_destroy)                          \
@@ -403,13 +404,19 @@ struct Motion {
   }
 };
 
-// Whether oneDNN has a kernel for it. Where it has none it multiplies matrices, cutting sums by the
-// number of threads; wisp does that itself, and without.
-bool is_direct(const PrimitiveDesc& desc) {
-  const char* name = "";
-  library().primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0, &name);
-  const std::string_view text = name;
-  return text.find("gemm") == text.npos && text.find("ref") == text.npos;
+// Goes on to the first implementation whose sums have an order that does not depend on the number
+// of threads. Products of matrices ("gemm", "brg...") cut them accordingly; false if all others
+// are.
+bool settle(const PrimitiveDesc& desc) {
+  const Library& lib = library();
+  do {
+    const char* name = "";
+    lib.primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0, &name);
+    const std::string_view text = name;
+    auto has = [&](const char* part) { return text.find(part) != text.npos; };
+    if (!has("gemm") && !has("brg") && !has("ref")) return true;
+  } while (lib.primitive_desc_next_impl(desc.get()) == dnnl_success);
+  return false;
 }
 
 // Null if oneDNN does not know such a convolution.
@@ -432,7 +439,7 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
       forward.out(), lib.engine, dnnl_forward_training, dnnl_convolution_direct, x.get(),
       weight.get(), bias.get(), y.get(), m.strides, m.dilates, m.left, m.right, attr.get());
   if (status != dnnl_success) return {};
-  if (key.pass == Pass::y) return is_direct(forward) ? std::move(forward) : PrimitiveDesc();
+  if (key.pass == Pass::y) return settle(forward) ? std::move(forward) : PrimitiveDesc();
   if (key.pass == Pass::x) {
     status = lib.convolution_backward_data_primitive_desc_create(
         made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), y.get(), m.strides,
@@ -442,7 +449,7 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
         made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), nullptr, y.get(),
         m.strides, m.dilates, m.left, m.right, forward.get(), attr.get());
   }
-  return status == dnnl_success && is_direct(made) ? std::move(made) : PrimitiveDesc();
+  return status == dnnl_success && settle(made) ? std::move(made) : PrimitiveDesc();
 }
 
 // How many channels of y a piece of the weight has. oneDNN would cut sums over the batch by the

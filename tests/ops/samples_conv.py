@@ -137,9 +137,11 @@ def bad_conv_transpose2d():
 @errors("convolution")
 def bad_convolution():
     ones, zeros = [1, 1], [0, 0]
-    yield E(RuntimeError, "Expected 4-dimensional input", T(2, 5, 5), T(3, 2, 3, 3), None, ones, zeros, ones, False, zeros, 1)
+    plain = (None, ones, zeros, ones, False, zeros, 1)
+    yield E(RuntimeError, "Expected 4-dimensional input", T(2, 5, 5), T(3, 2, 3, 3), *plain)
     yield E(RuntimeError, "at least three dimensions", T(1, 2), T(3, 2), None, [], [], [], False, [], 1)
-    yield E(RuntimeError, "unsupported ConvNd", T(1, 2, 4, 4, 4, 4), T(3, 2, 2, 2, 2, 2), None, [1], [0], [1], False, [0], 1)
+    plain = (None, [1], [0], [1], False, [0], 1)
+    yield E(RuntimeError, "unsupported ConvNd", T(1, 2, 4, 4, 4, 4), T(3, 2, 2, 2, 2, 2), *plain)
 
 
 @errors("conv_tbc")

@@ -1,4 +1,4 @@
-"""oneDNN, by its former name: the library that computes float32 convolutions where it is faster than wisp's own kernels."""
+"""oneDNN, by its former name: it computes convolutions of float32 where it is faster than wisp's own kernels."""
 
 import sys
 from types import ModuleType
@@ -16,7 +16,7 @@ def is_available():
 
 
 def flags(enabled=None, deterministic=None, allow_tf32=None):
-    """Sets switches for a with block. Only ``enabled`` changes anything: results never depend on the number of threads."""
+    """Sets switches for a with block. Only ``enabled`` changes anything."""
     values = {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32}
     return Flags(sys.modules[__name__], values)
 

@@ -62,19 +62,12 @@ def is_lazy(param):
     return isinstance(param, UninitializedTensorMixin)
 
 
-_NO_SHAPE = (
-    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
-    "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before "
-    "accessing their attributes."
-)
-
-
 def _refused(name):
     def method(self=None, *args, **kwargs):
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or "
-            "explicitly manipulating `wisp.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` "
-            "with a dummy batch to initialize the parameters before calling wisp functions"
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `wisp.nn.parameter.UninitializedParameter` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling wisp functions"
         )
 
     return method
@@ -107,14 +100,14 @@ class UninitializedTensorMixin:
     @property
     def shape(self):
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
-            "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
-            "parameters before accessing their attributes."
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
         )
 
     def share_memory_(self):
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
-                           "parameters before calling `module.share_memory()`.")  # fmt: skip
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+                           "the parameters before calling `module.share_memory()`.")  # fmt: skip
 
     def __getattribute__(self, name):
         if name[0] != "_" and name not in _ALLOWED and callable(getattr(Tensor, name, None)):

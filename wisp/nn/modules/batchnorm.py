@@ -9,6 +9,9 @@ from wisp.nn.parameter import Parameter, UninitializedBuffer, UninitializedParam
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyBatchNorm1d",
     "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "SyncBatchNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
 ]  # fmt: skip
 
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
@@ -183,7 +186,8 @@ class InstanceNorm3d(_InstanceNorm):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A normalisation whose number of channels is that of the first input."""
 
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
+                 bias=True):  # fmt: skip
         # Of no channels: what it is to have is set afterwards, to avoid memory that would be given up at once.
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine, self.track_running_stats = affine, track_running_stats

@@ -33,11 +33,12 @@ class _ConvNd(Module):
     """
 
     __constants__ = (
-        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels", "kernel_size",
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
+        "kernel_size",
     )  # fmt: skip
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups,
-                 bias, padding_mode, device=None, dtype=None):  # fmt: skip
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
+                 groups, bias, padding_mode, device=None, dtype=None):  # fmt: skip
         super().__init__()
         self._check(in_channels, out_channels, stride, padding, groups, padding_mode)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
@@ -64,7 +65,8 @@ class _ConvNd(Module):
             if padding == "same" and any(step != 1 for step in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+            modes = set(_PADDING_MODES)
+            raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
 
     def _ends(self):
         """The padding as pad() wants it: of the last dimension first, at both ends."""
@@ -113,8 +115,8 @@ class _Conv(_ConvNd):
         settings = _settings(
             self._ntuple, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation, output_padding=0
         )
-        super().__init__(in_channels, out_channels, transposed=False, groups=groups, bias=bias, padding_mode=padding_mode,
-                         device=device, dtype=dtype, **settings)  # fmt: skip
+        super().__init__(in_channels, out_channels, transposed=False, groups=groups, bias=bias,
+                         padding_mode=padding_mode, device=device, dtype=dtype, **settings)  # fmt: skip
 
     def forward(self, input):
         return self._conv_forward(input, self.weight, self.bias)
@@ -164,13 +166,14 @@ class _ConvTransposeNd(_ConvNd):
 
     _ntuple, _function = staticmethod(_single), None
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
-                 dilation=1, padding_mode="zeros", device=None, dtype=None):  # fmt: skip
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
+                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         ntuple = self._ntuple
-        super().__init__(in_channels, out_channels, ntuple(kernel_size), ntuple(stride), ntuple(padding), ntuple(dilation),
-                         True, ntuple(output_padding), groups, bias, padding_mode, device, dtype)  # fmt: skip
+        super().__init__(in_channels, out_channels, ntuple(kernel_size), ntuple(stride), ntuple(padding),
+                         ntuple(dilation), True, ntuple(output_padding), groups, bias, padding_mode, device,
+                         dtype)  # fmt: skip
 
     def forward(self, input, output_size=None):
         """Of the sizes that fit the input, ``output_size`` chooses one."""
@@ -188,8 +191,9 @@ class _ConvTransposeNd(_ConvNd):
         leading = 2 if input.dim() == num_spatial_dims + 2 else 1
         wanted = tuple(output_size)[leading if len(output_size) == leading + num_spatial_dims else 0 :]
         if len(wanted) != num_spatial_dims:
-            raise ValueError(f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have {num_spatial_dims} "
-                             f"or {leading + num_spatial_dims} elements (got {len(output_size)})")  # fmt: skip
+            raise ValueError(f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
+                             f"{num_spatial_dims} or {leading + num_spatial_dims} elements "
+                             f"(got {len(output_size)})")  # fmt: skip
         sizes = input.shape[leading:]
         dilation = dilation or (1,) * num_spatial_dims
         least = [
@@ -199,7 +203,8 @@ class _ConvTransposeNd(_ConvNd):
         most = [low + step - 1 for low, step in zip(least, stride)]
         if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
             raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {least} to {most} (for an input of {sizes})"
+                f"requested an output size of {wanted}, but valid sizes range from {least} to {most} "
+                f"(for an input of {sizes})"
             )
         return [size - low for size, low in zip(wanted, least)]
 
@@ -225,7 +230,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Every element spread over a window of the last three dimensions: the gradient of Conv3d, and its reverse in shapes.
+    """Every element spread over a window of the last three dimensions: the gradient of Conv3d, its reverse in shapes.
 
     >>> wisp.nn.ConvTranspose3d(1, 1, 2, stride=2)(wisp.ones(1, 2, 2, 2)).shape
     wisp.Size([1, 4, 4, 4])
@@ -269,8 +274,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
     def _get_in_channels(self, input):
         dims = self._get_num_spatial_dims()
         if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got "
-                               f"input of size: {input.shape}")  # fmt: skip
+            raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to "
+                               f"{type(self).__name__}, but got input of size: {input.shape}")  # fmt: skip
         return input.shape[1] if input.dim() == dims + 2 else input.shape[0]
 
     def _get_num_spatial_dims(self):
@@ -278,15 +283,15 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class _LazyConv(_LazyConvXdMixin):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-                 device=None, dtype=None):  # fmt: skip
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+                 padding_mode="zeros", device=None, dtype=None):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, 1, False, padding_mode)
         self._start(out_channels, groups, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):  # fmt: skip
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+                 dilation=1, padding_mode="zeros", device=None, dtype=None):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, 1, False, dilation, padding_mode)
         self._start(out_channels, groups, bias, device, dtype)
 

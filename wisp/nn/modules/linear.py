@@ -98,8 +98,8 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.reset_parameters()
         if self.in_features == 0:
             if input.shape[-1] != self.weight.shape[-1]:
-                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
-                                     f"self.weight: {self.weight.shape[-1]}")  # fmt: skip
+                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to "
+                                     f"in_features from self.weight: {self.weight.shape[-1]}")  # fmt: skip
             self.in_features = input.shape[-1]
 
 

@@ -31,7 +31,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
     Args:
         conv_w, conv_b: weight and bias (or None) of the convolution.
-        bn_rm, bn_rv, bn_eps, bn_w, bn_b: running mean and variance, eps, weight and bias (or None) of the normalisation.
+        bn_rm, bn_rv, bn_eps, bn_w, bn_b: running mean and variance, eps, weight, bias (or None) of the normalisation.
         transpose: whether the convolution is a transposed one.
     """
     ones = [1] * (conv_w.dim() - 2)
@@ -61,7 +61,7 @@ def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A copy of a linear layer that does the work of the batch normalisation after it, too. Both must be in eval mode."""
+    """A copy of a linear layer that does the work of the batch normalisation after it, too. Both must be in eval."""
     _check_eval(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
