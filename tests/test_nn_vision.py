@@ -136,6 +136,16 @@ def test_embedding_bag_module():
     assert bag.weight.grad.sum(1).tolist() == [3, 0, 0, 0, 3]
 
 
+def test_bags_may_end_before_the_indices():
+    """Indices behind the last offset belong to no bag; PyTorch's answer depends on the dtype there."""
+    weight = wisp.arange(6.0).reshape(3, 2).requires_grad_()
+    offsets = wisp.tensor([0, 2])
+    out = nn.functional.embedding_bag(wisp.tensor([0, 1, 2]), weight, offsets, mode="mean", include_last_offset=True)
+    assert out.tolist() == [[1, 2]]
+    out.sum().backward()
+    assert weight.grad.tolist() == [[0.5, 0.5], [0.5, 0.5], [0, 0]]
+
+
 def test_ctc_loss_has_no_second_derivative():
     scores = wisp.randn(4, 1, 3, requires_grad=True)
     loss = nn.CTCLoss()(scores.log_softmax(-1), wisp.tensor([[1, 2]]), [4], [2])

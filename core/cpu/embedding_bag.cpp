@@ -3,21 +3,11 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "cpu/window.h"
 #include "cpu/window_kernels.h"
 
 namespace wisp::cpu {
 
 namespace {
-
-template <class T>
-void add_scaled(T* y, const T* x, T weight, int64_t n, bool first) {
-  if constexpr (std::is_same_v<T, float>) {
-    window_table().f32.add_scaled(y, x, weight, n, first);
-  } else {
-    window_table().f64.add_scaled(y, x, weight, n, first);
-  }
-}
 
 // Of equal elements the first counts.
 template <class T>
@@ -30,26 +20,52 @@ void take_larger(T* best, int64_t* at, const T* row, int64_t number, int64_t n, 
 }
 
 template <class T>
-void one_bag(const EmbeddingBagCall& call, int64_t bag) {
-  T* out = reinterpret_cast<T*>(call.out) + bag * call.columns;
-  const T* table = reinterpret_cast<const T*>(call.table);
-  const T* weights = reinterpret_cast<const T*>(call.weights);
-  int64_t* at = call.max_index ? call.max_index + bag * call.columns : nullptr;
-  int64_t used = 0;
-  for (int64_t i = call.begin[bag]; i < call.begin[bag + 1]; ++i) {
-    if (call.index[i] == call.padding_row) continue;
-    const T* row = table + call.index[i] * call.columns;
-    if (at) {
-      take_larger(out, at, row, call.index[i], call.columns, used == 0);
-    } else {
-      add_scaled(out, row, weights ? weights[i] : T(1), call.columns, used == 0);
+struct Bag {
+  const EmbeddingBagCall& call;
+  int64_t number;
+  T* out() const { return reinterpret_cast<T*>(call.out) + number * call.columns; }
+  bool takes(int64_t i) const { return call.index[i] != call.padding_row; }
+
+  int64_t largest() const {
+    const T* table = reinterpret_cast<const T*>(call.table);
+    int64_t used = 0;
+    for (int64_t i = call.begin[number]; i < call.begin[number + 1]; ++i) {
+      if (!takes(i)) continue;
+      take_larger(out(), call.max_index + number * call.columns,
+                  table + call.index[i] * call.columns, call.index[i], call.columns, used == 0);
+      ++used;
     }
-    ++used;
+    return used;
   }
-  call.bag_size[bag] = used;
+  int64_t sum() const {
+    const auto& kernel = window_kernels<T>();
+    const T *table = reinterpret_cast<const T*>(call.table),
+            *weights = reinterpret_cast<const T*>(call.weights);
+    const int64_t begin = call.begin[number], end = call.begin[number + 1];
+    if (std::find(call.index + begin, call.index + end, call.padding_row) == call.index + end) {
+      kernel.add_rows(out(), table, call.index + begin, weights ? weights + begin : nullptr,
+                      end - begin, call.columns);
+      return end - begin;
+    }
+    int64_t used = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      if (takes(i))
+        kernel.add_scaled(out(), table + call.index[i] * call.columns, weights ? weights[i] : T(1),
+                          call.columns, used++ == 0);
+    }
+    return used;
+  }
+};
+
+template <class T>
+void one_bag(const EmbeddingBagCall& call, int64_t number) {
+  const Bag<T> bag{call, number};
+  T* out = bag.out();
+  const int64_t used = call.max_index ? bag.largest() : bag.sum();
+  call.bag_size[number] = used;
   if (used == 0) {
     std::fill(out, out + call.columns, T(0));
-    if (at) std::fill(at, at + call.columns, 0);
+    if (call.max_index) std::fill_n(call.max_index + number * call.columns, call.columns, 0);
   } else if (call.mode == BagMode::mean && used > 1) {
     const T factor = T(1) / static_cast<T>(used);
     for (int64_t c = 0; c < call.columns; ++c) out[c] *= factor;
@@ -83,7 +99,8 @@ void embedding_bag_grad(const EmbeddingBagGradCall& call) {
       for (int64_t i = 0; i < call.count; ++i) {
         const int64_t row = call.index[i];
         if (row < begin || row >= end || row == call.padding_row) continue;
-        add_scaled(out + row * columns, grad + call.bag[i] * columns, factors[i], columns, false);
+        window_kernels<T>().add_scaled(out + row * columns, grad + call.bag[i] * columns,
+                                       factors[i], columns, false);
       }
     });
   });

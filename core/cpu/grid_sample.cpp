@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "cpu/scratch.h"
+#include "cpu/window_kernels.h"
 
 namespace wisp::cpu {
 
@@ -15,7 +16,7 @@ constexpr int max_taps = 16;  // cubic in two dimensions
 
 // The elements that one sample is made of, along one dimension. Those outside have no index.
 template <class T>
-struct Taps {
+struct PlaceTaps {
   int64_t index[4];
   T weight[4];
   int count = 0;
@@ -53,11 +54,11 @@ T cubic_far(T x) {
 }
 
 template <class T>
-Taps<T> taps_at(T coordinate, int64_t size, const GridSampleCall& call) {
+PlaceTaps<T> taps_at(T coordinate, int64_t size, const GridSampleCall& call) {
   const T n = static_cast<T>(size);
   const T at =
       call.align_corners ? (coordinate + 1) * ((n - 1) / 2) : ((coordinate + 1) * n - 1) / 2;
-  Taps<T> taps;
+  PlaceTaps<T> taps;
   if (call.sampling == Sampling::cubic) {
     const T base = std::floor(at), part = at - base, rest = 1 - part;
     const T weights[] = {cubic_far(part + 1), cubic_near(part), cubic_near(rest),
@@ -94,27 +95,22 @@ class Group {
                       call.sizes[d], offsets, weights, total);
       taps_ = total;
       for (int64_t k = 0; k < total; ++k) {
-        offsets_[k * samples_at_once + s] = std::max<int64_t>(offsets[k], 0);
+        offsets_[k * samples_at_once + s] = static_cast<int32_t>(offsets[k]);
         weights_[k * samples_at_once + s] = weights[k];
-        inside_[k * samples_at_once + s] = offsets[k] >= 0;
       }
     }
   }
 
   void sample(const T* image, T* out) const {
     std::fill(out, out + count_, T(0));
-    for (int64_t k = 0; k < taps_; ++k) {
-      const int64_t* offset = offsets_.data() + k * samples_at_once;
-      const T* weight = weights_.data() + k * samples_at_once;
-      const bool* inside = inside_ + k * samples_at_once;
-      for (int64_t s = 0; s < count_; ++s)
-        out[s] += inside[s] ? weight[s] * image[offset[s]] : T(0);
-    }
+    for (int64_t k = 0; k < taps_; ++k)
+      window_kernels<T>().add_picked(out, image, offsets_.data() + k * samples_at_once,
+                                     weights_.data() + k * samples_at_once, count_);
   }
 
  private:
   // Combines what there is with the taps of one more dimension.
-  static int64_t widen(const Taps<T>& taps, int64_t size, int64_t* offsets, T* weights,
+  static int64_t widen(const PlaceTaps<T>& taps, int64_t size, int64_t* offsets, T* weights,
                        int64_t total) {
     for (int64_t k = total; k-- > 0;) {
       const int64_t offset = offsets[k];
@@ -130,9 +126,8 @@ class Group {
   }
 
   int64_t count_ = 0, taps_ = 0;
-  Scratch<int64_t> offsets_;
+  Scratch<int32_t> offsets_;
   Scratch<T> weights_;
-  bool inside_[max_taps * samples_at_once];
 };
 
 }  // namespace
@@ -140,6 +135,7 @@ class Group {
 void grid_sample(const GridSampleCall& call) {
   int64_t plane = 1;
   for (int64_t d = 0; d < call.dims; ++d) plane *= call.sizes[d];
+  WISP_CHECK(plane < INT32_MAX, "grid_sampler(): an image of ", plane, " elements is too large");
   const int64_t groups = (call.samples + samples_at_once - 1) / samples_at_once;
   visit<dtypes::real_math>(call.dtype, "grid_sampler", [&]<class T>() {
     parallel_for(call.batch * groups, 1, [&](int64_t begin, int64_t end) {

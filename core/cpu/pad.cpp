@@ -36,6 +36,17 @@ class Rows {
   int64_t in_ = 1, out_ = 1;
 };
 
+// The output elements whose sources lie one after the other: most of a row.
+struct Run {
+  explicit Run(const std::vector<int64_t>& at) {
+    for (size_t i = 0, start = 0; i < at.size(); ++i) {
+      if (i > 0 && at[i] != at[i - 1] + 1) start = i;
+      if (i + 1 - start > end - begin) begin = start, end = i + 1;
+    }
+  }
+  size_t begin = 0, end = 0;
+};
+
 int64_t grain_for(int64_t elements) { return std::max<int64_t>(1, (1 << 15) / (elements + 1)); }
 
 }  // namespace
@@ -44,13 +55,16 @@ void pad(const PadCall& call) {
   const Rows rows(call);
   const std::vector<int64_t>& last = call.at.back();
   const int64_t width = call.in.back(), length = static_cast<int64_t>(last.size());
+  const Run run(last);
   visit<dtypes::all>(call.dtype, "pad", [&]<class T>() {
     parallel_for(call.planes * rows.out(), grain_for(length), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t source = r / rows.out() * rows.in() + rows.source(r % rows.out());
         const T* from = reinterpret_cast<const T*>(call.from) + source * width;
         T* to = reinterpret_cast<T*>(call.to) + r * length;
-        for (int64_t x = 0; x < length; ++x) to[x] = from[last[static_cast<size_t>(x)]];
+        for (size_t x = 0; x < run.begin; ++x) to[x] = from[last[x]];
+        std::copy_n(from + last[run.begin], run.end - run.begin, to + run.begin);
+        for (size_t x = run.end; x < last.size(); ++x) to[x] = from[last[x]];
       }
     });
   });

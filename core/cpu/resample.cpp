@@ -12,15 +12,6 @@ namespace {
 
 constexpr int64_t grain_elements = 1 << 14;
 
-template <class T>
-const WindowKernels<T>& kernels_for() {
-  if constexpr (std::is_same_v<T, float>) {
-    return window_table().f32;
-  } else {
-    return window_table().f64;
-  }
-}
-
 // An input row that an output row is made of.
 struct WeightedRow {
   int64_t row;
@@ -74,7 +65,7 @@ void resample_planes(const ResampleCall& call) {
   const Rows rows(call);
   const Taps& last = call.taps.back();
   const std::vector<T> weights = narrowed<T>(last.weight);
-  const auto& kernel = kernels_for<T>();
+  const auto& kernel = window_kernels<T>();
   const T* x = reinterpret_cast<const T*>(call.x);
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (last.in + last.out + 1));
@@ -113,7 +104,7 @@ void resample_pixels(const ResampleCall& call) {
   const Rows rows(call);
   const Taps& last = call.taps.back();
   const int64_t channels = call.shape.channels;
-  const auto& kernel = kernels_for<T>();
+  const auto& kernel = window_kernels<T>();
   const T* x = reinterpret_cast<const T*>(call.x);
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (last.out * channels + 1));

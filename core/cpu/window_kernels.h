@@ -12,6 +12,11 @@ struct WindowKernels {
   // y[o] = sum of weight[o * most + k] * x[start[o] + k] over k < count[o].
   void (*weigh)(T* y, const T* x, const int32_t* start, const int32_t* count, const T* weight,
                 int64_t most, int64_t n) = nullptr;
+  // y = sum of weight[i] * row index[i] of the table over i < count; without weights, plain sums.
+  void (*add_rows)(T* y, const T* table, const int64_t* index, const T* weight, int64_t count,
+                   int64_t columns) = nullptr;
+  // y[i] += weight[i] * x[offset[i]] where the offset is not negative.
+  void (*add_picked)(T* y, const T* x, const int32_t* offset, const T* weight, int64_t n) = nullptr;
 };
 
 template <class T>
@@ -33,5 +38,14 @@ struct WindowTable {
   MaxKernels<int64_t> max_i64;
 };
 const WindowTable& window_table();
+
+template <class T>
+const WindowKernels<T>& window_kernels() {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return window_table().f32;
+  } else {
+    return window_table().f64;
+  }
+}
 
 }  // namespace wisp::cpu

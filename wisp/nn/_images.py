@@ -36,14 +36,20 @@ def _output_size(input, output_size, dims):
 # --- Pooling
 
 
+def _adaptive_avg(input, sizes, dims):
+    if _per_dim(sizes, dims) == (1,) * dims and input.dim() in (dims + 1, dims + 2) and input.numel():
+        return input.mean(tuple(range(-dims, 0)), keepdim=True)  # one window: the mean of all
+    return _table[f"adaptive_avg_pool{dims}d"](input, sizes)
+
+
 def adaptive_avg_pool2d(input: Tensor, output_size) -> Tensor:
     """The means of windows that cover the input, (height, width) of them; None keeps the input's size."""
-    return _table["adaptive_avg_pool2d"](input, _output_size(input, output_size, 2))
+    return _adaptive_avg(input, _output_size(input, output_size, 2), 2)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
     """The means of windows that cover the input, (depth, height, width) of them; None keeps the input's size."""
-    return _table["adaptive_avg_pool3d"](input, _output_size(input, output_size, 3))
+    return _adaptive_avg(input, _output_size(input, output_size, 3), 3)
 
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size, return_indices: bool = False):

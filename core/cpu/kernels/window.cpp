@@ -68,6 +68,43 @@ void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T
   if (most == 4) weigh_even<T, 4>(y + first, x, start + first, w, even);
 }
 
+// Some columns of a sum of rows, which stay in registers. Rows are asked for well before they are
+// needed: they lie anywhere in memory.
+template <class T, int width>
+WISP_INLINE void add_columns(T* y, const T* table, const int64_t* index, const T* weight,
+                             int64_t count, int64_t columns) {
+  constexpr int64_t ahead = 8;
+  T sum[width] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + ahead < count) {
+      const char* next = reinterpret_cast<const char*>(table + index[i + ahead] * columns);
+      for (size_t line = 0; line < width * sizeof(T); line += 64) __builtin_prefetch(next + line);
+    }
+    const T* row = table + index[i] * columns;
+    const T factor = weight ? weight[i] : T(1);
+    for (int c = 0; c < width; ++c) sum[c] += factor * row[c];
+  }
+  for (int c = 0; c < width; ++c) y[c] = sum[c];
+}
+
+template <class T>
+void add_rows(T* y, const T* table, const int64_t* index, const T* weight, int64_t count,
+              int64_t columns) {
+  int64_t c = 0;
+  for (; c + 64 <= columns; c += 64)
+    add_columns<T, 64>(y + c, table + c, index, weight, count, columns);
+  for (; c + 16 <= columns; c += 16)
+    add_columns<T, 16>(y + c, table + c, index, weight, count, columns);
+  for (; c < columns; ++c) add_columns<T, 1>(y + c, table + c, index, weight, count, columns);
+}
+
+template <class T>
+void add_picked(T* __restrict y, const T* __restrict x, const int32_t* __restrict offset,
+                const T* __restrict weight, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] += offset[i] >= 0 ? weight[i] * x[offset[i]] : T(0);
+}
+
 template <class T>
 WISP_INLINE bool beats(T x, T best) {
   return x > best || x != x;
@@ -130,7 +167,7 @@ void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64
 
 template <class T>
 void fill_one(WindowKernels<T>& sums) {
-  sums = {add_scaled<T>, weigh<T>};
+  sums = {add_scaled<T>, weigh<T>, add_rows<T>, add_picked<T>};
 }
 template <class T>
 void fill_one(MaxKernels<T>& kernels) {

@@ -1,6 +1,5 @@
 """Losses as modules. Their functions, with the same arguments, are in wisp.nn.functional."""
 
-import dataclasses
 import math
 
 from wisp.nn import functional as F
@@ -317,15 +316,22 @@ class CTCLoss(_Loss):
                           self.zero_infinity)  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
 class LinearCrossEntropyOptions:
     """How :func:`wisp.nn.functional.linear_cross_entropy` may go about it; no choice changes a result."""
 
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: str = "auto"
-    acc_dtype: object = None
+    def __init__(self, allow_retain_graph=False, batch_chunk_size=None, chunking_method="auto", acc_policy="auto",
+                 acc_dtype=None):  # fmt: skip
+        self.allow_retain_graph, self.batch_chunk_size = allow_retain_graph, batch_chunk_size
+        self.chunking_method, self.acc_policy, self.acc_dtype = chunking_method, acc_policy, acc_dtype
+
+    def __repr__(self):
+        return f"LinearCrossEntropyOptions({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+    def __eq__(self, other):
+        return isinstance(other, LinearCrossEntropyOptions) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash(tuple(vars(self).values()))
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
