@@ -13,6 +13,7 @@ _C._set_library_folder(__path__[0] + "/")
 globals().update(_C._functions)
 del FunctionCtx, HookHandle, Node  # noqa: F821  (they live in wisp.autograd)
 del einsum, tensordot  # noqa: F821  (wisp.functional has them, with more forms of arguments)
+del from_dlpack  # noqa: F821  (wisp._basics has it, with more arguments)
 
 from wisp import _tensor
 from wisp.version import __version__
@@ -27,8 +28,9 @@ _SUBMODULES = (
 # Where names live that are imported on first use too.
 _HOMES = {
     "_basics": (
-        "asarray", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
-        "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor", "typename",
+        "asarray", "from_dlpack", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+        "is_same_size", "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor",
+        "typename",
     ),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",

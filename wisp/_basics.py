@@ -142,3 +142,16 @@ def _has_buffer(obj):
 
 def _shares(t, obj):
     return t is obj or t.data_ptr() == _C.as_tensor(obj).data_ptr()
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor that shares the memory of any object with `__dlpack__`, or of a DLPack capsule; with `copy`, a copy of it.
+
+    >>> import numpy
+    >>> wisp.from_dlpack(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
+    shared = _C.from_dlpack(ext_tensor)
+    if device is not None:
+        shared = shared.to(device)
+    return shared.clone() if copy else shared
