@@ -13,6 +13,7 @@ _C._set_library_folder(__path__[0] + "/")
 globals().update(_C._functions)
 del FunctionCtx, HookHandle, Node  # noqa: F821  (they live in wisp.autograd)
 del einsum, tensordot  # noqa: F821  (wisp.functional has them, with more forms of arguments)
+del from_dlpack  # noqa: F821  (wisp._basics has it, with more arguments)
 
 from wisp import _tensor
 from wisp.version import __version__
@@ -32,6 +33,9 @@ _HOMES = {
         "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
         "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_", "resolve_conj",
         "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",
+        "asarray", "from_dlpack", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+        "is_same_size", "is_signed", "is_storage", "is_tensor", "numel", "resolve_conj", "resolve_neg", "scalar_tensor",
+        "typename",
     ),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",

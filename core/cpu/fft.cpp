@@ -11,7 +11,7 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t grain_numbers = 1 << 14;
-constexpr int64_t max_width = 8;
+constexpr int64_t max_width = 8;  // of any instruction set
 
 // The lines along the dimension: where each starts in the input and in the result.
 class FftLines {

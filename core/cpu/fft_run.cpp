@@ -51,7 +51,7 @@ void short_row(const FftPlan<T>& plan, const T* in, T* out, const FftEnds<T>& en
   x = fft_kernels<T>().steps(plan, 1, x, y);
   for (int64_t k = 0; k < n; ++k) {
     out[2 * k] = ends.scale * x.re[k];
-    out[2 * k + 1] = ends.scale * ends.out_sign * x.im[k];
+    out[2 * k + 1] = ends.scale * ends.out_sign * x.im[k] + T(0);  // no -0 from conjugating
   }
 }
 
@@ -90,7 +90,7 @@ void multiply(const T* a, const T* b, T* out, int64_t n, T a_sign, T out_sign, T
   for (int64_t k = 0; k < n; ++k) {
     const T re = a[2 * k], im = a_sign * a[2 * k + 1], c = b[2 * k], s = b[2 * k + 1];
     out[2 * k] = scale * (re * c - im * s);
-    out[2 * k + 1] = scale * out_sign * (re * s + im * c);
+    out[2 * k + 1] = scale * out_sign * (re * s + im * c) + T(0);
   }
 }
 

@@ -304,7 +304,7 @@ void register_flips(Registry& r) {
        .body = rot90_body,
        .onnx = "Transpose"});
   r.add(
-      {.schema = "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
+      {.schema = "roll(Tensor self, int[1] shifts, int[1]? dims=[]) -> Tensor",
        .doc =
            "Shifts elements along dimensions; what leaves at one end enters at the other. Without `dims`, of the flattened tensor.\n\n>>> wisp.roll(wisp.tensor([1, 2, 3]), 1)\ntensor([3, 1, 2])",
        .infer = infer_roll,

@@ -192,6 +192,7 @@ def roll():
     yield S(T(0, 2), 1, 0)
     yield S(T(3, 2, layout="transposed"), 1)
     yield S(T(3, 2, layout="transposed"), shifts=(1,), dims=(-1,))
+    yield S(T(2, 3), 1, None)
 
 
 @samples("tril", "triu", dtypes=ALL)

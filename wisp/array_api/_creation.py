@@ -15,10 +15,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 
 def from_dlpack(x, /, *, device=None, copy=None):
     """An array of memory that another library shares."""
-    result = wisp.from_dlpack(x)
-    if device is not None:
-        result = result.to(device)
-    return result.clone() if copy else result
+    return wisp.from_dlpack(x, device=device, copy=copy)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):

@@ -63,6 +63,8 @@ def permute_dims(x, /, axes):
 
 def repeat(x, repeats, /, *, axis=None):
     """Every element several times in succession."""
+    if isinstance(repeats, wisp.Tensor):
+        repeats = repeats.to(wisp.int64)
     return wisp.repeat_interleave(x, repeats, dim=axis)
 
 

@@ -1,6 +1,6 @@
 """Tensors to and from DLPack capsules, which share memory between libraries."""
 
-from wisp._C import from_dlpack
+from wisp._basics import from_dlpack
 
 
 def to_dlpack(tensor):

@@ -241,7 +241,8 @@ void last_step(const Job<T>& given, Split<T> x, T* out, T sign, T scale) {
     }
     dft<R>(a, size, job.roots);
     for (int j = 0; j < size; ++j) {
-      store_pairs<T>(out + 2 * (q + job.stride * j), Z<V>{a[j].re * scale, a[j].im * im_scale});
+      store_pairs<T>(out + 2 * (q + job.stride * j),
+                     Z<V>{scaled(a[j].re, scale), scaled(a[j].im, im_scale)});
     }
   }
 }
@@ -332,7 +333,8 @@ void store_lanes(Split<T> x, int64_t n, const Lanes<T>& to, T sign, T scale) {
   if (are_neighbours(to)) {
     T* out = to.data + 2 * to.offsets[0];
     for (int64_t k = 0; k < n; ++k) {
-      const Z<V> a = {load<V>(x.re + k * width) * scale, load<V>(x.im + k * width) * im_scale};
+      const Z<V> a = {scaled(load<V>(x.re + k * width), scale),
+                      scaled(load<V>(x.im + k * width), im_scale)};
       store_pairs<T>(out + 2 * to.step * k, a);
     }
     return;
@@ -342,8 +344,8 @@ void store_lanes(Split<T> x, int64_t n, const Lanes<T>& to, T sign, T scale) {
     for (; done + width <= n; done += width) {
       V re[width], im[width];
       for (int64_t k = 0; k < width; ++k) {
-        re[k] = load<V>(x.re + (done + k) * width) * scale;
-        im[k] = load<V>(x.im + (done + k) * width) * im_scale;
+        re[k] = scaled(load<V>(x.re + (done + k) * width), scale);
+        im[k] = scaled(load<V>(x.im + (done + k) * width), im_scale);
       }
       transpose<T>(re);
       transpose<T>(im);
@@ -354,8 +356,8 @@ void store_lanes(Split<T> x, int64_t n, const Lanes<T>& to, T sign, T scale) {
   for (int64_t l = 0; l < to.count; ++l) {
     T* out = to.data + 2 * to.offsets[l];
     for (int64_t k = done; k < n; ++k) {
-      out[2 * to.step * k] = x.re[k * width + l] * scale;
-      out[2 * to.step * k + 1] = x.im[k * width + l] * im_scale;
+      out[2 * to.step * k] = scaled(x.re[k * width + l], scale);
+      out[2 * to.step * k + 1] = scaled(x.im[k * width + l], im_scale);
     }
   }
 }
@@ -413,16 +415,16 @@ void store_real_lanes(Split<T> x, int64_t n, const Lanes<T>& to, T sign, T scale
   if (are_neighbours(to)) {
     T* out = to.data + to.offsets[0];
     for (int64_t k = 0; k < n; ++k) {
-      store(out + to.step * 2 * k, load<V>(x.re + k * width) * scale);
-      store(out + to.step * (2 * k + 1), load<V>(x.im + k * width) * im_scale);
+      store(out + to.step * 2 * k, scaled(load<V>(x.re + k * width), scale));
+      store(out + to.step * (2 * k + 1), scaled(load<V>(x.im + k * width), im_scale));
     }
     return;
   }
   for (int64_t l = 0; l < to.count; ++l) {
     T* out = to.data + to.offsets[l];
     for (int64_t k = 0; k < n; ++k) {
-      out[to.step * 2 * k] = x.re[k * width + l] * scale;
-      out[to.step * (2 * k + 1)] = x.im[k * width + l] * im_scale;
+      out[to.step * 2 * k] = scaled(x.re[k * width + l], scale);
+      out[to.step * (2 * k + 1)] = scaled(x.im[k * width + l], im_scale);
     }
   }
 }

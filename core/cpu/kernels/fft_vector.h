@@ -50,6 +50,12 @@ WISP_INLINE Z<V> times(Z<V> a, T re, T im) {
   return {a.re * re - a.im * im, a.re * im + a.im * re};
 }
 
+// A result times its factor. Adding 0 makes -0, which conjugating leaves behind, 0.
+template <class V, class T>
+WISP_INLINE V scaled(V value, T factor) {
+  return value * factor + V{};
+}
+
 // Numbers of two vectors in the order pick(0), pick(1) ...; those of b count from the width on.
 template <class T, class V, class Pick, int... i>
 WISP_INLINE V pick(V a, V b, std::integer_sequence<int, i...>) {
