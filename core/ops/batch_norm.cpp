@@ -185,7 +185,7 @@ const Tensor& only_grad(const Backward& b) {
 struct Used {
   explicit Used(const Backward& b) {
     Stats stats{b.out(1), b.out(2)};
-    if (mode.grad) {  // the running ones depend on nothing
+    if (rules_are_differentiated()) {  // the running ones depend on nothing
       stats = b.boolean(5)
                   ? stats_of(to(b.tensor(0), b.out(1).dtype()), other_dims(b.tensor(0).ndim()))
                   : Stats{detach(stats.mean), detach(stats.var)};
@@ -206,7 +206,7 @@ Tensor correlation(const Tensor& grad, const Tensor& x, const Tensor& mean) {
 Tensor batch_norm_input_grad(const Backward& b) {
   const Tensor &grad = only_grad(b), &x = b.tensor(0);
   const int64_t ndim = x.ndim();
-  if (!mode.grad && b.boolean(5)) {
+  if (!rules_are_differentiated() && b.boolean(5)) {
     return invoke<"_batch_norm_input_grad">(grad, x, b.out(1), b.out(2), b[1], b.real(7));
   }
   const Used used(b);
@@ -223,7 +223,7 @@ Tensor batch_norm_input_grad(const Backward& b) {
 }
 
 Tensor batch_norm_weight_grad(const Backward& b) {
-  if (!mode.grad) {
+  if (!rules_are_differentiated()) {
     return invoke<"_batch_norm_weight_grad">(only_grad(b), b[0], b.out(1), b.out(2), b.real(7));
   }
   const Used used(b);
@@ -429,7 +429,7 @@ const Tensor& only_group_grad(const Backward& b) {
 
 Tensor group_norm_input_vjp(const Backward& b) {
   const Tensor& grad = only_group_grad(b);
-  if (!mode.grad) {
+  if (!rules_are_differentiated()) {
     return invoke<"_group_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[1], b[3], b[4], b[5],
                                             b[6]);
   }
@@ -440,7 +440,7 @@ Tensor group_norm_input_vjp(const Backward& b) {
 
 Tensor group_norm_weight_vjp(const Backward& b) {
   const Tensor& grad = only_group_grad(b);
-  if (!mode.grad) {
+  if (!rules_are_differentiated()) {
     return invoke<"_group_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[3], b[4],
                                              b[5], b[6]);
   }
@@ -553,6 +553,7 @@ void register_group_norm(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "GroupNormalization",
+       .constant_outs = 0b110,
        .homes = home::function});
   r.add(
       {.schema =

@@ -121,7 +121,7 @@ const Tensor& only_grad(const Backward& b) {
 // itself to be differentiated.
 Tensor layer_norm_input_grad(const Backward& b) {
   const Tensor& grad = only_grad(b);
-  if (!mode.grad)
+  if (!rules_are_differentiated())
     return invoke<"_layer_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[2], b[1]);
   const Dims dims = last_dims(b.integers(1).size());
   const Normalized n(b.tensor(0), dims, b.real(4));
@@ -136,7 +136,7 @@ Tensor sum_rows(const Tensor& t, size_t normalized) {
 
 Tensor layer_norm_weight_grad(const Backward& b) {
   const Tensor& grad = only_grad(b);
-  if (!mode.grad)
+  if (!rules_are_differentiated())
     return invoke<"_layer_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[1]);
   const size_t normalized = b.integers(1).size();
   return sum_rows(mul(grad, Normalized(b.tensor(0), last_dims(normalized), b.real(4)).z),

@@ -7,11 +7,9 @@ from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyBatchNorm1d",
-    "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "SyncBatchNorm",
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d",
+    "LazyInstanceNorm3d", "SyncBatchNorm",
 ]  # fmt: skip
 
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
