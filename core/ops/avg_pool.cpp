@@ -48,7 +48,11 @@ void infer_avg_pool(Infer& infer) {
   check_divisor(infer);
   if (!is_floating(self.dtype()) && self.dtype() != DType::int64)
     fail_not_implemented(infer.name(), self.dtype());
-  push_image(infer, self, geometry(infer, image_sizes(self, dims), 0, 4).out, self.dtype());
+  const IntSpan in = image_sizes(self, dims);
+  const Geometry g = geometry(infer, in, 0, 4);
+  for (size_t d = 0; d < 3 && dims == 3; ++d)
+    WISP_CHECK(in[d] >= g.kernel[d], "input image ", in, " smaller than kernel size ", g.kernel);
+  push_image(infer, self, g.out, self.dtype());
 }
 
 // How many elements each sum along one dimension is divided by.

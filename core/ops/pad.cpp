@@ -102,10 +102,8 @@ void check_mode(const Tensor& self, int64_t dim, Mode mode, Ends ends) {
              "pad(): Padding value causes wrapping around more than once.");
   WISP_CHECK(size > 0 || most <= 0, "pad(): cannot continue an empty dimension ", dim, " of input ",
              self.sizes());
-  const int64_t out = size + ends.front + ends.back;
-  WISP_CHECK(out > 0 || size == 0 || (mode == Mode::circular && out == 0), "pad(): padding (",
-             ends.front, ", ", ends.back, ") leaves nothing of dimension ", dim, " of input ",
-             self.sizes());
+  WISP_CHECK(size + ends.front + ends.back >= 0, "pad(): padding (", ends.front, ", ", ends.back,
+             ") leaves nothing of dimension ", dim, " of input ", self.sizes());
 }
 
 // Where the element at place i of a dimension, in front of it or behind it, comes from. What is cut
@@ -145,6 +143,9 @@ void infer_continued(Infer& infer) {
     check_mode(self, dim, mode, ends);
     sizes[static_cast<size_t>(dim)] += ends.front + ends.back;
   }
+  bool left = mode == Mode::circular;
+  for (int64_t size : IntSpan(sizes).last(pad.size() / 2)) left = left || size > 0;
+  WISP_CHECK(left, "pad(): input ", self.sizes(), " is too small for padding ", pad);
   infer.push(sizes, self.dtype(), self.device());
 }
 

@@ -50,7 +50,7 @@ void check_positive(const Args& args, const char* what, IntSpan values) {
 
 void check_padding(const Geometry& g, size_t d) {
   WISP_CHECK(g.padding[d] >= 0, "pad must be non-negative, but got pad: ", g.padding[d]);
-  WISP_CHECK(g.padding[d] <= ((g.kernel[d] - 1) * g.dilation[d] + 1) / 2,
+  WISP_CHECK(g.padding[d] <= g.kernel[d] / 2,
              "pad should be at most half of effective kernel size, but got pad=", g.padding[d],
              ", kernel_size=", g.kernel[d], " and dilation=", g.dilation[d]);
 }
