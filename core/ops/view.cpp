@@ -505,7 +505,8 @@ void register_as_strided(Registry& r) {
   r.add(view_op(
       {.schema =
            "_as_strided(Tensor self, int[] size, int[] stride, int storage_offset, int[] self_size, int[] self_stride, int self_offset) -> Tensor",
-       .doc = "as_strided with the input's own geometry, which its derivative needs.",
+       .doc =
+           "as_strided with the input's own geometry, which its derivative needs.\n\n>>> wisp.arange(4)._as_strided((2,), (2,), 0, (4,), (1,), 0)\ntensor([0, 2])",
        .view = as_strided_spec,
        .vjp = {{"self", "size stride storage_offset self_size self_stride self_offset",
                 [](const Backward& b) {
@@ -513,7 +514,7 @@ void register_as_strided(Registry& r) {
                 }}},
        .onnx = "- strides have no meaning in ONNX",
        .traits = trait::in_place,
-       .homes = home::internal | home::method,
+       .homes = home::method,
        .node = "AsStridedBackward0"}));
   r.add(
       {.schema =

@@ -65,6 +65,26 @@ def slice_inverse():
     yield S(T(3), _grad=False)
 
 
+def _strided(lib, x):
+    if lib.__name__ == "torch":
+        return x.as_strided((2, 2), (1, 2), 1)
+    return x._as_strided((2, 2), (1, 2), 1, x.shape, x.stride(), x.storage_offset())
+
+
+@samples("_as_strided", dtypes=ALL, call=_strided)
+def as_strided():
+    yield S(T(6), _strided=False)
+
+
+@samples(
+    "as_strided_",
+    dtypes=ALL,
+    call=lambda lib, x: (x * 2 if x.is_floating_point() else x.clone()).as_strided_((2, 2), (1, 2), 1),
+)
+def as_strided_in_place():
+    yield S(T(6), _strided=False)
+
+
 def _copied(name):
     return name + "_copy"
 
