@@ -171,23 +171,27 @@ void register_ctc_loss(Registry& r) {
   r.add(
       {.schema =
            "_ctc_loss_grad(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank, bool zero_infinity, Tensor losses, Tensor log_alpha) -> Tensor",
-       .doc = "The derivative of ctc_loss, which has none itself.",
+       .doc = "The derivative of ctc_loss; it has none itself by log_probs.",
        .infer =
            [](Infer& infer) {
              infer.push(infer.tensor(1).sizes(), infer.tensor(1).dtype(), infer.tensor(1).device());
            },
        .kernel = ctc_loss_grad_kernel,
-       .vjp = {{"grad", "",
-                [](const Backward&) -> Tensor {
-                  fail(ErrorKind::runtime,
-                       "the derivative for '_ctc_loss_backward' is not implemented.");
+       .vjp = {{"grad",
+                "grad.shape log_probs targets input_lengths target_lengths blank zero_infinity losses log_alpha",
+                [](const Backward& b) {
+                  const Tensor one = ones(b.shape(0), b.input_dtype(0));
+                  const Tensor each = invoke<"_ctc_loss_grad">(one, b[1], b[2], b[3], b[4], b[5],
+                                                               b[6], b[7], b[8]);
+                  const int64_t time_and_classes[] = {0, 2};
+                  return sum(mul(b.grad(), each), time_and_classes);
                 }},
                {"log_probs", "",
                 [](const Backward&) -> Tensor {
                   fail(ErrorKind::runtime,
                        "the derivative for '_ctc_loss_backward' is not implemented.");
                 }}},
-       .jvp = Jvp::none,
+       .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "- backward only",
        .homes = home::internal});
