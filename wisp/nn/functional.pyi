@@ -3,13 +3,73 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
+from typing import Literal, overload
 
 from wisp._C import Tensor, _dtype, _Number
+from wisp.nn._attention import multi_head_attention_forward as multi_head_attention_forward
+from wisp.nn._criteria import ctc_loss as ctc_loss
+from wisp.nn._criteria import embedding_bag as embedding_bag
+from wisp.nn._criteria import linear_cross_entropy as linear_cross_entropy
+from wisp.nn._criteria import sigmoid as sigmoid
+from wisp.nn._criteria import tanh as tanh
+from wisp.nn._criteria import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from wisp.nn._functions import feature_alpha_dropout as feature_alpha_dropout
 from wisp.nn._functions import gumbel_softmax as gumbel_softmax
 from wisp.nn._functions import relu as relu
+from wisp.nn._images import adaptive_avg_pool2d as adaptive_avg_pool2d
+from wisp.nn._images import adaptive_avg_pool3d as adaptive_avg_pool3d
+from wisp.nn._images import adaptive_max_pool1d as adaptive_max_pool1d
+from wisp.nn._images import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
+from wisp.nn._images import adaptive_max_pool2d as adaptive_max_pool2d
+from wisp.nn._images import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
+from wisp.nn._images import adaptive_max_pool3d as adaptive_max_pool3d
+from wisp.nn._images import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
+from wisp.nn._images import affine_grid as affine_grid
+from wisp.nn._images import fractional_max_pool2d as fractional_max_pool2d
+from wisp.nn._images import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
+from wisp.nn._images import fractional_max_pool3d as fractional_max_pool3d
+from wisp.nn._images import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+from wisp.nn._images import grid_sample as grid_sample
+from wisp.nn._images import interpolate as interpolate
+from wisp.nn._images import local_response_norm as local_response_norm
+from wisp.nn._images import lp_pool1d as lp_pool1d
+from wisp.nn._images import lp_pool2d as lp_pool2d
+from wisp.nn._images import lp_pool3d as lp_pool3d
+from wisp.nn._images import max_unpool1d as max_unpool1d
+from wisp.nn._images import max_unpool2d as max_unpool2d
+from wisp.nn._images import max_unpool3d as max_unpool3d
+from wisp.nn._images import upsample as upsample
+from wisp.nn._images import upsample_bilinear as upsample_bilinear
+from wisp.nn._images import upsample_nearest as upsample_nearest
 
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor: ...
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+) -> Tensor: ...
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: _int | None = None,
+) -> Tensor: ...
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: _int | None = None,
+) -> Tensor: ...
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -40,6 +100,98 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor: ...
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor: ...
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor: ...
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
+@overload
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor: ...
+@overload
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: str = "valid",
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor: ...
+@overload
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor: ...
+@overload
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: str = "valid",
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor: ...
+@overload
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor: ...
+@overload
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: str = "valid",
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor: ...
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor: ...
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor: ...
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor: ...
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor: ...
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -74,6 +226,14 @@ def embedding(
     norm_type: _float = 2.0,
     scale_grad_by_freq: _bool = False,
     sparse: _bool = False,
+) -> Tensor: ...
+def fold(
+    input: Tensor,
+    output_size: _int | Sequence[_int],
+    kernel_size: _int | Sequence[_int],
+    dilation: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    stride: _int | Sequence[_int] = 1,
 ) -> Tensor: ...
 def gaussian_nll_loss(
     input: Tensor,
@@ -153,6 +313,96 @@ def margin_ranking_loss(
     reduce: _bool | None = None,
     reduction: str = "mean",
 ) -> Tensor: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
 def mish(input: Tensor, inplace: _bool = False) -> Tensor: ...
 def mse_loss(
     input: Tensor,
@@ -187,6 +437,7 @@ def multilabel_soft_margin_loss(
     reduce: _bool | None = None,
     reduction: str = "mean",
 ) -> Tensor: ...
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor: ...
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -199,11 +450,14 @@ def nll_loss(
 def normalize(
     input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, *, out: Tensor | None = None
 ) -> Tensor: ...
-def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor: ...
+def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor: ...
 def pad(input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor: ...
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
 ) -> Tensor: ...
+def pdist(input: Tensor, p: _float = 2) -> Tensor: ...
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -229,6 +483,17 @@ def rrelu(
 ) -> Tensor: ...
 def rrelu_(
     input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False
+) -> Tensor: ...
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: _float = 0.0,
+    is_causal: _bool = False,
+    *,
+    scale: _float | None = None,
+    enable_gqa: _bool = False,
 ) -> Tensor: ...
 def selu(input: Tensor, inplace: _bool = False) -> Tensor: ...
 def selu_(input: Tensor) -> Tensor: ...
@@ -267,4 +532,11 @@ def triplet_margin_loss(
     size_average: _bool | None = None,
     reduce: _bool | None = None,
     reduction: str = "mean",
+) -> Tensor: ...
+def unfold(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    dilation: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    stride: _int | Sequence[_int] = 1,
 ) -> Tensor: ...
