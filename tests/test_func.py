@@ -65,7 +65,9 @@ def test_gradients_per_sample():
 
 def test_gradients_per_sample_of_a_module():
     wisp.manual_seed(0)
-    model = wisp.nn.Sequential(wisp.nn.Linear(3, 4), wisp.nn.LayerNorm(4), wisp.nn.GELU(), wisp.nn.Linear(4, 2)).double()
+    model = wisp.nn.Sequential(
+        wisp.nn.Linear(3, 4), wisp.nn.LayerNorm(4), wisp.nn.GELU(), wisp.nn.Linear(4, 2)
+    ).double()
     params = {name: p.detach() for name, p in model.named_parameters()}
     xs, targets = doubles(6, 3), wisp.tensor([0, 1, 1, 0, 1, 0])
 
@@ -201,7 +203,9 @@ def test_ensembles():
     models = [wisp.nn.Linear(3, 2) for _ in range(4)]
     params, buffers = func.stack_module_state(models)
     x = wisp.randn(5, 3)
-    got = func.vmap(lambda p, b, x: func.functional_call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
+    got = func.vmap(lambda p, b, x: func.functional_call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(
+        params, buffers, x
+    )
     close(got, wisp.stack([m(x) for m in models]), 1e-5)
 
 
@@ -273,7 +277,9 @@ def test_reverse_mode_over_batched_forward_mode():
         push = lambda v: func.jvp(lambda y: y.sin() * y.exp().sum(), (x,), (v,))[1]
         return (func.vmap(push)(directions) ** 2).sum()
 
-    want = func.grad(lambda x: (functional.jacobian(lambda y: y.sin() * y.exp().sum(), x, create_graph=True) ** 2).sum())(x)
+    want = func.grad(
+        lambda x: (functional.jacobian(lambda y: y.sin() * y.exp().sum(), x, create_graph=True) ** 2).sum()
+    )(x)
     close(func.grad(trace)(x), want)
     batched = lambda x: func.vmap(lambda a: func.jvp(wisp.exp, (a,), (a,))[1])(x).sum()
     close(func.grad(batched)(x), (1 + x) * x.exp())

@@ -48,7 +48,9 @@ def pruned(lib):
                 lambda: prune.l1_unstructured(layer, "weight", 2), lambda: prune.identity(layer, "bias"),
                 lambda: prune.remove(layer, "weight")):  # fmt: skip
         act()
-        found.append([plain(layer.weight), list(layer.state_dict()), plain(layer(lib.tensor(X))), prune.is_pruned(layer)])
+        found.append(
+            [plain(layer.weight), list(layer.state_dict()), plain(layer(lib.tensor(X))), prune.is_pruned(layer)]
+        )
     net = fill(lib, lib.nn.Sequential(lib.nn.Linear(4, 3), lib.nn.Linear(3, 2)))
     prune.global_unstructured([(net[0], "weight"), (net[1], "weight")], prune.L1Unstructured, amount=0.5)
     return {"one": found, "all": plain([net[0].weight, net[1].weight])}

@@ -44,7 +44,12 @@ def valley(lib, name, settings):
 
 
 def optimizers(lib):
-    found = {f"{name} {s} {c}": train(lib, name, s, c) for name, many in SETTINGS.items() for s in many for c in (False, True)}
+    found = {
+        f"{name} {s} {c}": train(lib, name, s, c)
+        for name, many in SETTINGS.items()
+        for s in many
+        for c in (False, True)
+    }
     return found | {f"{name} {s}": valley(lib, name, s) for name, many in MATRICES.items() for s in many}
 
 

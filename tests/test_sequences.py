@@ -78,7 +78,9 @@ def transformers(lib):
             lib, make(4, 2, 1, 1, 6, dropout=0.0, dtype=lib.float64, **settings),
             lambda m, mask=mask: [m(src, tgt, tgt_mask=mask, src_key_padding_mask=late, memory_key_padding_mask=late)],
         )  # fmt: skip
-    encoder = lib.nn.TransformerEncoder(lib.nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), 2, lib.nn.LayerNorm(4))
+    encoder = lib.nn.TransformerEncoder(
+        lib.nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), 2, lib.nn.LayerNorm(4)
+    )
     x, ends = lib.tensor(numbers("x", 2, 3, 4)), lib.tensor([[False, False, True], [False, False, False]])
     with lib.no_grad():
         found["without padding"] = plain(fill(lib, encoder).eval()(x, src_key_padding_mask=ends))
@@ -162,7 +164,9 @@ def test_large_states_of_half_precision():
         assert (got.float() - exact).abs().max() < bound
 
 
-@pytest.mark.parametrize("name", ["modules.rnn", "modules.transformer", "modules.adaptive", "modules.utils", "utils.rnn"])
+@pytest.mark.parametrize(
+    "name", ["modules.rnn", "modules.transformer", "modules.adaptive", "modules.utils", "utils.rnn"]
+)
 def test_examples_in_docstrings(name):
     result = doctest.testmod(importlib.import_module(f"wisp.nn.{name}"), extraglobs={"wisp": wisp})
     assert result.attempted > 0

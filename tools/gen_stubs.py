@@ -315,7 +315,7 @@ CONSTANTS = {"e": "_float", "inf": "_float", "nan": "_float", "newaxis": "None",
 
 def core_names():
     """The names of the core that wisp has too."""
-    return [name for name in vars(_C) if name[0] != "_" and hasattr(wisp, name)]
+    return [name for name in vars(_C) if name[0] != "_" and hasattr(wisp, name) and name not in wisp._HOME_OF]
 
 
 def submodules():
@@ -347,7 +347,9 @@ FILES = {
     "wisp/_C.pyi": core_stub,
     "wisp/__init__.pyi": package_stub,
     "wisp/return_types.pyi": return_types_stub,
-    "wisp/linalg.pyi": lambda: assembled(functions(LINALG, getattr(_C, "_linalg", {}), "linalg")),
+    "wisp/linalg.pyi": lambda: assembled(
+        ["class LinAlgError(RuntimeError): ...", *functions(LINALG, getattr(_C, "_linalg", {}), "linalg")]
+    ),
     "wisp/nn/functional.pyi": functional_stub,
     "wisp/fft.pyi": lambda: assembled(functions(FFT, getattr(_C, "_fft", {}), "fft")),
     "wisp/special.pyi": lambda: assembled(functions(SPECIAL, getattr(_C, "_special", {}), "special")),

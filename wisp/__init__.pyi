@@ -87,7 +87,6 @@ from wisp._C import float as float
 from wisp._C import float16 as float16
 from wisp._C import float32 as float32
 from wisp._C import float64 as float64
-from wisp._C import from_dlpack as from_dlpack
 from wisp._C import from_numpy as from_numpy
 from wisp._C import frombuffer as frombuffer
 from wisp._C import get_default_dtype as get_default_dtype

@@ -202,6 +202,8 @@ def _checker(error):
 _check, _check_index, _check_value, _check_type, _check_not_implemented = map(
     _checker, (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
 )
+
+
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor that shares the memory of any object with `__dlpack__`, or of a DLPack capsule; with `copy`, a copy of it.
 

@@ -7,6 +7,8 @@
 
 namespace wisp::autograd {
 
+constinit WISP_THREAD_LOCAL bool backward_is_partial = false;
+
 namespace {
 
 // Which gradient to hand out instead of (or besides) accumulating it.
@@ -70,6 +72,10 @@ class Task {
   }
 
   void run(std::vector<Tensor>& captured);
+  bool needs(const Edge& edge) {
+    Node* node = edge.node.get();
+    return node && (state(*node).needed || captures_.count(node));
+  }
   Task& outermost() { return outer_ ? outer_->outermost() : *this; }
   std::vector<std::function<void()>> at_end;
 
@@ -112,15 +118,19 @@ class Task {
 namespace {
 
 struct RunningTask {  // makes a task the thread's current one for a scope
-  explicit RunningTask(Task* task) : previous(running_task), node(running_node) {
+  RunningTask(Task* task, bool is_partial)
+      : previous(running_task), node(running_node), partial(backward_is_partial) {
     running_task = task;
+    backward_is_partial = is_partial;
   }
   ~RunningTask() {
     running_task = previous;
     running_node = node;
+    backward_is_partial = partial;
   }
   Task* previous;
   Node* node;
+  bool partial;
 };
 
 }  // namespace
@@ -179,7 +189,7 @@ void Task::take(Exec& exec, Node& node, TensorList& grads) {
 }
 
 void Task::run(std::vector<Tensor>& captured) {
-  RunningTask running(this);
+  RunningTask running(this, !captures_.empty());
   GradMode grad_mode(options_.create_graph);
   discover();
   if (!captures_.empty()) mark_needed();
@@ -399,6 +409,8 @@ void when_backward_ends(std::function<void()> f) {
   WISP_CHECK(running_task, "no backward is running");
   running_task->outermost().at_end.push_back(std::move(f));
 }
+
+bool edge_is_needed(const Edge& edge) { return running_task->needs(edge); }
 
 bool in_backward() { return running_task != nullptr; }
 Node* current_node() { return running_node; }

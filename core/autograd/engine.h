@@ -34,4 +34,9 @@ bool in_backward();
 // The node being run, for Node-aware hooks.
 Node* current_node();
 
+// Set while a backward runs that was asked for the gradients of some tensors only.
+extern constinit WISP_THREAD_LOCAL bool backward_is_partial;
+// Whether such a backward needs what goes along this edge.
+bool edge_is_needed(const Edge& edge);
+
 }  // namespace wisp::autograd

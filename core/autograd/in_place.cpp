@@ -82,7 +82,8 @@ void record(const OpDef& op, const Arg* args, Tensor* outs, size_t count, Form f
   }
   for (size_t i = 0; i < count; ++i) {
     const bool constant = (op.constant_outs >> i) & 1;
-    if (!constant && is_differentiable(outs[i].dtype())) set_history(outs[i], node, static_cast<uint32_t>(i));
+    if (!constant && is_differentiable(outs[i].dtype()))
+      set_history(outs[i], node, static_cast<uint32_t>(i));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "autograd/engine.h"
 #include "autograd/write_note.h"
 #include "base/memory.h"
 #include "ops/ops.h"
@@ -335,7 +336,9 @@ void OpNode::apply(TensorList& grads, TensorList& results) {
       at = apply_list(rule, context, at, results);
       continue;
     }
-    if (edges_[at].node) results[at] = fit(rule.rule(context), edges_[at], args[rule.index]);
+    const bool wanted =
+        edges_[at].node && (WISP_LIKELY(!backward_is_partial) || edge_is_needed(edges_[at]));
+    if (wanted) results[at] = fit(rule.rule(context), edges_[at], args[rule.index]);
     ++at;
   }
 }
@@ -350,7 +353,10 @@ size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at,
     many.resize(count);
     flags = reinterpret_cast<bool*>(many.data());
   }
-  for (size_t i = 0; i < count; ++i) flags[i] = static_cast<bool>(edges_[at + i].node);
+  for (size_t i = 0; i < count; ++i) {
+    const Edge& edge = edges_[at + i];
+    flags[i] = edge.node && (WISP_LIKELY(!backward_is_partial) || edge_is_needed(edge));
+  }
   std::vector<Tensor> grads(count);
   if ((active_ >> (&rule - op_->vjp.data())) & 1) {
     rule.list_rule(context, {flags, count}, grads);

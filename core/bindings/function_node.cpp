@@ -27,8 +27,8 @@ struct SavedTensor {
 struct ContextObject {
   PyObject_HEAD;
   PyObject* dict;
-  FunctionNode* node;  // not owned: the node owns the context
-  PyObject* to_save;   // tuple given to save_for_backward
+  FunctionNode* node;       // not owned: the node owns the context
+  PyObject* to_save;        // tuple given to save_for_backward
   PyObject* forward_saved;  // tuple given to save_for_forward
   bool in_jvp;              // jvp() is running
   PyObject* dirty;
@@ -335,7 +335,8 @@ class Apply {
   }
 
   void attach(PyObject* results, PyObject* pushed, uint64_t level) const {
-    const Ref outs = PyTuple_Check(results) ? Ref::borrow(results) : owned(PyTuple_Pack(1, results));
+    const Ref outs =
+        PyTuple_Check(results) ? Ref::borrow(results) : owned(PyTuple_Pack(1, results));
     const Ref given = PyTuple_Check(pushed) ? Ref::borrow(pushed) : owned(PyTuple_Pack(1, pushed));
     WISP_CHECK(PyTuple_GET_SIZE(outs.get()) == PyTuple_GET_SIZE(given.get()),
                "jvp() of a custom Function returned ", PyTuple_GET_SIZE(given.get()),

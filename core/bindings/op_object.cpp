@@ -288,7 +288,7 @@ class Builder {
       homes |= op->homes;
       traits |= op->traits;
     }
-    if (homes == home::internal) return;
+    if (homes & home::internal) homes &= home::method;  // what Python code of wisp calls
     if (homes & home::function) put(home::function, "wisp", name, overloads, Spelling::function);
     if (homes & home::functional)
       put(home::functional, "wisp.nn.functional", name, overloads, Spelling::function);

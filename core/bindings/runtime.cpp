@@ -181,10 +181,10 @@ PyObject* op_table(PyObject*, PyObject*) {
         must_succeed(PyList_Append(rules.get(), item.get()));
       }
       const Ref row = owned(Py_BuildValue(
-          "{s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:s,s:s,s:s,s:k,s:k,s:s}", "name", op.sig.name.c_str(), "base",
-          op.sig.base.c_str(), "schema", op.schema, "doc", op.doc, "params", params.get(),
-          "returns", returns.get(), "vjp", rules.get(), "jvp", word(op.jvp), "batch", word(op.batch), "onnx", op.onnx,
-          "traits", static_cast<unsigned long>(op.traits), "homes",
+          "{s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:s,s:s,s:s,s:k,s:k,s:s}", "name", op.sig.name.c_str(),
+          "base", op.sig.base.c_str(), "schema", op.schema, "doc", op.doc, "params", params.get(),
+          "returns", returns.get(), "vjp", rules.get(), "jvp", word(op.jvp), "batch",
+          word(op.batch), "onnx", op.onnx, "traits", static_cast<unsigned long>(op.traits), "homes",
           static_cast<unsigned long>(op.homes), "node", op.node_name.c_str()));
       must_succeed(PyList_Append(list.get(), row.get()));
     }

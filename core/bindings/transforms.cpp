@@ -50,8 +50,7 @@ PyObject* enter_vmap(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "Ls", &samples, &randomness)) return nullptr;
   return guarded([&] {
     WISP_CHECK_VALUE(samples >= 0, "vmap: a batch cannot have ", samples, " samples");
-    return must(
-        PyLong_FromUnsignedLongLong(enter(Kind::vmap, samples, randomness_in(randomness))));
+    return must(PyLong_FromUnsignedLongLong(enter(Kind::vmap, samples, randomness_in(randomness))));
   });
 }
 
@@ -67,8 +66,8 @@ PyObject* make_dual_tensor(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OOO", &primal_value, &tangent_value, &level)) return nullptr;
   return guarded([&] {
     const uint64_t id = running(level_in(level)).id;
-    return wrap(make_dual(tensor_in(primal_value, "make_dual"),
-                          tensor_in(tangent_value, "make_dual"), id));
+    return wrap(
+        make_dual(tensor_in(primal_value, "make_dual"), tensor_in(tangent_value, "make_dual"), id));
   });
 }
 
@@ -98,9 +97,8 @@ PyObject* make_sample(PyObject*, PyObject* args) {
   return guarded([&] {
     const Level vmap = running(level_in(level));
     const Tensor& t = tensor_in(value, "vmap");
-    WISP_CHECK(dim < 0 || (dim < t.ndim() && t->size(dim) == vmap.batch),
-               "vmap: no dimension ", dim, " with ", vmap.batch, " samples in a tensor of shape ",
-               t.sizes());
+    WISP_CHECK(dim < 0 || (dim < t.ndim() && t->size(dim) == vmap.batch), "vmap: no dimension ",
+               dim, " with ", vmap.batch, " samples in a tensor of shape ", t.sizes());
     return wrap(sample_of(t, dim < 0 ? -1 : dim, vmap.id));
   });
 }
@@ -121,9 +119,8 @@ PyObject* gather_samples(PyObject*, PyObject* args) {
 PyObject* is_batched(PyObject*, PyObject* args) {
   PyObject *value, *level;
   if (!PyArg_ParseTuple(args, "OO", &value, &level)) return nullptr;
-  return guarded([&] {
-    return boolean(batch_of(tensor_in(value, "vmap"), level_in(level)).dim >= 0);
-  });
+  return guarded(
+      [&] { return boolean(batch_of(tensor_in(value, "vmap"), level_in(level)).dim >= 0); });
 }
 
 // A stand-in for an argument of a function that is differentiated: gradients stop there, yet
@@ -187,20 +184,19 @@ PyObject* reaches_other_leaves(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"_enter_jvp", enter_jvp, METH_NOARGS, nullptr},
-    {"_enter_vmap", enter_vmap, METH_VARARGS, nullptr},
-    {"_leave_level", leave_level, METH_O, nullptr},
-    {"_make_dual", make_dual_tensor, METH_VARARGS, nullptr},
-    {"_tangent", tangent_of, METH_VARARGS, nullptr},
-    {"_primal", primal_of, METH_VARARGS, nullptr},
-    {"_make_sample", make_sample, METH_VARARGS, nullptr},
-    {"_gather_samples", gather_samples, METH_VARARGS, nullptr},
-    {"_is_batched", is_batched, METH_VARARGS, nullptr},
-    {"_differentiable_point", differentiable_point, METH_O, nullptr},
-    {"_without_history", without_history, METH_O, nullptr},
-    {"_reaches_other_leaves", reaches_other_leaves, METH_VARARGS, nullptr},
-    {}};
+PyMethodDef functions[] = {{"_enter_jvp", enter_jvp, METH_NOARGS, nullptr},
+                           {"_enter_vmap", enter_vmap, METH_VARARGS, nullptr},
+                           {"_leave_level", leave_level, METH_O, nullptr},
+                           {"_make_dual", make_dual_tensor, METH_VARARGS, nullptr},
+                           {"_tangent", tangent_of, METH_VARARGS, nullptr},
+                           {"_primal", primal_of, METH_VARARGS, nullptr},
+                           {"_make_sample", make_sample, METH_VARARGS, nullptr},
+                           {"_gather_samples", gather_samples, METH_VARARGS, nullptr},
+                           {"_is_batched", is_batched, METH_VARARGS, nullptr},
+                           {"_differentiable_point", differentiable_point, METH_O, nullptr},
+                           {"_without_history", without_history, METH_O, nullptr},
+                           {"_reaches_other_leaves", reaches_other_leaves, METH_VARARGS, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -234,7 +234,7 @@ struct OpDef {
   std::vector<Vjp> vjp = {};
   Jvp jvp = Jvp::unset;
   Batch batch = Batch::unset;
-  const char* onnx = "";  // the node it exports to, or "-" and the reason why it cannot
+  const char* onnx = "";       // the node it exports to, or "-" and the reason why it cannot
   uint32_t constant_outs = 0;  // bit per result that has no derivative though it could: statistics
   uint32_t traits = 0;
   uint32_t homes = home::function | home::method;

@@ -177,20 +177,21 @@ void register_ctc_loss(Registry& r) {
              infer.push(infer.tensor(1).sizes(), infer.tensor(1).dtype(), infer.tensor(1).device());
            },
        .kernel = ctc_loss_grad_kernel,
-       .vjp = {{"grad",
-                "grad.shape log_probs targets input_lengths target_lengths blank zero_infinity losses log_alpha",
-                [](const Backward& b) {
-                  const Tensor one = ones(b.shape(0), b.input_dtype(0));
-                  const Tensor each = invoke<"_ctc_loss_grad">(one, b[1], b[2], b[3], b[4], b[5],
-                                                               b[6], b[7], b[8]);
-                  const int64_t time_and_classes[] = {0, 2};
-                  return sum(mul(b.grad(), each), time_and_classes);
-                }},
-               {"log_probs", "",
-                [](const Backward&) -> Tensor {
-                  fail(ErrorKind::runtime,
-                       "the derivative for '_ctc_loss_backward' is not implemented.");
-                }}},
+       .vjp =
+           {{"grad",
+             "grad.shape log_probs targets input_lengths target_lengths blank zero_infinity losses log_alpha",
+             [](const Backward& b) {
+               const Tensor one = ones(b.shape(0), b.input_dtype(0));
+               const Tensor each =
+                   invoke<"_ctc_loss_grad">(one, b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]);
+               const int64_t time_and_classes[] = {0, 2};
+               return sum(mul(b.grad(), each), time_and_classes);
+             }},
+            {"log_probs", "",
+             [](const Backward&) -> Tensor {
+               fail(ErrorKind::runtime,
+                    "the derivative for '_ctc_loss_backward' is not implemented.");
+             }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "- backward only",

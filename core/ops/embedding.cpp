@@ -135,8 +135,9 @@ void one_hot_body(const Args& args, TensorList& outs) {
              "Class values must be non-negative.");
   if (classes == -1) classes = invoke<"max">(self).item().integer() + 1;
   WISP_CHECK(classes > 0, "num_classes should be positive");
-  WISP_CHECK(self.numel() == 0 || !self->is_readable() || !any(ge(self, Scalar(classes))).item().truth(),
-             "Class values must be smaller than num_classes.");
+  WISP_CHECK(
+      self.numel() == 0 || !self->is_readable() || !any(ge(self, Scalar(classes))).item().truth(),
+      "Class values must be smaller than num_classes.");
   Dims shape(self.sizes());
   shape.push_back(classes);
   outs.push(scatter_value(zeros(shape, DType::int64), -1, unsqueeze(self, -1), Scalar(1)));

@@ -146,14 +146,13 @@ Layers& TensorImpl::make_layers() {
   return *layers();
 }
 
-void TensorImpl::set_layers(Ref<Layers> layers) {
-  layers_ = Ref<Object>::adopt(layers.detach());
-}
+void TensorImpl::set_layers(Ref<Layers> layers) { layers_ = Ref<Object>::adopt(layers.detach()); }
 
 void TensorImpl::check_not_batched(const char* what) const {
-  WISP_CHECK(is_readable(), "vmap: ", what,
-             " needs the values of a tensor, but inside vmap a tensor stands for one sample of a ",
-             "batch and has no single value. Use operators instead, such as where() for a condition.");
+  WISP_CHECK(
+      is_readable(), "vmap: ", what,
+      " needs the values of a tensor, but inside vmap a tensor stands for one sample of a ",
+      "batch and has no single value. Use operators instead, such as where() for a condition.");
 }
 
 void TensorImpl::destroy() noexcept {

@@ -103,7 +103,8 @@ class BatchCall {
   // The batch of an input with its samples in front; repeated where it is the same for all.
   Tensor front(const Input& input) const {
     if (input.dim >= 0) return move_dim(input.value, input.dim, 0);
-    return ops::expand(ops::unsqueeze(input.value, 0), with_front(level.batch, input.value.sizes()));
+    return ops::expand(ops::unsqueeze(input.value, 0),
+                       with_front(level.batch, input.value.sizes()));
   }
   // The same with dimensions of size 1 between, for `rank` dimensions per sample.
   Tensor front(const Input& input, int64_t rank) const {
@@ -448,9 +449,10 @@ Rule rule_for(const OpDef& op) {
 }
 
 void BatchCall::check_random() const {
-  WISP_CHECK(!op.has(trait::random) || level.randomness != Randomness::error,
-             "vmap: called random operation ", op.shown,
-             "() while in randomness error mode. Use the 'same' or 'different' randomness flags on vmap.");
+  WISP_CHECK(
+      !op.has(trait::random) || level.randomness != Randomness::error,
+      "vmap: called random operation ", op.shown,
+      "() while in randomness error mode. Use the 'same' or 'different' randomness flags on vmap.");
 }
 
 // All inputs are the same in every sample, and so are the results.
@@ -546,8 +548,9 @@ void batch(const OpDef& op, const Arg* args, const Level& level, TensorList& out
 }
 
 bool draw(const OpDef& op, const Arg* args, const Level& level, TensorList& outs) {
-  WISP_CHECK(level.randomness != Randomness::error, "vmap: called random operation ", op.shown,
-             "() while in randomness error mode. Use the 'same' or 'different' randomness flags on vmap.");
+  WISP_CHECK(
+      level.randomness != Randomness::error, "vmap: called random operation ", op.shown,
+      "() while in randomness error mode. Use the 'same' or 'different' randomness flags on vmap.");
   if (level.randomness == Randomness::same) return false;
   std::vector<std::vector<Tensor>> results;
   Below below(level.id);
@@ -563,13 +566,15 @@ bool draw(const OpDef& op, const Arg* args, const Level& level, TensorList& outs
 
 void write_batch(const OpDef& op, const Tensor& self, const Tensor& value, const Level& level) {
   const Batched to = batch_of(self, level.id), from = batch_of(value, level.id);
-  WISP_CHECK(to.dim >= 0 || from.dim < 0, "vmap: ", op.shown,
-             "_() cannot write a value that differs between samples into a tensor that they share. ",
-             "Use the out-of-place form, or make the tensor from a batched one (zeros_like, new_zeros).");
+  WISP_CHECK(
+      to.dim >= 0 || from.dim < 0, "vmap: ", op.shown,
+      "_() cannot write a value that differs between samples into a tensor that they share. ",
+      "Use the out-of-place form, or make the tensor from a batched one (zeros_like, new_zeros).");
   autograd_hooks.check_write(op, self, mode.grad);
-  WISP_CHECK(!value.requires_grad() || !self->base() || !self->tracks_base(), "vmap: ", op.shown,
-             "_() through a view inside a function that is differentiated is not supported; use an ",
-             "out-of-place form such as slice_scatter() or where().");
+  WISP_CHECK(
+      !value.requires_grad() || !self->base() || !self->tracks_base(), "vmap: ", op.shown,
+      "_() through a view inside a function that is differentiated is not supported; use an ",
+      "out-of-place form such as slice_scatter() or where().");
   {
     Below below(level.id);
     const bool batched = to.dim >= 0 && from.dim >= 0;

@@ -229,8 +229,8 @@ class ForwardCall {
         changed.set(input.param, input.item, points.back());
       }
       call(op_, changed.data(), outs_);
-      tangents = op_.jvp == Jvp::elementwise && place_by_place() ? scaled(points)
-                                                                 : transposed(points);
+      tangents =
+          op_.jvp == Jvp::elementwise && place_by_place() ? scaled(points) : transposed(points);
     }
     if (!inputs_require_grad_) forget_history();
     return tangents;
@@ -269,8 +269,8 @@ class ForwardCall {
     return sum;
   }
 
-  // A rule maps gradients of the results linearly to gradients of the inputs; the derivative of that
-  // map maps tangents of the inputs to tangents of the results.
+  // A rule maps gradients of the results linearly to gradients of the inputs; the derivative of
+  // that map maps tangents of the inputs to tangents of the results.
   std::vector<Tensor> transposed(const std::vector<Tensor>& points) const {
     std::vector<Tensor> tangents(outs_.size()), weights, heads_tangents;
     std::vector<size_t> which;

@@ -39,9 +39,8 @@ namespace {
 
 uint64_t innermost_level(const OpDef& op, const Arg* args) {
   uint64_t highest = 0;
-  each_tensor(op, args, [&](int, int, const Tensor& t) {
-    highest = std::max(highest, level_of(*t.impl()));
-  });
+  each_tensor(op, args,
+              [&](int, int, const Tensor& t) { highest = std::max(highest, level_of(*t.impl())); });
   return highest;
 }
 

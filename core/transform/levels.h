@@ -1,7 +1,7 @@
 // Function transforms: forward derivatives (jvp) and batching (vmap), nested in any order. Each use
-// of one is a level; levels are numbered from the outside in, and a call is handled by the innermost
-// level that one of its tensors belongs to. What that level calls to do its work belongs to the
-// levels around it.
+// of one is a level; levels are numbered from the outside in, and a call is handled by the
+// innermost level that one of its tensors belongs to. What that level calls to do its work belongs
+// to the levels around it.
 #pragma once
 
 #include "dispatch/call.h"

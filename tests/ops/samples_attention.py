@@ -17,7 +17,9 @@ def scaled_dot_product_attention():
     yield S(T(1, 2, 2, 2), T(1, 1, 3, 2), T(1, 1, 3, 2), enable_gqa=True)
     yield S(T(2, 1, 2, 2), T(3, 2), T(1, 2, 3, 2))
     yield S(T(2, 2, 150, 8, grad=False), T(2, 2, 530, 8, grad=False), T(2, 2, 530, 8, grad=False), _dtypes=FLOAT[:2])
-    yield S(T(1, 600, 4, grad=False), T(1, 600, 4, grad=False), T(1, 600, 4, grad=False), is_causal=True, _dtypes=FLOAT[:2])
+    yield S(
+        T(1, 600, 4, grad=False), T(1, 600, 4, grad=False), T(1, 600, 4, grad=False), is_causal=True, _dtypes=FLOAT[:2]
+    )
     yield S(T(0, 2, 2), T(0, 3, 2), T(0, 3, 2))
 
 
@@ -52,7 +54,9 @@ def bad_embedding_bag():
     yield E(ValueError, "got None", A([0], "int64"), T(3, 2))
     yield E(RuntimeError, "num_embeddings", A([3], "int64"), T(3, 2), A([0], "int64"))
     yield E(RuntimeError, r"offsets\[0\] has to be 0", A([0], "int64"), T(3, 2), A([1], "int64"))
-    yield E(NotImplementedError, "per_sample_weights", A([0], "int64"), T(3, 2), A([0], "int64"), per_sample_weights=T(1))
+    yield E(
+        NotImplementedError, "per_sample_weights", A([0], "int64"), T(3, 2), A([0], "int64"), per_sample_weights=T(1)
+    )
 
 
 def ctc(lib, scores, *args, **kwargs):

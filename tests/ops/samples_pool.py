@@ -167,7 +167,9 @@ def fractional2d_kernel():
 def raw_fractional3d(lib, x, samples):
     if lib.__name__ == "wisp":
         return lib.nn.functional._fractional_max_pool3d(x, (1, 2, 2), (2, 2, 1), samples)
-    return lib.nn.functional.fractional_max_pool3d(x, (1, 2, 2), (2, 2, 1), return_indices=True, _random_samples=samples)
+    return lib.nn.functional.fractional_max_pool3d(
+        x, (1, 2, 2), (2, 2, 1), return_indices=True, _random_samples=samples
+    )
 
 
 @samples("_fractional_max_pool3d", dtypes=FLOAT, call=raw_fractional3d)

@@ -55,7 +55,9 @@ def _grads(outputs, inputs, weights, create_graph, strict, what):
         found = _C._run_backward(outs, ws, True, create_graph, inputs, False)
     if strict and any(g is None for g in found):
         at = next(i for i, g in enumerate(found) if g is None)
-        raise RuntimeError(f"The output of the {what} is independent of input {at}. This is not allowed in strict mode.")
+        raise RuntimeError(
+            f"The output of the {what} is independent of input {at}. This is not allowed in strict mode."
+        )
     return tuple(_C._functions["zeros_like"](x) if g is None else g for g, x in zip(found, inputs))
 
 

@@ -40,9 +40,7 @@ def _keeps_graph(nested, originals, outputs, points):
     if not nested.grad:
         return False
     return (
-        nested.outer > 0
-        or any(value.requires_grad for value in originals)
-        or _C._reaches_other_leaves(outputs, points)
+        nested.outer > 0 or any(value.requires_grad for value in originals) or _C._reaches_other_leaves(outputs, points)
     )
 
 
@@ -87,9 +85,7 @@ def _split_aux(result, has_aux, name):
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise RuntimeError(
-            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
-        )
+        raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
     return result
 
 

@@ -36,7 +36,9 @@ def _merged(dicts):
     for part in dicts:
         repeated = seen & part.keys()
         if repeated:
-            raise ValueError(f"{min(repeated)} appears in multiple dictionaries; behavior of functional call is ambiguous")
+            raise ValueError(
+                f"{min(repeated)} appears in multiple dictionaries; behavior of functional call is ambiguous"
+            )
         seen |= part.keys()
         merged.update(part)
     return merged

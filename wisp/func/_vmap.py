@@ -24,9 +24,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     tensor([ 3., 12.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -97,9 +95,7 @@ def _checked_dim(dim, leaf, call):
 def _run(func, dims, leaves, spec, size, out_dims, randomness, kwargs):
     level = _C._enter_vmap(size, randomness)
     try:
-        samples = [
-            leaf if dim is None else _C._make_sample(leaf, dim, level) for dim, leaf in zip(dims, leaves)
-        ]
+        samples = [leaf if dim is None else _C._make_sample(leaf, dim, level) for dim, leaf in zip(dims, leaves)]
         results = func(*tree_unflatten(samples, spec), **kwargs)
         return _outputs(results, out_dims, level, _name(func))
     finally:
@@ -134,15 +130,11 @@ def _out_dims(out_dims, results, spec, name):
 def _gather(leaf, dim, level, name):
     if dim is None:
         if _C._is_batched(leaf, level):
-            raise ValueError(
-                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
-            )
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         return _C._gather_samples(leaf, 0, level)[0]
     rank = leaf.dim() + 1
     if not -rank <= dim < rank:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
     return _C._gather_samples(leaf, operator.index(dim) % rank, level)
 
 
@@ -150,15 +142,11 @@ def _in_chunks(func, dims, leaves, spec, size, out_dims, randomness, kwargs, chu
     pieces, result_spec, result_dims = [], None, None
     for start in range(0, size, chunk_size):
         count = min(chunk_size, size - start)
-        part = [
-            leaf if dim is None else leaf.narrow(dim, start, count) for dim, leaf in zip(dims, leaves)
-        ]
+        part = [leaf if dim is None else leaf.narrow(dim, start, count) for dim, leaf in zip(dims, leaves)]
         results = _run(func, dims, part, spec, count, out_dims, randomness, kwargs)
         result_dims = _out_dims(out_dims, results, None, _name(func))
         flat, result_spec = tree_flatten(results)
         pieces.append(flat)
     cat = _C._functions["cat"]
-    joined = [
-        parts[0] if dim is None else cat(parts, dim) for dim, parts in zip(result_dims, zip(*pieces))
-    ]
+    joined = [parts[0] if dim is None else cat(parts, dim) for dim, parts in zip(result_dims, zip(*pieces))]
     return tree_unflatten(joined, result_spec)

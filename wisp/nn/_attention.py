@@ -154,7 +154,9 @@ class _Heads:
         if self.head_dim * num_heads != self.width:
             raise AssertionError(f"embed_dim {self.width} not divisible by num_heads {num_heads}")
         if apart and key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
         if not apart and key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
         self.dtype = query.dtype

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
 
 from wisp.optim._compound_schedules import _per_group
 from wisp.optim._schedules import LRScheduler, checked_optimizer, set_lr
 from wisp.optim.optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
 
 __all__ = ["CyclicLR"]
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from wisp import _C
 from wisp._C import Tensor
 from wisp.optim.optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
 
 __all__ = ["LBFGS"]
 
 _cat, _as_real = (_C._functions[name] for name in ("cat", "view_as_real"))
 
 
-class _Point(NamedTuple):
-    """A point on the line that is searched: how far along, the loss there, its gradient, and its slope along the line."""
-
-    t: float
-    loss: float
-    grad: Tensor
-    slope: Tensor
+# A point on the line that is searched: how far along, the loss there, its gradient, and its slope along the line.
+_Point = namedtuple("_Point", "t loss grad slope")
 
 
 def _cubic_minimum(a: _Point, b: _Point, low: float, high: float) -> float:
@@ -48,7 +47,9 @@ class _LineSearch:
 
     enough_loss, enough_slope, max_steps = 1e-4, 0.9, 25
 
-    def __init__(self, evaluate: Callable[[float], _Point], start: _Point, size: Tensor, tolerance_change: float) -> None:
+    def __init__(
+        self, evaluate: Callable[[float], _Point], start: _Point, size: Tensor, tolerance_change: float
+    ) -> None:
         self.evaluate_at, self.start, self.size, self.tolerance_change = evaluate, start, size, tolerance_change
         self.steps = self.evaluations = 0
 

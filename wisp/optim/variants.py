@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from wisp import _C
 from wisp._C import Tensor
 from wisp.optim import _updates
 from wisp.optim.algorithms import _check, _check_betas, _gradient, _next_step, _number, _real
 from wisp.optim.optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
 
 __all__ = ["ASGD", "Adafactor", "Muon", "NAdam", "RAdam", "Rprop", "SparseAdam"]
 
@@ -258,7 +260,9 @@ class Muon(Optimizer):
         for group in self.param_groups:
             for param in group["params"]:
                 if param.dim() != 2:
-                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}")
+                    raise ValueError(
+                        f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
+                    )
 
     def _update(self, group, params):
         if group["ns_steps"] >= 100:

@@ -15,7 +15,11 @@ class TreeSpec(namedtuple("TreeSpec", "kind context children")):
         if self.kind is LEAF:
             return "*"
         inside = ", ".join(map(repr, self.children))
-        return f"{self.kind.__name__}({self.context}, [{inside}])" if self.kind in _DICTS else f"{self.kind.__name__}([{inside}])"
+        return (
+            f"{self.kind.__name__}({self.context}, [{inside}])"
+            if self.kind in _DICTS
+            else f"{self.kind.__name__}([{inside}])"
+        )
 
     @property
     def num_leaves(self):

@@ -49,7 +49,9 @@ class Hardtanh(_InPlace):
         super().__init__(inplace)
         for name, old in (("min_val", min_value), ("max_val", max_value)):
             if old is not None:
-                warnings.warn(f"keyword argument `{name}ue` is deprecated and rename to `{name}`", FutureWarning, stacklevel=2)
+                warnings.warn(
+                    f"keyword argument `{name}ue` is deprecated and rename to `{name}`", FutureWarning, stacklevel=2
+                )
         min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         if max_val <= min_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules.container import ModuleList, Sequential
 from wisp.nn.modules.linear import Linear
 from wisp.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

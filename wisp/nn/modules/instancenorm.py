@@ -1,6 +1,5 @@
 """Instance normalisation."""
 
-from wisp.nn.modules.batchnorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from wisp.nn.modules.batchnorm import _InstanceNorm as _InstanceNorm
+from wisp.nn.modules.batchnorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, _InstanceNorm
 
-__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "_InstanceNorm"]

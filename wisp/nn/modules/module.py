@@ -113,7 +113,9 @@ class Module(StateDict, ModuleHooks):
 
     training: bool
 
-    call_super_init = False  # whether __init__() goes on to the next class, with its arguments: for multiple inheritance
+    call_super_init = (
+        False  # whether __init__() goes on to the next class, with its arguments: for multiple inheritance
+    )
 
     def __init__(self, *args, **kwargs):
         if (args or kwargs) and not self.call_super_init:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from typing import Any
 
 from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -58,7 +61,9 @@ class RNNBase(Module):
 
     def _check_settings(self, dropout):
         if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
         if dropout > 0 and self.num_layers == 1:
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
@@ -108,7 +113,14 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def extra_repr(self) -> str:
-        shown = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
+        shown = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
+            "bidirectional": False,
+        }
         changed = [f", {name}={getattr(self, name)}" for name, usual in shown.items() if getattr(self, name) != usual]
         return f"{self.input_size}, {self.hidden_size}" + "".join(changed)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
 
 from wisp import _C
 from wisp._C import Tensor
@@ -17,7 +16,17 @@ from wisp.nn.modules.linear import Linear
 from wisp.nn.modules.module import Module
 from wisp.nn.modules.normalization import LayerNorm
 
-__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
+
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
 
 _full, _equal = _C._functions["full"], _C._functions["equal"]
 

@@ -1,47 +1,62 @@
-"""Small helpers of modules."""
+"""Numbers for several dimensions."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from itertools import repeat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing takes time
+    from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
-def _ntuple(n, name="parse"):
-    """A function that makes a tuple of n of a single value, and leaves several as they are, in a tuple."""
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
+    """A function that gives n of a number; of several, a tuple of them."""
 
-    def parse(value):
-        return tuple(value) if isinstance(value, Iterable) else tuple(repeat(value, n))
+    def parse(x: Any) -> tuple:
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
 
     parse.__name__ = name
     return parse
 
 
-_single = _ntuple(1, "_single")
-_pair = _ntuple(2, "_pair")
-_triple = _ntuple(3, "_triple")
-_quadruple = _ntuple(4, "_quadruple")
+_single, _pair, _triple, _quadruple = (
+    _ntuple(n, name) for n, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1)
+)
 
 
-def _reverse_repeat_tuple(t, n):
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off all names of a state dict, in place.
+
+    >>> state = {"module.weight": 1}
+    >>> wisp.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    >>> state
+    {'weight': 1}
+    """
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", {})
+    for key in list(metadata):
+        if key == "":  # of the whole
+            continue
+        if key == prefix.rstrip("."):
+            metadata[""] = metadata.pop(key)
+        elif key.startswith(prefix):
+            metadata[key[len(prefix) :]] = metadata.pop(key)
+
+
+def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
     """The items in reverse order, each n times: how pad() wants what convolutions call padding."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
-def _list_with_default(out_size, defaults):
+def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
     """Sizes, with defaults (of the last dimensions) in the places of None."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
     return [default if size is None else size for size, default in zip(out_size, defaults[-len(out_size) :])]
-
-
-def consume_prefix_in_state_dict_if_present(state_dict, prefix):
-    """Takes a prefix off all names in a state_dict that have it, in place."""
-    for key in [key for key in state_dict if key.startswith(prefix)]:
-        state_dict[key[len(prefix) :]] = state_dict.pop(key)
-    metadata = getattr(state_dict, "_metadata", None)
-    if metadata is None:
-        return
-    for key in [key for key in metadata if key == prefix.rstrip(".") or key.startswith(prefix)]:
-        metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -198,7 +198,9 @@ def _inject_property(module, name):
     setattr(type(module), name, property(read, write))
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Makes a parameter or buffer of a module the result of another module.
 
     Args:
@@ -311,7 +313,9 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name: str | None = None) -> Module:
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
     """Gives a module the parametrizations of another and what they compute from; all of them, or those of one tensor."""
     if not is_parametrized(from_module):
         return to_module

@@ -124,7 +124,9 @@ class BasePruningMethod(ABC):
         """A pruned tensor, without touching any module."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
-            raise AssertionError(f"importance_scores should have the same shape as tensor t, got {scores.shape} vs {t.shape}")
+            raise AssertionError(
+                f"importance_scores should have the same shape as tensor t, got {scores.shape} vs {t.shape}"
+            )
         mask = _ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, default_mask=mask)
 
@@ -189,7 +191,9 @@ class PruningContainer(BasePruningMethod):
         if method.PRUNING_TYPE != "structured":
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
         if not hasattr(method, "dim"):
-            raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.')
+            raise AttributeError(
+                'Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.'
+            )
         ndim = mask.dim()
         dim = method.dim + ndim if method.dim < 0 else method.dim
         if not 0 <= dim < ndim:
@@ -259,7 +263,9 @@ class L1Unstructured(_WithAmount):
         return _without(default_mask, _topk(t.abs().reshape(-1), count, largest=False)[1])
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> BasePruningMethod:
+    def apply(
+        cls, module: Module, name: str, amount: float, importance_scores: Tensor | None = None
+    ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -335,7 +341,9 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
+            )
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod

@@ -127,7 +127,9 @@ def _check_lengths(input: Tensor, lengths: Tensor, batch: int, enforce_sorted: b
                            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement "
                            "if you do not need ONNX exportability.")  # fmt: skip
     if (lengths <= 0).any():
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
 
 
 def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first: bool = False,
