@@ -16,10 +16,16 @@ FOLDER = pathlib.Path(__file__).parent / "golden"
 MODULES = (
     "test_conversion",
     "test_creation",
+    "test_nn",
+    "test_nn_layers",
+    "test_nn_utils",
     "test_operators",
+    "test_optim",
+    "test_optim_variants",
     "test_printing",
     "test_promotion",
     "test_random",
+    "test_sequences",
     "test_views_inplace",
 )
 
