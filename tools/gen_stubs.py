@@ -348,7 +348,7 @@ FILES = {
     "wisp/__init__.pyi": package_stub,
     "wisp/return_types.pyi": return_types_stub,
     "wisp/linalg.pyi": lambda: assembled(
-        ["class LinAlgError(RuntimeError): ...", *functions(LINALG, getattr(_C, "_linalg", {}), "linalg")]
+        ["class LinAlgError(RuntimeError): ...", "", *functions(LINALG, getattr(_C, "_linalg", {}), "linalg")]
     ),
     "wisp/nn/functional.pyi": functional_stub,
     "wisp/fft.pyi": lambda: assembled(functions(FFT, getattr(_C, "_fft", {}), "fft")),

@@ -28,7 +28,7 @@ template <class T>
 const AttentionKernels<T>& kernels_for() {
   static const AttentionTable table = [] {
     AttentionTable filled;
-#if defined(__x86_64__)
+#if defined(WISP_ALL_ISAS)
     if (isa() == Isa::avx512) return avx512::fill_attention(filled), filled;
     if (isa() == Isa::avx2) return avx2::fill_attention(filled), filled;
 #endif

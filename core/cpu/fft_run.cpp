@@ -25,7 +25,7 @@ FftKernels<T> choose(FftKernels<T> (*baseline)(), FftKernels<T> (*avx2)(),
 
 template <class T>
 FftKernels<T> kernels_for_this_processor() {
-#if defined(__x86_64__)
+#if defined(WISP_ALL_ISAS)
   if constexpr (sizeof(T) == 4) {
     return choose(baseline::fft_kernels_f32, avx2::fft_kernels_f32, avx512::fft_kernels_f32);
   } else {

@@ -8,7 +8,7 @@ namespace wisp::cpu {
 namespace {
 
 Isa detect() {
-#if defined(__x86_64__)
+#if defined(WISP_ALL_ISAS)
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi2");

@@ -31,7 +31,7 @@ WISP_FOR_EACH_ISA(WISP_FILL)
 
 Kernels* build() {
   auto* table = new Kernels;
-#if defined(__x86_64__)
+#if defined(WISP_ALL_ISAS)
   if (isa() == Isa::avx512) {
     fill_avx512(*table);
   } else if (isa() == Isa::avx2) {

@@ -19,7 +19,7 @@ WISP_FOR_EACH_ISA(WISP_DECLARE)
 const WindowTable& window_table() {
   static const WindowTable table = [] {
     WindowTable filled;
-#if defined(__x86_64__)
+#if defined(WISP_ALL_ISAS)
     if (isa() == Isa::avx512) return avx512::fill_windows(filled), filled;
     if (isa() == Isa::avx2) return avx2::fill_windows(filled), filled;
 #endif

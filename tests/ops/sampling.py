@@ -236,10 +236,10 @@ def load_all():
 
 
 def flatten(result):
-    """Tensors of a result, in order."""
+    """Tensors of a result, in order, without those that were not asked for."""
     if isinstance(result, (tuple, list)):
         return [t for r in result for t in flatten(r)]
-    return [result]
+    return [] if result is None else [result]
 
 
 def to_numpy(t):

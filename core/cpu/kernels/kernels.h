@@ -61,7 +61,7 @@ struct Kernels {
 const Kernels& kernels();
 
 // X(namespace)
-#if defined(__x86_64__)
+#if defined(WISP_ALL_ISAS)
 #define WISP_FOR_EACH_ISA(X) X(baseline) X(avx2) X(avx512)
 #else
 #define WISP_FOR_EACH_ISA(X) X(baseline)
