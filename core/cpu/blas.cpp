@@ -5,33 +5,19 @@
 #include <string>
 
 #include "base/error.h"
+#include "cpu/library.h"
 
 namespace wisp::cpu {
 
 namespace {
 
-// The folder this library was loaded from; OpenBLAS lies next to it.
-std::string own_folder() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(&own_folder), &info) || !info.dli_fname) return "";
-  const std::string path = info.dli_fname;
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
-}
-
-void* open_library() {
+void* open_blas() {
   // Its own threads would fight ours: kernels call it from one thread per piece of work instead.
   const char* previous = std::getenv("OPENBLAS_NUM_THREADS");
   const std::string saved = previous ? previous : "";
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  const std::string folder = own_folder();
   std::string tried;
-  void* handle = nullptr;
-  for (const std::string& path : {folder + WISP_BLAS_NAME, std::string(WISP_BLAS_PATH)}) {
-    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle) break;
-    tried += "\n  " + std::string(dlerror());
-  }
+  void* handle = open_library(WISP_BLAS_NAME, WISP_BLAS_PATH, tried);
   if (previous) {
     setenv("OPENBLAS_NUM_THREADS", saved.c_str(), 1);
   } else {
@@ -49,7 +35,7 @@ void bind(void* handle, const char* name, F& function) {
 }
 
 void* library() {
-  static void* const handle = open_library();
+  static void* const handle = open_blas();
   return handle;
 }
 

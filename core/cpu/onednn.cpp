@@ -240,7 +240,7 @@ struct Channels {
 };
 
 struct Layouts {
-  Layout x, weight, y, bias;
+  Layout x, weight, y;
 };
 
 // A conv1d is a conv2d of height one.

@@ -128,11 +128,6 @@ void bag_kernel(const Call& call) {
   if (max) copy_raw(call.out(3), at);
 }
 
-const Tensor& only_grad(const Backward& b) {
-  WISP_CHECK(b.has_grad(0), "embedding_bag(): only the first result has a derivative");
-  return b.grad(0);
-}
-
 // What every index multiplies its bag's gradient by.
 Tensor factors(const Backward& b) {
   if (b.has(5)) return b.tensor(5);
@@ -144,7 +139,7 @@ Tensor factors(const Backward& b) {
 
 // One kernel, unless the gradient is itself to be differentiated or rows are averaged.
 Tensor bag_weight_grad(const Backward& b) {
-  const Tensor& grad = only_grad(b);
+  const Tensor& grad = b.grad();
   const int64_t rows = b.shape(0)[0];
   if (grad.numel() == 0) return zeros(b.shape(0), grad.dtype());
   if (mode_of(b) == BagMode::max) {
@@ -189,8 +184,7 @@ void bag_grad_kernel(const Call& call) {
 Tensor bag_sample_grad(const Backward& b) {
   const Tensor rows = index_select(b.tensor(0), 0, b.tensor(1));
   const int64_t last = 1;
-  const Tensor products =
-      sum(mul(index_select(only_grad(b), 0, b.out(1)), rows), IntSpan(&last, 1));
+  const Tensor products = sum(mul(index_select(b.grad(), 0, b.out(1)), rows), IntSpan(&last, 1));
   if (b.integer(7) < 0) return products;
   return masked_fill(products, eq(b.tensor(1), Scalar(b.integer(7))), Scalar(0));
 }

@@ -42,6 +42,7 @@ void register_activation(Registry& r);
 void register_loss(Registry& r);
 void register_nll_loss(Registry& r);
 void register_layer_norm(Registry& r);
+void register_group_norm(Registry& r);
 void register_embedding(Registry& r);
 void register_dropout(Registry& r);
 void register_batch_norm(Registry& r);

@@ -111,16 +111,10 @@ Dims first_dims(int64_t count) {
   return dims;
 }
 
-const Tensor& only_grad(const Backward& b) {
-  WISP_CHECK(b.has_grad(0) && !b.has_grad(1) && !b.has_grad(2),
-             "native_layer_norm(): mean and rstd have no derivative");
-  return b.grad(0);
-}
-
 // (g - mean(g) - z mean(g z)) rstd with g = grad * weight. One kernel, unless the gradient is
 // itself to be differentiated.
 Tensor layer_norm_input_grad(const Backward& b) {
-  const Tensor& grad = only_grad(b);
+  const Tensor& grad = b.grad();
   if (!rules_are_differentiated())
     return invoke<"_layer_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[2], b[1]);
   const Dims dims = last_dims(b.integers(1).size());
@@ -135,7 +129,7 @@ Tensor sum_rows(const Tensor& t, size_t normalized) {
 }
 
 Tensor layer_norm_weight_grad(const Backward& b) {
-  const Tensor& grad = only_grad(b);
+  const Tensor& grad = b.grad();
   if (!rules_are_differentiated())
     return invoke<"_layer_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[1]);
   const size_t normalized = b.integers(1).size();
@@ -155,7 +149,7 @@ void register_layer_norm_kernels(Registry& r) {
                 layer_norm_input_grad},
                {"weight", "input normalized_shape eps result1 result2", layer_norm_weight_grad},
                {"bias", "normalized_shape",
-                [](const Backward& b) { return sum_rows(only_grad(b), b.integers(1).size()); }}},
+                [](const Backward& b) { return sum_rows(b.grad(), b.integers(1).size()); }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "LayerNormalization",

@@ -1,6 +1,8 @@
 // What the normalisations share: arguments as consecutive memory, and the normalised input.
 #pragma once
 
+#include "cpu/channels.h"
+#include "cpu/scratch.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
 
@@ -32,6 +34,46 @@ class Target {
   const Tensor& out_;
   Tensor memory_;
 };
+
+// An optional argument with a number per channel.
+void check_channels(const Infer& infer, int i, int64_t channels);
+
+// Mean and variance over the dimensions whose bits are set in `reduced`.
+void moments(const Tensor& x, IntSpan sizes, IntSpan strides, uint64_t reduced, const Tensor& mean,
+             const Tensor& var);
+
+// sum(grad) and sum(grad * (x - mean)) of every channel.
+struct ChannelTotals {
+  ChannelTotals(const cpu::Channels& shape, const Tensor& grad, const Tensor& x, const Tensor& mean)
+      : count(cpu::channel_sum_count(shape)), grads(count), products(count) {
+    cpu::channel_sums(
+        {shape, grad->bytes(), x->bytes(), mean->bytes(), grads.data(), products.data()});
+    if (shape.per_member) return;
+    for (int64_t i = shape.channels; i < count; ++i) {  // over the batch, in order
+      grads[i % shape.channels] += grads[i];
+      products[i % shape.channels] += products[i];
+    }
+  }
+  int64_t count;
+  cpu::Scratch<double> grads, products;
+};
+
+// y = x * scale + shift (+ other * other_scale), with numbers per channel.
+template <class T>
+void scale_channels(const cpu::Channels& shape, const Tensor& x, const cpu::Scratch<T>& scale,
+                    const cpu::Scratch<T>& shift, const Target& y, const Tensor& other = {},
+                    const cpu::Scratch<T>* other_scale = nullptr) {
+  auto bytes = [](const cpu::Scratch<T>& numbers) {
+    return reinterpret_cast<char*>(numbers.data());
+  };
+  cpu::channel_affine({.shape = shape,
+                       .x = x->bytes(),
+                       .scale = bytes(scale),
+                       .shift = bytes(shift),
+                       .other = bytes_or_null(other),
+                       .other_scale = other_scale ? bytes(*other_scale) : nullptr,
+                       .y = y.bytes()});
+}
 
 // The normalised input and 1 / standard deviation, in operators that can be differentiated.
 struct Normalized {

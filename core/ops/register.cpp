@@ -44,6 +44,7 @@ void register_families(Registry& r) {
   ops::register_loss(r);
   ops::register_nll_loss(r);
   ops::register_layer_norm(r);
+  ops::register_group_norm(r);
   ops::register_embedding(r);
   ops::register_dropout(r);
   ops::register_batch_norm(r);

@@ -1,0 +1,257 @@
+// Normalisation of groups of channels, in each member of a batch.
+#include <cmath>
+
+#include "ops/families.h"
+#include "ops/norms.h"
+#include "ops/promotion.h"
+
+namespace wisp::ops {
+
+namespace {
+
+// --- native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> (result, mean, rstd)
+
+void infer_group_norm(Infer& infer) {
+  const Tensor& input = infer.tensor(0);
+  if (!is_floating(input.dtype())) fail_not_implemented("group_norm", input.dtype());
+  const int64_t batch = infer.integer(3), channels = infer.integer(4), groups = infer.integer(6);
+  WISP_CHECK(groups > 0 && batch >= 0 && channels % groups == 0 && infer.integer(5) >= 0 &&
+                 batch * channels * infer.integer(5) == input.numel(),
+             "native_group_norm(): expected an input of ", batch, " x ", channels, " x ",
+             infer.integer(5), " elements in ", groups, " groups, got one of shape ",
+             input.sizes());
+  for (int i : {1, 2}) check_channels(infer, i, channels);
+  infer.push(input.sizes(), input.dtype(), input.device());
+  for (int i = 0; i < 2; ++i) {
+    infer.push({batch, groups}, math_dtype(input.dtype()), input.device());
+  }
+}
+
+// Coefficients of every channel of every member: scale and shift.
+template <class T>
+void group_coefficients(const Call& call, const Tensor& weight, const Tensor& bias, T* scale,
+                        T* shift) {
+  const int64_t batch = call.integer(3), channels = call.integer(4), groups = call.integer(6);
+  const int64_t each = channels / groups;
+  for (int64_t i = 0; i < batch * channels; ++i) {
+    const int64_t c = i % channels, group = i / channels * groups + c / each;
+    const T rstd = call.out(2).data<T>()[group];
+    scale[i] = weight.defined() ? rstd * weight.data<T>()[c] : rstd;
+    shift[i] =
+        (bias.defined() ? bias.data<T>()[c] : T(0)) - call.out(1).data<T>()[group] * scale[i];
+  }
+}
+
+void group_norm_kernel(const Call& call) {
+  const Tensor &mean = call.out(1), &rstd = call.out(2);
+  const DType dtype = mean.dtype();
+  const Tensor x = consecutive(call.tensor(0), dtype);
+  const Tensor weight = optional_consecutive(call[1], dtype),
+               bias = optional_consecutive(call[2], dtype);
+  const Target y(call.out(0), dtype);
+  const int64_t members = mean.numel() ? x.numel() / mean.numel() : 0;
+  const int64_t sizes[] = {mean.numel(), members}, strides[] = {members, 1};
+  moments(x, sizes, strides, 2, mean, rstd);
+  const cpu::Channels shape{dtype, call.integer(3), call.integer(4), call.integer(5), true};
+  visit<dtypes::real_math>(dtype, "group_norm", [&]<class T>() {
+    T* variance = rstd.data<T>();
+    for (int64_t i = 0; i < rstd.numel(); ++i)
+      variance[i] = static_cast<T>(1 / std::sqrt(variance[i] + call.real(7)));
+    const cpu::Scratch<T> scale(shape.lines()), shift(shape.lines());
+    group_coefficients<T>(call, weight, bias, scale.data(), shift.data());
+    scale_channels<T>(shape, x, scale, shift, y);
+  });
+}
+
+// --- Its derivatives: (grad, input, mean, rstd, weight, N, C, HxW, group)
+
+// The means of every line, and what the kernels below have in common.
+struct GroupJob {
+  explicit GroupJob(const Call& call)
+      : dtype(call.tensor(2).dtype()),
+        shape{dtype, call.integer(5), call.integer(6), call.integer(7), true},
+        groups(call.integer(8)),
+        grad(consecutive(call.tensor(0), dtype)),
+        x(consecutive(call.tensor(1), dtype)),
+        mean(consecutive(call.tensor(2), dtype)),
+        rstd(consecutive(call.tensor(3), dtype)),
+        weight(optional_consecutive(call[4], dtype)) {}
+  int64_t group_of(int64_t line) const {
+    return line / shape.channels * groups + line % shape.channels / (shape.channels / groups);
+  }
+  template <class T>
+  Tensor line_means() const {
+    const Tensor means = Tensor::empty(IntSpan(&line_count, 1), dtype);
+    for (int64_t i = 0; i < line_count; ++i) means.data<T>()[i] = mean.data<T>()[group_of(i)];
+    return means;
+  }
+  DType dtype;
+  cpu::Channels shape;
+  int64_t groups, line_count = shape.lines();
+  Tensor grad, x, mean, rstd, weight;
+};
+
+// grad * a + x * b + c with numbers per line: (g - mean(g) - z mean(g z)) rstd, g = grad * weight.
+template <class T>
+void group_norm_input_grad(const GroupJob& job, const Target& out) {
+  const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());
+  const int64_t lines = job.line_count, channels = job.shape.channels;
+  const double members = static_cast<double>(channels / job.groups * job.shape.length);
+  auto weight_of = [&](int64_t line) {
+    return job.weight.defined() ? double(job.weight.data<T>()[line % channels]) : 1.0;
+  };
+  const cpu::Scratch<double> sums(job.mean.numel()), products(job.mean.numel());
+  for (int64_t i = 0; i < job.mean.numel(); ++i) sums[i] = products[i] = 0;
+  for (int64_t i = 0; i < lines; ++i) {
+    sums[job.group_of(i)] += weight_of(i) * totals.grads[i];
+    products[job.group_of(i)] += weight_of(i) * totals.products[i];
+  }
+  const cpu::Scratch<T> scale(lines), along(lines), constant(lines);
+  for (int64_t i = 0; i < lines; ++i) {
+    const int64_t group = job.group_of(i);
+    const double rstd = job.rstd.data<T>()[group];
+    const double curve = -rstd * rstd * rstd * products[group] / members;
+    scale[i] = static_cast<T>(rstd * weight_of(i));
+    along[i] = static_cast<T>(curve);
+    constant[i] = static_cast<T>(-rstd * sums[group] / members - curve * job.mean.data<T>()[group]);
+  }
+  scale_channels<T>(job.shape, job.x, along, constant, out, job.grad, &scale);
+}
+
+void group_norm_input_grad_kernel(const Call& call) {
+  const GroupJob job(call);
+  const Target out(call.out(), job.dtype);
+  visit<dtypes::real_math>(job.dtype, "group_norm",
+                           [&]<class T>() { group_norm_input_grad<T>(job, out); });
+}
+
+void group_norm_weight_grad_kernel(const Call& call) {
+  const GroupJob job(call);
+  const Target out(call.out(), job.dtype);
+  visit<dtypes::real_math>(job.dtype, "group_norm", [&]<class T>() {
+    const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());
+    T* result = reinterpret_cast<T*>(out.bytes());
+    for (int64_t c = 0; c < job.shape.channels; ++c) {
+      double sum = 0;
+      for (int64_t i = c; i < job.line_count; i += job.shape.channels)
+        sum += totals.products[i] * job.rstd.data<T>()[job.group_of(i)];
+      result[c] = static_cast<T>(sum);
+    }
+  });
+}
+
+const Dims last_dim{-1};
+
+// The input as one row per group.
+Tensor group_rows(const Backward& b, const Tensor& t) {
+  const int64_t groups = b.integer(3) * b.integer(6);
+  const int64_t rows[] = {groups, groups ? t.numel() / groups : 0};
+  return reshape(t, rows);
+}
+
+// A number per channel, next to elements as N x C x HxW.
+Tensor by_channel(const Backward& b, const Tensor& t) {
+  const int64_t lines[] = {b.integer(3), b.integer(4), b.integer(5)};
+  return reshape(t, lines);
+}
+
+Tensor group_norm_input_vjp(const Backward& b) {
+  const Tensor& grad = b.grad();
+  if (!rules_are_differentiated()) {
+    return invoke<"_group_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[1], b[3], b[4], b[5],
+                                            b[6]);
+  }
+  const Normalized n(group_rows(b, b.tensor(0)), last_dim, b.real(7));
+  const Tensor g = b.has(1) ? mul(by_channel(b, grad), unsqueeze(b.tensor(1), -1)) : grad;
+  return reshape(n.input_grad(group_rows(b, g), last_dim), b.tensor(0).sizes());
+}
+
+Tensor group_norm_weight_vjp(const Backward& b) {
+  const Tensor& grad = b.grad();
+  if (!rules_are_differentiated()) {
+    return invoke<"_group_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[3], b[4],
+                                             b[5], b[6]);
+  }
+  const Normalized n(group_rows(b, b.tensor(0)), last_dim, b.real(7));
+  return sum(mul(by_channel(b, grad), by_channel(b, n.z)), Dims{0, 2});
+}
+
+Tensor group_norm_bias_vjp(const Backward& b) { return sum(by_channel(b, b.grad()), Dims{0, 2}); }
+
+// --- group_norm(self, num_groups, weight, bias, eps)
+
+void group_norm_body(const Args& args, TensorList& outs) {
+  const Tensor& self = args.tensor(0);
+  const int64_t groups = args.integer(1);
+  WISP_CHECK(self.ndim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
+             self.ndim());
+  const int64_t batch = self->size(0), channels = self->size(1);
+  WISP_CHECK(groups > 0, "Expected num groups to be greater than 0, got ", groups);
+  WISP_CHECK(
+      channels % groups == 0,
+      "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+      self.sizes(), " and num_groups=", groups);
+  for (int i : {2, 3}) {
+    WISP_CHECK(
+        !args.has(i) || (args.tensor(i).ndim() == 1 && args.tensor(i).numel() == channels),
+        "Expected ", i == 2 ? "weight" : "bias",
+        " to be a vector of size equal to the number of channels in input, but got one of shape ",
+        args.has(i) ? args.tensor(i).sizes() : IntSpan(), " and input of shape ", self.sizes());
+  }
+  const int64_t length = product(self.sizes().subspan(2));
+  outs.push(invoke<"native_group_norm">(self, args[2], args[3], batch, channels, length, groups,
+                                        args[4]));
+}
+
+void register_group_norm_grads(Registry& r) {
+  OpDef grad{
+      .schema =
+          "_group_norm_input_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group) -> Tensor",
+      .doc = "The gradient of group_norm's input.",
+      .infer = [](Infer& infer) { infer.push(infer.tensor(1).sizes(), infer.tensor(1).dtype()); },
+      .kernel = group_norm_input_grad_kernel,
+      .jvp = Jvp::none,
+      .batch = Batch::loop,
+      .onnx = "- backward only",
+      .homes = home::internal};
+  r.add(grad);
+  grad.schema =
+      "_group_norm_weight_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group) -> Tensor";
+  grad.doc = "The gradient of group_norm's weight.";
+  grad.infer = [](Infer& infer) { infer.push({infer.integer(6)}, infer.tensor(1).dtype()); };
+  grad.kernel = group_norm_weight_grad_kernel;
+  r.add(grad);
+}
+
+}  // namespace
+
+void register_group_norm(Registry& r) {
+  register_group_norm_grads(r);
+  r.add(
+      {.schema =
+           "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+       .doc =
+           "group_norm of N x C x HxW elements, the means of its groups, and 1 / their standard deviations.\n\n"
+           ">>> wisp.native_group_norm(wisp.tensor([[1., 3.]]), None, None, 1, 2, 1, 1, 0.)[0]\ntensor([[-1.,  1.]])",
+       .infer = infer_group_norm,
+       .kernel = group_norm_kernel,
+       .vjp = {{"input", "input weight N C HxW group eps result1 result2", group_norm_input_vjp},
+               {"weight", "input N C HxW group eps result1 result2", group_norm_weight_vjp},
+               {"bias", "N C HxW", group_norm_bias_vjp}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "GroupNormalization",
+       .constant_outs = 0b110,
+       .homes = home::function});
+  r.add(
+      {.schema =
+           "group_norm(Tensor self, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+       .doc =
+           "Groups of channels (dimension 1) brought to mean 0 and variance 1, then scaled and shifted per channel.\n\n"
+           ">>> wisp.group_norm(wisp.tensor([[1., 3.]]), 1)\ntensor([[-1.0000,  1.0000]])",
+       .body = group_norm_body,
+       .onnx = "GroupNormalization",
+       .homes = home::function | home::functional});
+}
+
+}  // namespace wisp::ops
