@@ -69,10 +69,14 @@ Tensor steepness(const Tensor& x, double p) {
   return where(zero, Scalar(0), mul(sgn(x), pow(where(zero, Scalar(1), abs(x)), p - 1)));
 }
 
-// The elements whose size is the norm share its gradient; so do all that are NaN.
-Tensor extreme_size_grad(const Backward& b, const Tensor& grad, const Tensor& norm) {
+// The elements of extreme size share the gradient; so do all that are NaN. The result itself may be
+// rounded otherwise than these sizes.
+Tensor extreme_size_grad(const Backward& b, const Tensor& grad) {
   const Tensor size = abs(b.tensor(0));
-  const Tensor chosen = logical_or(eq(size, norm), isnan(size));
+  const Arg dims = b.has(2) ? b[2] : Arg(IntSpan());
+  const Tensor extreme =
+      b.real(1) > 0 ? invoke<"amax">(size, dims, true) : invoke<"amin">(size, dims, true);
+  const Tensor chosen = logical_or(eq(size, extreme), isnan(size));
   const Tensor share = div(grad, invoke<"sum.dim">(chosen, b[2], true));
   return mul(sgn(b.tensor(0)), mul(share, chosen));
 }
@@ -82,7 +86,7 @@ Tensor vector_norm_grad(const Backward& b) {
   const double p = b.real(1);
   if (p == 0) return {};  // counts do not change with small steps
   const Tensor grad = unreduce(b.grad(), b, 2, 3), norm = unreduce(b.out(), b, 2, 3);
-  if (std::isinf(p)) return extreme_size_grad(b, grad, norm);
+  if (std::isinf(p)) return extreme_size_grad(b, grad);
   const Tensor slope = steepness(b.tensor(0), p);
   if (p == 1) return mul(slope, grad);
   const Tensor zero = eq(norm, 0), divisor = where(zero, Scalar(1), norm);
