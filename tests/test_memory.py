@@ -1,8 +1,10 @@
 """wisp.memory: what is in use, at most was, and is kept for reuse."""
 
 import gc
+import mmap
 import os
 
+import numpy
 import pytest
 
 import wisp
@@ -126,3 +128,18 @@ def test_out_of_memory():
         wisp.empty(2**60)
     assert issubclass(wisp.OutOfMemoryError, RuntimeError)
     assert wisp.ones(3).sum() == 3
+
+
+def test_a_storage_moves_into_a_buffer():
+    for count in (10, 100000):  # behind its header, and in a block of its own
+        x = wisp.arange(count, dtype=wisp.float32)
+        view, array, memory = x[3:], x.numpy(), mmap.mmap(-1, 4 * count)
+        x._move_storage(memory)
+        view.add_(1)
+        assert x[3] == 4 and numpy.frombuffer(memory, numpy.float32)[3] == 4
+        del x, view
+        assert array[3] == 3  # NumPy still holds the former memory
+    with pytest.raises(ValueError, match="at least 20 bytes"):
+        wisp.ones(5)._move_storage(mmap.mmap(-1, 19))
+    with pytest.raises(BufferError):
+        wisp.ones(5)._move_storage(bytes(20))

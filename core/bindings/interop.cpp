@@ -138,6 +138,7 @@ PyObject* make_array(const Tensor& t) {
 
 struct HeldBuffer {
   Py_buffer view;
+  wisp::Ref<Storage> former;  // memory that was moved from, while somebody may hold its address
 };
 
 void release_buffer(void* context) {
@@ -230,6 +231,26 @@ Tensor from_buffer_object(PyObject* object, const char* function) {
     if (held) PyBuffer_Release(&held->view);
     throw;
   }
+}
+
+// _move_storage(buffer): copies the whole storage into a writable buffer of at least its size, a
+// mapped file say, and keeps it there from now on, for all tensors that share it.
+PyObject* move_storage(PyObject* self, PyObject* buffer) {
+  return guarded([&] {
+    Storage& storage = impl_of(self)->storage();
+    auto held = std::make_unique<HeldBuffer>();
+    if (PyObject_GetBuffer(buffer, &held->view, PyBUF_WRITABLE) != 0) throw PythonError();
+    const Py_buffer& view = held->view;
+    const bool fits = static_cast<size_t>(view.len) >= storage.bytes() &&
+                      reinterpret_cast<uintptr_t>(view.buf) % 64 == 0;
+    if (!fits) PyBuffer_Release(&held->view);
+    WISP_CHECK_VALUE(fits, "_move_storage(): expected a buffer of at least ", storage.bytes(),
+                     " bytes at an address divisible by 64");
+    auto former = storage.move_to(view.buf, release_buffer, held.get());
+    if (storage.pinned()) held->former = std::move(former);
+    held.release();
+    Py_RETURN_NONE;
+  });
 }
 
 // --- the buffer protocol of tensors: memoryview(x), array.array, ctypes...

@@ -11,6 +11,7 @@ PyObject* tensor_numpy(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* tensor_array(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* tensor_dlpack_device(PyObject* self, PyObject*);
+PyObject* move_storage(PyObject* self, PyObject* buffer);
 
 // A tensor on the memory of anything with the buffer protocol (a NumPy array, array.array,
 // bytes...).

@@ -1,6 +1,7 @@
 // What storages, set_(), resize_() and subclasses are made of in Python.
 #include "autograd/record.h"
 #include "bindings/arguments.h"
+#include "bindings/interop.h"
 #include "bindings/tensor_object.h"
 #include "bindings/types.h"
 #include "dispatch/call.h"
@@ -113,6 +114,7 @@ PyMethodDef tensor_storage_methods[] = {
     {"_storage_bytes", storage_bytes, METH_NOARGS, nullptr},
     {"_storage_id", storage_id, METH_NOARGS, nullptr},
     {"_storage_resizable", storage_resizable, METH_NOARGS, nullptr},
+    {"_move_storage", move_storage, METH_O, nullptr},
     {"_set", set, METH_VARARGS, nullptr},
     {"_resize", resize_method, METH_VARARGS, nullptr},
     {"as_subclass", as_subclass, METH_O,

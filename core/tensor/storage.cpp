@@ -57,6 +57,17 @@ void Storage::resize(size_t bytes) {
   bytes_ = bytes;
 }
 
+Ref<Storage> Storage::move_to(void* data, Deleter deleter, void* context) {
+  Ref<Storage> former;
+  if (!is_inline()) former = wrap(data_, bytes_, deleter_, context_, writable_);
+  if (bytes_ > 0) std::memcpy(data, data_, bytes_);
+  data_ = static_cast<char*>(data);
+  deleter_ = deleter;
+  context_ = context;
+  writable_ = true;
+  return former;
+}
+
 void Storage::free_data() noexcept {
   if (deleter_) {
     deleter_(context_);

@@ -27,6 +27,12 @@ class Storage {
   // it is.
   void pin() { pinned_ = true; }
 
+  bool pinned() const { return pinned_; }
+  // Copies the contents to memory that somebody else owns and lives there from now on, as does
+  // every tensor on this storage. Returns the former memory, to be kept if this is pinned; null if
+  // it lies behind the header and so stays anyway.
+  Ref<Storage> move_to(void* data, Deleter deleter, void* context);
+
   // Keeps the common prefix. Every tensor on this storage sees the new memory.
   void resize(size_t bytes);
 
