@@ -237,7 +237,7 @@ void OpNode::save(const Arg* from, const Tensor* outs, const Tensor& original,
     if (!((layout.outputs >> which) & 1)) continue;
     SavedOutput& saved = saved_outputs()[next++];
     // Tangents come to a result after it was recorded: the alias must share them.
-    if (WISP_UNLIKELY(mode.interceptor != nullptr)) outs[which]->make_layers();
+    if (WISP_UNLIKELY(mode.transforms > 0)) outs[which]->make_layers();
     saved.tensor = outs[which].alias();
     saved.version = outs[which]->version();
     saved.which = which;

@@ -23,6 +23,7 @@ struct Mode {
   bool grad = true;        // record what backward needs
   bool inference = false;  // tensors made now can never take part in autograd
   Interceptor* interceptor = nullptr;
+  int transforms = 0;  // how many function transforms run on this thread, hidden ones included
 };
 extern constinit WISP_THREAD_LOCAL Mode mode;
 

@@ -134,7 +134,7 @@ Tensor cdist_grad(const Backward& b, bool first) {
     const Tensor grad = sub(mul(own, sum(weight, last, true)), matmul(weight, first ? x2 : x1));
     return sum_to_size(grad, own.sizes());
   }
-  if (!mode.grad) {
+  if (!rules_are_differentiated()) {
     const Tensor full =
         invoke<"_cdist_grad">(b.grad(), own, first ? x2 : x1, b.out(), b.real(2), first);
     return sum_to_size(full, own.sizes());

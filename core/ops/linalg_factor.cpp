@@ -284,6 +284,7 @@ void lu_unpack_kernel(const Call& call) {
 }
 
 Tensor lu_unpack_grad(const Backward& b) {
+  if (!b.boolean(2)) return {};  // L and U were not asked for, and P has no derivative
   const IntSpan sizes = b.shape(0);
   const int64_t m = sizes[sizes.size() - 2], n = sizes[sizes.size() - 1], k = std::min(m, n);
   Tensor grad;
@@ -481,7 +482,7 @@ void register_lu(Registry& r) {
        .doc = "`lu_unpack`, but P seems to depend on the matrices.",
        .infer = infer_lu_unpack,
        .kernel = lu_unpack_kernel,
-       .vjp = {{"LU_data", "LU_data.shape", lu_unpack_grad}},
+       .vjp = {{"LU_data", "LU_data.shape unpack_data", lu_unpack_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "- no LU operator",

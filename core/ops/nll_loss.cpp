@@ -167,7 +167,7 @@ void cross_entropy_grad_kernel(const Call& call) {
 
 // One kernel, unless the gradient is itself to be differentiated.
 Tensor cross_entropy_self_grad(const Backward& b) {
-  if (!mode.grad) {
+  if (!rules_are_differentiated()) {
     return invoke<"_cross_entropy_grad">(b.grad(), b[0], b[1], b[2], b.out(1), b.out(2), b[3],
                                          b[4]);
   }

@@ -99,14 +99,13 @@ Tensor make_dual(const Tensor& value, const Tensor& tangent, uint64_t level) {
   return result;
 }
 
-namespace {
-
-// Whether a tensor, or the batch that it stands for, requires grad.
 bool tracked(const Tensor& t) {
   if (t.requires_grad()) return true;
   const Layers* layers = t->layers();
   return layers && layers->batch.defined() && tracked(layers->batch);
 }
+
+namespace {
 
 // The same tensor with its tangents; neither it nor the batch that it stands for has a history.
 Tensor without_history(const Tensor& t) {
@@ -238,7 +237,12 @@ class ForwardCall {
 
   // A stand-in for an input that the recorded call can be differentiated by.
   Tensor point_for(const Tensor& input) const {
-    if (inputs_require_grad_ && input.requires_grad()) return invoke<"alias">(input);
+    if (inputs_require_grad_ && input.requires_grad()) {
+      // What the call saves keeps its tangent: gradients computed later depend on it.
+      Tensor joint = invoke<"alias">(input);
+      copy_layers(input, joint, 0);
+      return joint;
+    }
     Tensor leaf = input.alias();
     leaf->set_inference(false);
     leaf->set_requires_grad(true);

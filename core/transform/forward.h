@@ -19,4 +19,7 @@ void forward(const OpDef& op, const Arg* args, const Level& level, TensorList& o
 // After self was given the contents of `value` in place, makes its tangent that of `value`.
 void write_tangent(const Tensor& self, const Tensor& value, const Level& level);
 
+// Whether a tensor, or the batch that it stands for, requires grad.
+bool tracked(const Tensor& tensor);
+
 }  // namespace wisp::transform

@@ -61,12 +61,21 @@ void become(const OpDef& op, const Arg* args) {
   self->set_requires_grad(true);
 }
 
+bool any_tracked(const OpDef& op, const Arg* args) {
+  bool found = false;
+  each_tensor(op, args, [&](int, int, const Tensor& t) { found |= tracked(t); });
+  return found;
+}
+
 // In place: computed aside, then written.
 void write(const OpDef& op, const Arg* args, const Level& level) {
   if (op.view) return become(op, args);
   const Tensor& self = args[0].tensor();
   TensorList made;
-  call(op, args, made);
+  ArgsCopy kept(op, args);
+  // What the call saves of self must outlive the write.
+  if (mode.grad && any_tracked(op, args)) kept.set(0, -1, invoke<"clone">(self));
+  call(op, kept.data(), made);
   WISP_CHECK(same(made[0].sizes(), self.sizes()), op.shown, "_(): output with shape ", self.sizes(),
              " doesn't match the broadcast shape ", made[0].sizes());
   WISP_CHECK(can_cast(made[0].dtype(), self.dtype()), "result type ", legacy_name(made[0].dtype()),
@@ -111,6 +120,7 @@ uint64_t enter(Kind kind, int64_t batch, Randomness randomness) {
              "a function transform cannot start inside another recorder");
   levels.push_back({++last_id, kind, batch, randomness});
   mode.interceptor = &transforms;
+  ++mode.transforms;
   return levels.back().id;
 }
 
@@ -118,6 +128,7 @@ void leave(uint64_t id) {
   WISP_CHECK(!levels.empty() && levels.back().id == id,
              "function transforms must end in the opposite order in which they began");
   levels.pop_back();
+  --mode.transforms;
   if (levels.empty()) mode.interceptor = nullptr;
 }
 

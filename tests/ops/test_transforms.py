@@ -81,6 +81,26 @@ def test_forward_mode_by_differences(name, i, dtype):
         numpy.testing.assert_allclose(S.to_numpy(tangent), want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "name, i, dtype", cases(lambda e, s: float64_grad(e, s) and e.second_order, ("float64", "complex128"))
+)
+def test_forward_over_reverse(name, i, dtype):
+    """Second derivatives are symmetric: forward mode of the gradient gives what reverse mode of it gives."""
+    call, inputs = differentiable_call(name, i, dtype)
+    outputs = call(*inputs)
+    if not outputs:
+        pytest.skip("no differentiable result")
+    u, v = random_like(outputs, 2), random_like(inputs, 1)
+
+    def pulled(*values):
+        return wisp.func.vjp(call, *values)[1](u)
+
+    gradients, pushed = wisp.func.jvp(pulled, inputs, v)
+    for want, got, gradient in zip(wisp.func.vjp(pulled, *inputs)[1](v), pushed, gradients):
+        if bool(wisp.isfinite(abs(gradient)).all()):  # elsewhere it has no derivative
+            numpy.testing.assert_allclose(S.to_numpy(got), S.to_numpy(want), rtol=1e-8, atol=1e-8)
+
+
 def batchable(entry, sample):
     return not traits(entry.name) & RANDOM and entry.name not in DATA_DEPENDENT
 
