@@ -227,7 +227,7 @@ def test_ensembles():
         (lambda x: func.jvp(lambda a: a, (x,), (x[0],)), RuntimeError, "shape"),
         (lambda x: func.jvp(lambda a: a, x, x), RuntimeError, "tuple"),
         (lambda x: functional.jvp(lambda a: a, x), RuntimeError, "None"),
-        (lambda x: func.functional_call(wisp.nn.Linear(2, 2), {"nothing": x}, x), KeyError, "nothing"),
+        (lambda x: func.functional_call(wisp.nn.Linear(2, 2), {"nothing": x}, x), AttributeError, "nothing"),
     ],
 )
 def test_errors(call, error, text):
@@ -317,3 +317,39 @@ def test_the_guide_and_the_docstrings():
         assert doctest.DocTestRunner().run(guide).failed == 0
     for module in (wisp.func._vmap, wisp.func._derivatives, fw):
         assert doctest.testmod(module).failed == 0
+
+
+def test_gradcheck_of_forward_mode():
+    x, y = doubles(3).requires_grad_(), doubles(3, seed=1).requires_grad_()
+    options = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    assert wisp.autograd.gradcheck(lambda a, b: (a.sin() * b, a.sum()), (x, y), **options)
+    z = wisp.complex(doubles(2), doubles(2, seed=1)).requires_grad_()
+    assert wisp.autograd.gradcheck(lambda a: (a * a, abs(a)), (z,), **options)
+    assert wisp.autograd.gradgradcheck(lambda a, b: a.exp() * b, (x, y), check_fwd_over_rev=True)
+
+    class Wrong(wisp.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * 3
+
+    with pytest.raises(wisp.autograd.gradcheck.__globals__["GradcheckError"], match="mismatch"):
+        wisp.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True)
+    with pytest.raises(ValueError, match="check_forward_ad"):
+        wisp.autograd.gradcheck(Wrong.apply, (x,), check_batched_forward_grad=True)
+
+
+def test_layers_are_differentiated_forwards_over_backwards():
+    """Rules that use a kernel of their own must not lose tangents."""
+    wisp.manual_seed(0)
+    x = doubles(2, 4, 3)
+    for layer in (wisp.nn.LayerNorm(3), wisp.nn.GroupNorm(2, 4), wisp.nn.BatchNorm1d(4, track_running_stats=False)):
+        energy = lambda x, layer=layer.double(): (layer(x).sin() ** 2).sum()  # noqa: E731
+        close(func.hessian(energy)(x), functional.hessian(energy, x), 1e-7)

@@ -37,14 +37,18 @@ def gradcheck(
         nondet_tol: how far two runs of backward may differ.
         check_grad_dtypes: also require gradients to have the dtype of their input.
         check_batched_grad: also compare with gradients for a batch of output gradients at once.
+        check_forward_ad: also compare the derivatives of forward mode; ``func`` then has to use its arguments.
+        check_batched_forward_grad: also compare with forward derivatives for a batch of directions at once.
         fast_mode: compare one random combination of each Jacobian's entries instead of all of them.
     """
-    if check_forward_ad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck: forward-mode derivatives are not available")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ValueError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     check = _Check(func, _as_tuple(inputs), eps, atol, rtol, nondet_tol)
     try:
         if check_backward_ad:
             check.backward(fast_mode)
+        if check_forward_ad:
+            check.forward(check_batched_forward_grad)
         if check_grad_dtypes:
             check.dtypes()
         if check_batched_grad:
@@ -66,8 +70,6 @@ def gradgradcheck(
     ``grad_outputs`` are the gradients to start from (random ones if None, not contiguous if
     ``gen_non_contig_grad_outputs``); the other arguments are those of gradcheck().
     """
-    if check_fwd_over_rev:
-        raise NotImplementedError("gradgradcheck: forward-mode derivatives are not available")
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
         grad_outputs = [_random_like(o, gen_non_contig_grad_outputs) for o in _outputs(func, inputs)]
@@ -85,7 +87,7 @@ def gradgradcheck(
     return gradcheck(
         gradients, (*inputs, *_as_tuple(grad_outputs)), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
         nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        check_backward_ad=check_rev_over_rev, fast_mode=fast_mode,
+        check_backward_ad=check_rev_over_rev, check_forward_ad=check_fwd_over_rev, fast_mode=fast_mode,
     )  # fmt: skip
 
 
@@ -143,6 +145,15 @@ def _aliases(t):
     for position, offset in enumerate(offsets):
         found.setdefault(offset, []).append(position)
     return [found[offset] for offset in offsets]
+
+
+def _directions(t):
+    """For each number of t, the direction in which it moves, with all that share its memory."""
+    for same in _aliases(t):
+        for unit in (1, 1j) if t.is_complex() else (1,):
+            flat = wisp.zeros(t.numel(), dtype=t.dtype)
+            flat[same] = unit
+            yield flat.reshape(t.shape)
 
 
 class _Check:
@@ -227,6 +238,32 @@ class _Check:
                     f"Jacobian mismatch for output {output} with respect to input {index},\n"
                     f"numerical:{wisp.tensor(numerical)}\nanalytical:{wisp.tensor(analytical)}\n"
                 )
+
+    # --- forward mode
+
+    def forward(self, batched):
+        count = len(self.outputs())
+        for i, x in self.wanted.items() if count else ():
+            numerical, units = self.numerical(x, count), list(_directions(x))
+            columns = [self.pushed(i, unit) for unit in units]
+            for k in range(count):
+                self.compare(k, i, numerical[k], [_numbers(column[k]) for column in columns])
+            if batched and units:
+                self.compare_batch(i, units, columns)
+
+    def pushed(self, i, direction):
+        """The derivatives of all outputs as input i moves in a direction."""
+
+        def moving(x):
+            return tuple(_outputs(self.func, (*self.inputs[:i], x, *self.inputs[i + 1 :])))
+
+        return wisp.func.jvp(moving, (self.inputs[i],), (direction,))[1]
+
+    def compare_batch(self, i, units, columns):
+        at_once = wisp.func.vmap(lambda unit: self.pushed(i, unit))(wisp.stack(units))
+        for k, together in enumerate(at_once):
+            one_by_one = [_numbers(column[k]) for column in columns]
+            self.compare(k, i, one_by_one, [_numbers(row) for row in together])
 
     # --- one number of each Jacobian: a random row times it times a random column
 

@@ -1,8 +1,7 @@
 """Modules as functions of their parameters."""
 
-import contextlib
-
 from wisp import _C, nn
+from wisp.nn.utils import stateless
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -26,9 +25,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
-        return module(*args, **(kwargs or {}))
+    return stateless.functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def _merged(dicts):
@@ -42,56 +39,6 @@ def _merged(dicts):
         seen |= part.keys()
         merged.update(part)
     return merged
-
-
-def _places(module):
-    """Every (full name, owning dict, key) of parameters and buffers, shared ones as often as they occur."""
-    for prefix, owner in module.named_modules(remove_duplicate=False):
-        for table in (owner._parameters, owner._buffers):
-            for key, tensor in table.items():
-                if tensor is not None:
-                    yield f"{prefix}.{key}" if prefix else key, table, key
-
-
-@contextlib.contextmanager
-def _replaced(module, given, tie_weights, strict):
-    places = list(_places(module))
-    names = {name for name, _, _ in places}
-    unexpected = sorted(given.keys() - names)
-    missing = sorted(names - given.keys()) if strict else []
-    if missing or (strict and unexpected):
-        problems = [f"Missing key(s): {', '.join(missing)}."] * bool(missing)
-        problems += [f"Unexpected key(s): {', '.join(unexpected)}."] * bool(unexpected)
-        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(problems))
-    if unexpected:
-        raise KeyError(f"{type(module).__name__} has no parameter or buffer named '{unexpected[0]}'")
-    shared = _tied(places, given) if tie_weights else {}
-    before = [(table, key, table[key]) for _, table, key in places]
-    try:
-        for name, table, key in places:
-            if name in given:
-                table[key] = given[name]
-            elif id(table[key]) in shared:
-                table[key] = shared[id(table[key])]
-        yield
-    finally:
-        for table, key, tensor in before:
-            table[key] = tensor
-
-
-def _tied(places, given):
-    """What takes the place of a tensor, by identity, for the other names it is known by."""
-    shared = {}
-    for name, table, key in places:
-        if name not in given:
-            continue
-        other = shared.setdefault(id(table[key]), given[name])
-        if other is not given[name]:
-            raise ValueError(
-                f"functional_call got multiple values for '{name}', which the module shares under several names. Consider "
-                "using functional_call(..., tie_weights=False)"
-            )
-    return shared
 
 
 def stack_module_state(models):
