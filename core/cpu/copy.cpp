@@ -173,6 +173,15 @@ bool try_lines(const LoopPlan& plan, const Operand& out, const Operand& in, Cast
   return true;
 }
 
+// Where the last dimension is too short for lines, the one before may do.
+void lengthen_lines(LoopPlan& plan) {
+  const int last = plan.ndim() - 1;
+  if (last < 1 || plan.sizes[last] >= shortest_line) return;
+  if (plan.sizes[last - 1] < shortest_line) return;
+  std::swap(plan.sizes[last], plan.sizes[last - 1]);
+  for (int k = 0; k < 2; ++k) std::swap(plan.strides[k][last], plan.strides[k][last - 1]);
+}
+
 // --- Anything else, through tiles
 
 void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
@@ -207,18 +216,10 @@ void copy_consecutive(const LoopPlan& plan, const Operand& out, const Operand& i
   });
 }
 
-// Repeats one value over n elements, by doubling.
-void fill_tile(char* tile, const void* value, size_t item, size_t total) {
-  std::memcpy(tile, value, std::min(item, total));
-  for (size_t done = item; done < total; done *= 2) {
-    std::memcpy(tile + done, tile, std::min(done, total - done));
-  }
-}
-
 }  // namespace
 
 void copy(IntSpan sizes, const Operand& out, const Operand& in) {
-  const LoopPlan plan(sizes, {out, in});
+  LoopPlan plan(sizes, {out, in});
   if (plan.numel == 0) return;
   const CastFn cast =
       out.dtype == in.dtype ? nullptr : kernels().cast[int(out.dtype)][int(in.dtype)];
@@ -231,6 +232,7 @@ void copy(IntSpan sizes, const Operand& out, const Operand& in) {
     return fill(sizes, out, value);
   }
   if (!cast && try_transpose(plan, out, in)) return;
+  lengthen_lines(plan);
   if (try_lines(plan, out, in, cast)) return;
   copy_general(plan, out, in, cast);
 }
@@ -241,11 +243,10 @@ void fill(IntSpan sizes, const Operand& out, const void* value) {
   if (plan.numel == 0) return;
   const bool direct = consecutive(plan, 0, item);
   if (direct && plan.numel <= chunk) {
-    return fill_tile(out.data, value, static_cast<size_t>(item),
-                     static_cast<size_t>(plan.numel * item));
+    return kernels().repeat(out.data, value, static_cast<size_t>(item), plan.numel);
   }
   alignas(64) char tile[tile_bytes];
-  fill_tile(tile, value, static_cast<size_t>(item), tile_bytes);
+  kernels().repeat(tile, value, static_cast<size_t>(item), chunk);
   const bool streams = direct && plan.numel * item >= stream_bytes;
   parallel_for(plan.numel, even_grain(plan.numel, grain_bytes / item),
                [&](int64_t begin, int64_t end) {

@@ -22,6 +22,16 @@ struct Odometer {
       for (int k = 0; k < used; ++k) at[k] += index[dim] * steps[k][dim];
     }
   }
+  // Moves on by `count` places of a dimension; those after it stay where they are, at their starts.
+  void skip(size_t dim, int64_t count) {
+    index[dim] += count;
+    for (int k = 0; k < used; ++k) at[k] += count * steps[k][dim];
+    for (; index[dim] == counts[dim] && dim > 0; --dim) {
+      index[dim] = 0;
+      ++index[dim - 1];
+      for (int k = 0; k < used; ++k) at[k] += steps[k][dim - 1] - counts[dim] * steps[k][dim];
+    }
+  }
   void advance() {
     for (size_t dim = counts.size(); dim-- > 0;) {
       const bool carry = ++index[dim] == counts[dim];

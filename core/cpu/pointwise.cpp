@@ -28,14 +28,6 @@ bool is_consecutive(const LoopPlan& plan, int operand, DType dtype) {
          (plan.ndim() == 1 && plan.strides[operand][0] == static_cast<int64_t>(item_size(dtype)));
 }
 
-// Fills a tile with one value by doubling.
-void fill_tile(char* tile, size_t item, int64_t n) {
-  const size_t total = item * static_cast<size_t>(n);
-  for (size_t done = item; done < total; done *= 2) {
-    std::memcpy(tile + done, tile, std::min(done, total - done));
-  }
-}
-
 // One thread's share of a call: operands that are not consecutive in the kernel's dtype pass
 // through tiles that stay in the first-level cache.
 class Worker {
@@ -64,8 +56,8 @@ class Worker {
     const Dims& strides = plan_.strides[i + 1];
     if (is_constant(strides) && plan_.numel > 1) {
       way_[i] = Way::constant;
-      convert_tile(tiles_[i].bytes, wanted, operand.data, operand.dtype, 1);
-      fill_tile(tiles_[i].bytes, item_size(wanted), longest);
+      convert_tile(spare_.bytes, wanted, operand.data, operand.dtype, 1);
+      kernels().repeat(tiles_[i].bytes, spare_.bytes, item_size(wanted), longest);
     } else if (operand.dtype == wanted && is_consecutive(plan_, i + 1, wanted)) {
       way_[i] = Way::direct;
     } else {

@@ -47,6 +47,7 @@ struct Cut {
   int64_t row[max_operands];   // in bytes, from one line of a block to the next
   int64_t item[max_operands];  // in bytes, from one element to the next
   bool streams;                // results go past the caches
+  bool plain;                  // a segment is a line, written where it belongs
 };
 
 DType wanted_dtype(const Pointwise& call, int k) {
@@ -102,6 +103,12 @@ Cut cut(const Pointwise& call, const LoopPlan& plan) {
                    ? grain_of(call.op)
                    : tile_bytes / static_cast<int64_t>(widest);
   if (made.height > 1) made.width = block_width;
+  made.plain = last > 0 && plan.sizes[last] <= made.width && made.height == 1 && !made.streams &&
+               made.way[0] == Way::direct;
+  for (int k = 1; k < operands; ++k) {
+    made.plain &= made.way[k] == Way::direct || made.way[k] == Way::constant ||
+                  made.way[k] == Way::everywhere;
+  }
   for (int dim = 0; dim <= last; ++dim) {
     const int64_t each = dim == last ? made.width : dim == last - 1 ? made.height : 1;
     made.start.counts.push_back((plan.sizes[dim] + each - 1) / each);
@@ -132,12 +139,39 @@ class LineWorker {
 
   void run(int64_t begin, int64_t end) {
     place_.seek(begin);
+    if (cut_.plain && !sum_) return run_plain(end - begin);
     for (int64_t i = begin; i < end; ++i, place_.advance()) segment();
     if (cut_.streams) stream_done();
   }
 
  private:
   int last() const { return plan_.ndim() - 1; }
+
+  // Short lines: as many at once as there are neighbours.
+  void run_plain(int64_t lines) {
+    const int rows = last() - 1;
+    while (lines > 0) {
+      const int64_t count = std::min(lines, plan_.sizes[rows] - place_.index[rows]);
+      neighbours(count);
+      lines -= count;
+      place_.skip(static_cast<size_t>(rows), count);
+    }
+  }
+  void neighbours(int64_t count) {
+    const int64_t n = plan_.sizes[last()];
+    const void* in[3];
+    for (int k = 1; k <= call_.inputs; ++k) {
+      in[k - 1] = cut_.way[k] == Way::direct ? place_.at[k] : tiles_[k - 1].bytes;
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      for (int k = 1; k <= call_.inputs; ++k) {
+        const char* from = place_.at[k] + r * cut_.row[k];
+        if (cut_.way[k] == Way::direct) in[k - 1] = from;
+        if (cut_.way[k] == Way::constant) fill(k, from, n);
+      }
+      kernel_(place_.at[0] + r * cut_.row[0], in, n, call_.params);
+    }
+  }
 
   void segment() {
     const int64_t n = std::min(cut_.width, plan_.sizes[last()] - place_.index[last()] * cut_.width);
@@ -222,15 +256,14 @@ class LineWorker {
     return tile;
   }
 
-  // Repeats one value, by doubling.
   void fill(int k, const char* value, int64_t n) {
-    char* tile = tiles_[k - 1].bytes;
-    const DType wanted = wanted_dtype(call_, k);
-    convert_tile(tile, wanted, value, call_.in[k - 1].dtype, 1);
-    const size_t item = item_size(wanted), total = item * static_cast<size_t>(n);
-    for (size_t done = item; done < total; done *= 2) {
-      std::memcpy(tile + done, tile, std::min(done, total - done));
+    const DType dtype = call_.in[k - 1].dtype, wanted = wanted_dtype(call_, k);
+    alignas(16) char converted[16];
+    if (dtype != wanted) {
+      convert_tile(converted, wanted, value, dtype, 1);
+      value = converted;
     }
+    kernels().repeat(tiles_[k - 1].bytes, value, item_size(wanted), n);
   }
 
   static void gather(char* out, const char* from, int64_t step, int64_t n, size_t item) {

@@ -17,21 +17,61 @@ void cast_tile(void* out, const void* in, int64_t n) {
 
 // Conversions that compilers do not turn into vectors, or into the one instruction there is.
 
-#if defined(__x86_64__)
-template <>
-void cast_tile<int64_t, float>(void* out, const void* in, int64_t n) {
-  int64_t* y = static_cast<int64_t*>(out);
-  const float* x = static_cast<const float*>(in);
-  for (int64_t i = 0; i < n; ++i) y[i] = _mm_cvttss_si64(_mm_set_ss(x[i]));
+// There are vector instructions between 32 bits and floating point: a block of numbers that fit
+// goes that way.
+constexpr int64_t narrow_block = 64;
+
+template <class From>
+void to_int64(void* out, const void* in, int64_t n) {
+  using Flag = std::conditional_t<sizeof(From) == 4, int32_t, int64_t>;
+  for (int64_t at = 0; at < n; at += narrow_block) {
+    int64_t* y = static_cast<int64_t*>(out) + at;
+    const From* x = static_cast<const From*>(in) + at;
+    const int64_t count = std::min(narrow_block, n - at);
+    Flag wide = 0;
+    for (int64_t i = 0; i < count; ++i) wide |= !(std::abs(x[i]) < From(2147483648.0));
+    if (wide) {
+      for (int64_t i = 0; i < count; ++i) y[i] = convert<int64_t>(x[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) y[i] = static_cast<int32_t>(x[i]);
+    }
+  }
+}
+
+template <class To>
+void from_int64(void* out, const void* in, int64_t n) {
+  for (int64_t at = 0; at < n; at += narrow_block) {
+    To* y = static_cast<To*>(out) + at;
+    const int64_t* x = static_cast<const int64_t*>(in) + at;
+    const int64_t count = std::min(narrow_block, n - at);
+    uint64_t wide = 0;
+    for (int64_t i = 0; i < count; ++i) wide |= static_cast<uint64_t>(x[i]) + 0x80000000u;
+    if (wide >> 32) {
+      for (int64_t i = 0; i < count; ++i) y[i] = convert<To>(x[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) y[i] = static_cast<To>(static_cast<int32_t>(x[i]));
+    }
+  }
 }
 
 template <>
-void cast_tile<int64_t, double>(void* out, const void* in, int64_t n) {
-  int64_t* y = static_cast<int64_t*>(out);
-  const double* x = static_cast<const double*>(in);
-  for (int64_t i = 0; i < n; ++i) y[i] = _mm_cvttsd_si64(_mm_set_sd(x[i]));
+void cast_tile<int64_t, float>(void* out, const void* in, int64_t n) {
+  to_int64<float>(out, in, n);
 }
-#endif
+template <>
+void cast_tile<int64_t, double>(void* out, const void* in, int64_t n) {
+  to_int64<double>(out, in, n);
+}
+template <>
+void cast_tile<float, int64_t>(void* out, const void* in, int64_t n) {
+  from_int64<float>(out, in, n);
+}
+template <>
+void cast_tile<double, int64_t>(void* out, const void* in, int64_t n) {
+  from_int64<double>(out, in, n);
+}
 
 #if defined(__F16C__)
 template <>
@@ -59,11 +99,21 @@ void cast_tile<float, Half>(void* out, const void* in, int64_t n) {
 }
 #endif
 
+void repeat(void* out, const void* value, size_t item, int64_t n) {
+  by_item_size(item, [&]<class T>() {
+    T* to = static_cast<T*>(out);
+    T one;
+    std::memcpy(&one, value, sizeof(T));
+    for (int64_t i = 0; i < n; ++i) to[i] = one;
+  });
+}
+
 }  // namespace
 
 namespace WISP_ISA {
 
 void fill_cast(Kernels& table) {
+  table.repeat = repeat;
   for_each_type<dtypes::all>([&]<class To>() {
     for_each_type<dtypes::all>([&]<class From>() {
       table.cast[int(dtype_of<To>)][int(dtype_of<From>)] = cast_tile<To, From>;

@@ -16,6 +16,8 @@ using TileTable = TileFn[num_opcodes][num_dtypes];
 // Converts n consecutive elements.
 using CastFn = void (*)(void* out, const void* in, int64_t n);
 using CastTable = CastFn[num_dtypes][num_dtypes];
+// Repeats a value of 1, 2, 4, 8 or 16 bytes over n elements.
+using RepeatFn = void (*)(void* out, const void* value, size_t item, int64_t n);
 
 // Products of small matrices; see kernels/gemm.cpp for what each expects.
 template <class T>
@@ -41,6 +43,7 @@ using RandomFn = void (*)(T* out, int64_t n, uint64_t seed, uint64_t counter);
 struct Kernels {
   TileTable tile = {};
   CastTable cast = {};  // [to][from]
+  RepeatFn repeat = nullptr;
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
   ScanKernel scan[num_scans][num_dtypes] = {};
   LinearScanKernel linear_scan[num_dtypes] = {};
