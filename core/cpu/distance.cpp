@@ -102,18 +102,19 @@ namespace {
 
 template <class T>
 WISP_INLINE T sign_of(T x) {
-  return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+  return std::copysign(static_cast<T>(x != 0), x);
 }
 
 // Adds weight * slope(x - y) of every coordinate.
 template <class T, class F>
-WISP_INLINE void add_slopes(double* sums, const T* x, const T* y, int64_t n, T weight, F slope) {
-  for (int64_t k = 0; k < n; ++k) sums[k] += static_cast<double>(weight * slope(x[k] - y[k]));
+WISP_INLINE void add_slopes(T* sums, const T* x, const T* y, int64_t n, T weight, F slope) {
+#pragma GCC ivdep
+  for (int64_t k = 0; k < n; ++k) sums[k] += weight * slope(x[k] - y[k]);
 }
 
 // What one pair gives: sgn(step) (|step| / distance)^(p - 1), and 0 where points coincide.
 template <class T>
-void add_pair(double* sums, const T* x, const T* y, int64_t n, T grad, T distance, double p) {
+void add_pair(T* sums, const T* x, const T* y, int64_t n, T grad, T distance, double p) {
   if (p == 1) return add_slopes(sums, x, y, n, grad, [](T step) { return sign_of(step); });
   if (std::isinf(p)) {
     return add_slopes(sums, x, y, n, grad, [distance](T step) {
@@ -142,15 +143,22 @@ void distance_grads(const DistanceGrads& job, double p) {
     const int64_t grain = std::max<int64_t>(
         1, 16384 / std::max<int64_t>(1, points.others * std::max<int64_t>(cols, 1)));
     parallel_for(points.stacks * points.rows, grain, [&](int64_t begin, int64_t end) {
+      // A few points at a time in the dtype itself, those sums in float64.
+      constexpr int64_t few = 64;
       const Scratch<double> sums(cols);
+      const Scratch<T> part(cols);
       for (int64_t row = begin; row < end; ++row) {
         const int64_t stack = row / points.rows, i = row % points.rows;
         const int64_t first = stack * points.rows * points.others + i * job.row_step;
         for (int64_t k = 0; k < cols; ++k) sums[k] = 0;
-        for (int64_t j = 0; j < points.others; ++j) {
-          const int64_t at = first + j * job.col_step;
-          add_pair(sums.data(), x + row * cols, y + (stack * points.others + j) * cols, cols,
-                   grad[at], distance[at], p);
+        for (int64_t start = 0; start < points.others; start += few) {
+          std::fill(part.begin(), part.end(), T(0));
+          for (int64_t j = start; j < std::min(start + few, points.others); ++j) {
+            const int64_t at = first + j * job.col_step;
+            add_pair(part.data(), x + row * cols, y + (stack * points.others + j) * cols, cols,
+                     grad[at], distance[at], p);
+          }
+          for (int64_t k = 0; k < cols; ++k) sums[k] += static_cast<double>(part[k]);
         }
         T* out = reinterpret_cast<T*>(points.out) + row * cols;
         for (int64_t k = 0; k < cols; ++k) out[k] = static_cast<T>(sums[k]);
@@ -175,8 +183,10 @@ void euclidean_distances(const Distances& job) {
                    for (int64_t row = begin; row < end; ++row) {
                      T* out = reinterpret_cast<T*>(job.out) + row * job.others;
                      const T* norms = y_norms.data() + row / job.rows * job.others;
+                     const T norm = x_norms[row];
+#pragma GCC ivdep
                      for (int64_t j = 0; j < job.others; ++j) {
-                       const T square = out[j] + x_norms[row] + norms[j];
+                       const T square = out[j] + norm + norms[j];
                        out[j] = std::sqrt(square < 0 ? T(0) : square);
                      }
                    }

@@ -72,12 +72,19 @@ int64_t lead_offset(const Places& places, int64_t i) {
 
 template <class T>
 void copy_run(T* out, const T* in, int64_t n, int64_t step) {
-  if (step == 1 && n >= 64) {
+  if (step == 1) {
     std::memcpy(static_cast<void*>(out), in, static_cast<size_t>(n) * sizeof(T));
-  } else if (step == 1) {
-    for (int64_t i = 0; i < n; ++i) out[i] = in[i];
   } else {
     for (int64_t i = 0; i < n; ++i) out[i] = in[i * step];
+  }
+}
+
+// Rows of so many bytes, which the compiler copies without a loop.
+template <size_t bytes, class T>
+void pick_rows(const T* self, const int64_t* offsets, int64_t n, T* out) {
+  char* to = reinterpret_cast<char*>(out);
+  for (int64_t p = 0; p < n; ++p, to += bytes) {
+    std::memcpy(to, reinterpret_cast<const char*>(self + offsets[p]), bytes);
   }
 }
 
@@ -88,6 +95,20 @@ void pick_some(const T* self, const int64_t* offsets, int64_t n, const Trail& tr
     return;
   }
   const int64_t run = trail.run(), step = trail.step();
+  if (trail.is_one_run() && step == 1) {
+    switch (static_cast<size_t>(run) * sizeof(T)) {
+      case 16:
+        return pick_rows<16>(self, offsets, n, out);
+      case 32:
+        return pick_rows<32>(self, offsets, n, out);
+      case 64:
+        return pick_rows<64>(self, offsets, n, out);
+      case 128:
+        return pick_rows<128>(self, offsets, n, out);
+      default:
+        break;
+    }
+  }
   for (int64_t p = 0; p < n; ++p) {
     trail.each_run([&](int64_t offset) {
       copy_run(out, self + offsets[p] + offset, run, step);
@@ -139,8 +160,10 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
       }
     });
   } else if (trail.is_one_run() && run > 1) {
-    // Places may repeat: a thread takes some columns of all of them, so that the order is kept.
-    const int64_t columns = even_grain(run, std::max<int64_t>(64, grain / picks), 16);
+    // Places may repeat: a thread takes some columns of all of them, so that the order is kept
+    // however they are cut.
+    const int64_t share = (run + num_threads() - 1) / num_threads();
+    const int64_t columns = even_grain(run, std::max<int64_t>({64, grain / picks, share}), 16);
     const int64_t base = lead_offset(places, 0);
     parallel_for(run, columns, [&](int64_t begin, int64_t end) {
       put_some<T, Op>(self + base, places.offsets, trail, values, single, begin, end);
@@ -155,13 +178,14 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
 void add_offsets(std::span<int64_t> offsets, const int64_t* index, const Axis& axis) {
   const int64_t size = axis.size, stride = axis.stride, lowest = axis.wraps ? -size : 0;
   parallel_for(static_cast<int64_t>(offsets.size()), grain, [&](int64_t begin, int64_t end) {
-    bool bad = false;
+    uint64_t outside = 0;  // its sign: set by differences that are negative
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = index[i];
-      bad |= at < lowest || at >= size;
+      outside |= (static_cast<uint64_t>(at) - static_cast<uint64_t>(lowest)) |
+                 (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(at));
       offsets[i] += (at < 0 ? at + size : at) * stride;
     }
-    for (int64_t i = begin; bad && i < end; ++i) {
+    for (int64_t i = begin; static_cast<int64_t>(outside) < 0 && i < end; ++i) {
       WISP_CHECK_INDEX(index[i] >= lowest && index[i] < size, "index ", index[i],
                        " is out of bounds for dimension ", axis.dim, " with size ", size);
     }
@@ -185,6 +209,18 @@ void set_flat_offsets(std::span<int64_t> offsets, const int64_t* index, IntSpan 
       offsets[i] = offset + at * flat.strides[0];
     }
   });
+}
+
+void check_indices(const int64_t* index, int64_t n, int64_t length, const char* what) {
+  uint64_t outside = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<uint64_t>(index[i]);
+    outside |= at | (static_cast<uint64_t>(length - 1) - at);
+  }
+  for (int64_t i = 0; static_cast<int64_t>(outside) < 0 && i < n; ++i) {
+    WISP_CHECK(index[i] >= 0 && index[i] < length, what, "(): index ", index[i],
+               " is out of bounds for size ", length);
+  }
 }
 
 void pick(const Places& places, size_t item, const char* self, char* out) {

@@ -34,4 +34,7 @@ void pick(const Places& places, size_t item, const char* self, char* out);
 void put(const Places& places, Combine how, DType dtype, char* self, const char* values,
          bool single);
 
+// Fails, naming the first, if one of n indices is not in [0, length).
+void check_indices(const int64_t* index, int64_t n, int64_t length, const char* what);
+
 }  // namespace wisp::cpu

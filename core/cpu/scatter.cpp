@@ -78,6 +78,30 @@ void gather_line(char* out, const char* index, const char* line, int64_t along, 
   }
 }
 
+// Whether no difference to either bound is negative, by their signs.
+bool all_inside(const char* index, int64_t step, int64_t n, int64_t length) {
+  uint64_t outside = 0;
+  auto look = [&](int64_t value) {
+    const auto at = static_cast<uint64_t>(value);
+    outside |= at | (static_cast<uint64_t>(length - 1) - at);
+  };
+  if (step == sizeof(int64_t)) {
+    for (int64_t i = 0; i < n; ++i) look(reinterpret_cast<const int64_t*>(index)[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) look(read_index(index + i * step));
+  }
+  return static_cast<int64_t>(outside) >= 0;
+}
+
+// Lines whose elements are consecutive everywhere.
+template <class T, class Op>
+void scatter_line(char* self, const char* index, const char* src, int64_t n) {
+  T* to = reinterpret_cast<T*>(self);
+  const T* from = reinterpret_cast<const T*>(src);
+  const int64_t* places = reinterpret_cast<const int64_t*>(index);
+  for (int64_t i = 0; i < n; ++i) to[places[i]] = Op::apply(to[places[i]], from[i]);
+}
+
 }  // namespace
 
 void check_lines(const Lines& lines, const char* what) {
@@ -88,14 +112,10 @@ void check_lines(const Lines& lines, const char* what) {
   }
   const LoopPlan plan(sizes, {lines.index});
   const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
-  const uint64_t length = static_cast<uint64_t>(lines.length);
   parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
     for_each_run(plan, std::array{lines.index.data}, begin, end, [&](const auto& at, int64_t n) {
-      bool bad = false;
+      if (all_inside(at[0], step, n, lines.length)) return;
       for (int64_t i = 0; i < n; ++i) {
-        bad |= static_cast<uint64_t>(read_index(at[0] + i * step)) >= length;
-      }
-      for (int64_t i = 0; bad && i < n; ++i) {
         const int64_t index = read_index(at[0] + i * step);
         WISP_CHECK(index >= 0 && index < lines.length, what, "(): index ", index,
                    " is out of bounds for dimension ", lines.dim, " with size ", lines.length);
@@ -131,7 +151,14 @@ void scatter(const Lines& lines, Combine how, const Operand& self, const Operand
   const Across to(self, lines.dim), index(lines.index, lines.dim), from(src, lines.dim);
   const int64_t length = lines.sizes[lines.dim];
   by_combine(how, self.dtype, "scatter", [&]<class T, class Op>() {
+    constexpr int64_t item = sizeof(T);
+    const bool dense = index.step == sizeof(int64_t) && to.step == item && from.step == item;
     for_lines(lines, to, index, from, [&](const auto& at, int64_t n, const auto& between) {
+      for (int64_t j = 0; dense && j < n; ++j) {
+        scatter_line<T, Op>(at[0] + j * between[0], at[1] + j * between[1], at[2] + j * between[2],
+                            length);
+      }
+      if (dense) return;
       for_elements(length, index.step, n, between[1], [&](int64_t i, int64_t j) {
         const int64_t place = read_index(at[1] + i * index.step + j * between[1]);
         T& target = *reinterpret_cast<T*>(at[0] + place * to.step + j * between[0]);

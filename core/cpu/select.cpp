@@ -56,10 +56,14 @@ template <class T>
 class Best {
  public:
   Best(int64_t k, bool largest)
-      : k_(k), largest_(largest), capacity_(std::max<int64_t>(4 * k, 32)), words_(capacity_) {}
+      : k_(k),
+        largest_(largest),
+        few_(k <= 16),
+        capacity_(few_ ? k : std::max<int64_t>(4 * k, 32)),
+        words_(capacity_) {}
 
   void scan(const T* in, int64_t begin, int64_t end) {
-    constexpr int64_t block = 32;
+    constexpr int64_t block = 16;
     int64_t at = begin;
     for (; at + block <= end; at += block) {
       if (!limited_ || any_better(in + at, block)) take(in, at, at + block);
@@ -83,12 +87,24 @@ class Best {
     }
   }
   void push(Word<T> word) {
+    if (few_) return insert(word);
     words_[size_++] = word;
     if (size_ == capacity_) trim();
+  }
+  // Few are kept in order.
+  void insert(Word<T> word) {
+    if (size_ == k_ && word > words_[k_ - 1]) return;
+    int64_t at = size_ < k_ ? size_++ : k_ - 1;
+    for (; at > 0 && words_[at - 1] > word; --at) words_[at] = words_[at - 1];
+    words_[at] = word;
+    if (size_ == k_) limit();
   }
   void trim() {
     std::nth_element(words_.begin(), words_.begin() + k_ - 1, words_.begin() + size_);
     size_ = k_;
+    limit();
+  }
+  void limit() {
     limited_ = true;
     limit_ = key_of<T>(words_[k_ - 1]);
     limit_value_ = from_key<T>(largest_ ? static_cast<KeyOf<T>>(~limit_) : limit_);
@@ -106,7 +122,7 @@ class Best {
   }
 
   int64_t k_;
-  bool largest_;
+  bool largest_, few_;
   int64_t capacity_;
   Scratch<Word<T>> words_;
   int64_t size_ = 0;
@@ -138,6 +154,7 @@ void topk_sorted(const T* in, int64_t n, int64_t k, bool largest, T* values, int
 // The k best elements of a row, in order.
 template <class T>
 void topk_row(const T* in, int64_t n, int64_t k, bool largest, T* values, int64_t* indices) {
+  if (k == 0) return;
   if (k > n / 8 && k > 16) return topk_sorted(in, n, k, largest, values, indices);
   Best<T> best(k, largest);
   if (n <= 2 * piece) {

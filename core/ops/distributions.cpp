@@ -118,19 +118,52 @@ void infer_multinomial(Infer& infer) {
   infer.push(size, DType::int64, self.device());
 }
 
-void draw_with_replacement(const double* weights, int64_t n, double total, const double* u,
-                           int64_t count, int64_t* out) {
-  std::vector<double> cumulative(static_cast<size_t>(n));
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) cumulative[i] = sum += weights[i];
-  for (int64_t k = 0; k < count; ++k) {
-    int64_t at =
-        std::upper_bound(cumulative.begin(), cumulative.end(), u[k] * total) - cumulative.begin();
-    at = std::min(at, n - 1);
-    while (at > 0 && weights[at] == 0) --at;
-    out[k] = at;
+// The weights of a row, added up block by block: the blocks' sums do not wait for one another.
+struct Weights {
+  static constexpr int64_t block = 64;
+
+  Weights(const double* all, int64_t n) : w(all), count(n) {
+    for (int64_t at = 0; at < n; at += block) {
+      ends.push_back(total += sum_of(w + at, std::min(block, n - at)));
+    }
+    bool valid = true;
+    for (int64_t i = 0; i < n; ++i) {
+      valid &= w[i] >= 0;
+      positive += w[i] > 0;
+    }
+    for (int64_t i = 0; i < n && !std::isfinite(total); ++i) valid &= std::isfinite(w[i]);
+    WISP_CHECK(valid, "probability tensor contains either `inf`, `nan` or element < 0");
+    WISP_CHECK(total > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
   }
-}
+
+  static double sum_of(const double* w, int64_t n) {
+    double sums[4] = {0, 0, 0, 0};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      for (int lane = 0; lane < 4; ++lane) sums[lane] += w[i + lane];
+    }
+    for (; i < n; ++i) sums[0] += w[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
+  // The category at a point between 0 and the total.
+  int64_t at(double point) const {
+    const int64_t after = std::upper_bound(ends.begin(), ends.end(), point) - ends.begin();
+    const int64_t which = std::min(after, static_cast<int64_t>(ends.size()) - 1);
+    double sum = which > 0 ? ends[static_cast<size_t>(which - 1)] : 0;
+    int64_t i = which * block;
+    for (const int64_t last = std::min(i + block, count) - 1; i < last; ++i) {
+      if ((sum += w[i]) > point) break;
+    }
+    while (i > 0 && w[i] == 0) --i;
+    return i;
+  }
+
+  const double* w;
+  int64_t count, positive = 0;
+  double total = 0;
+  std::vector<double> ends;
+};
 
 void draw_without_replacement(const double* weights, int64_t n, const double* u, int64_t count,
                               int64_t* out) {
@@ -149,22 +182,14 @@ void multinomial_kernel(const Call& call) {
   cpu::fill_uniform(uniform.data<double>(), rows * draws, draw(call, 3, rows * draws));
   for (int64_t r = 0; r < rows; ++r) {
     const double* w = weights.data<double>() + r * n;
-    double total = 0;
-    int64_t positive = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      WISP_CHECK(w[i] >= 0 && std::isfinite(w[i]),
-                 "probability tensor contains either `inf`, `nan` or element < 0");
-      total += w[i];
-      positive += w[i] > 0;
-    }
-    WISP_CHECK(total > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
+    const Weights row(w, n);
     WISP_CHECK(
-        replacement || positive >= count,
+        replacement || row.positive >= count,
         "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
     const double* u = uniform.data<double>() + r * draws;
     int64_t* out = call.out().data<int64_t>() + r * count;
     if (replacement) {
-      draw_with_replacement(w, n, total, u, count, out);
+      for (int64_t k = 0; k < count; ++k) out[k] = row.at(u[k] * row.total);
     } else {
       draw_without_replacement(w, n, u, count, out);
     }

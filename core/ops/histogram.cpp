@@ -1,6 +1,8 @@
 // Counting elements by value or by interval.
 #include <cmath>
 
+#include "base/parallel.h"
+#include "cpu/index.h"
 #include "cpu/scratch.h"
 #include "cpu/search.h"
 #include "ops/families.h"
@@ -10,6 +12,37 @@
 namespace wisp::ops {
 
 namespace {
+
+constexpr int64_t piece_of_counts = 1 << 15;
+
+// _bincount(self, size): how often each number below `size` occurs.
+void infer_bincount(Infer& infer) {
+  WISP_CHECK(infer.integer(1) >= 0, "bincount(): size must not be negative");
+  infer.push({infer.integer(1)}, DType::int64);
+}
+
+void bincount_kernel(const Call& call) {
+  const Tensor places = consecutive(call.tensor(0), DType::int64);
+  const int64_t n = places.numel(), size = call.integer(1);
+  const int64_t* at = places.data<int64_t>();
+  cpu::check_indices(at, n, size, "bincount");
+  int64_t* counts = call.out().data<int64_t>();
+  // Each piece counts in a table of its own, if tables are small; whole numbers add up to the same
+  // in any order.
+  const int64_t pieces =
+      size <= piece_of_counts / 4 ? std::max<int64_t>(1, n / piece_of_counts) : 1;
+  const int64_t each = (n + pieces - 1) / pieces;
+  const cpu::Scratch<int64_t> tables(pieces * size);
+  parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t* table = tables.data() + p * size;
+      std::fill(table, table + size, 0);
+      for (int64_t i = p * each; i < std::min(n, (p + 1) * each); ++i) ++table[at[i]];
+    }
+  });
+  std::copy_n(tables.data(), size, counts);
+  for (int64_t k = size; k < pieces * size; ++k) counts[k % size] += tables[k];
+}
 
 // bincount(self, weights, minlength)
 void bincount_body(const Args& args, TensorList& outs) {
@@ -24,15 +57,18 @@ void bincount_body(const Args& args, TensorList& outs) {
     return;
   }
   const Tensor places = to(self, DType::int64);
-  WISP_CHECK(invoke<"min">(places).item().integer() >= 0, want);
-  const int64_t size = std::max(invoke<"max">(places).item().integer() + 1, least);
-  Tensor weights = ones_like(places);
-  if (args.has(1)) {
-    const Tensor& given = args.tensor(1);
-    WISP_CHECK(given.ndim() == 1 && given.numel() == self.numel(),
-               "weights should be 1-d and have the same length as input");
-    weights = to(detach(given), given.dtype() == DType::float32 ? DType::float32 : DType::float64);
+  const Tensors extremes = invoke_many<"aminmax">(places);
+  WISP_CHECK(extremes[0].item().integer() >= 0, want);
+  const int64_t size = std::max(extremes[1].item().integer() + 1, least);
+  if (!args.has(1)) {
+    outs.push(invoke<"_bincount">(places, size));
+    return;
   }
+  const Tensor& given = args.tensor(1);
+  WISP_CHECK(given.ndim() == 1 && given.numel() == self.numel(),
+             "weights should be 1-d and have the same length as input");
+  const Tensor weights =
+      to(detach(given), given.dtype() == DType::float32 ? DType::float32 : DType::float64);
   outs.push(scatter_add(zeros(IntSpan(&size, 1), weights.dtype()), 0, places, weights));
 }
 
@@ -203,6 +239,14 @@ void histogram_body(const Args& args, TensorList& outs) {
 }  // namespace
 
 void register_histogram(Registry& r) {
+  r.add({.schema = "_bincount(Tensor self, int size) -> Tensor",
+         .doc = "How often each number below size occurs.",
+         .infer = infer_bincount,
+         .kernel = bincount_kernel,
+         .jvp = Jvp::none,
+         .batch = Batch::loop,
+         .onnx = "- has no ONNX operator",
+         .homes = home::internal});
   r.add(
       {.schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
        .doc =
