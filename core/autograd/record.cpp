@@ -329,6 +329,7 @@ void OpNode::apply(TensorList& grads, TensorList& results) {
   TensorList outs;
   const Arg* args = unpack(outs);
   const Backward context(*op_, args, outs.data(), grads.data(), static_cast<int>(grads.size()));
+  if (op_->joint_vjp && !rules_are_differentiated()) return apply_joint(context, args, results);
   size_t at = 0;
   for (size_t r = 0; r < op_->vjp.size(); ++r) {
     const Vjp& rule = op_->vjp[r];
@@ -336,10 +337,24 @@ void OpNode::apply(TensorList& grads, TensorList& results) {
       at = apply_list(rule, context, at, results);
       continue;
     }
-    const bool wanted =
-        edges_[at].node && (WISP_LIKELY(!backward_is_partial) || edge_is_needed(edges_[at]));
-    if (wanted) results[at] = fit(rule.rule(context), edges_[at], args[rule.index]);
+    if (is_wanted(edges_[at])) results[at] = fit(rule.rule(context), edges_[at], args[rule.index]);
     ++at;
+  }
+}
+
+bool OpNode::is_wanted(const Edge& edge) const {
+  return edge.node && (WISP_LIKELY(!backward_is_partial) || edge_is_needed(edge));
+}
+
+void OpNode::apply_joint(const Backward& context, const Arg* args, TensorList& results) {
+  constexpr size_t most = detail::max_params;
+  bool wanted[most];
+  Tensor grads[most];
+  const size_t count = op_->vjp.size();
+  for (size_t i = 0; i < count; ++i) wanted[i] = is_wanted(edges_[i]);
+  op_->joint_vjp(context, {wanted, count}, {grads, count});
+  for (size_t i = 0; i < count; ++i) {
+    if (wanted[i]) results[i] = fit(std::move(grads[i]), edges_[i], args[op_->vjp[i].index]);
   }
 }
 
@@ -354,8 +369,7 @@ size_t OpNode::apply_list(const Vjp& rule, const Backward& context, size_t at,
     flags = reinterpret_cast<bool*>(many.data());
   }
   for (size_t i = 0; i < count; ++i) {
-    const Edge& edge = edges_[at + i];
-    flags[i] = edge.node && (WISP_LIKELY(!backward_is_partial) || edge_is_needed(edge));
+    flags[i] = is_wanted(edges_[at + i]);
   }
   std::vector<Tensor> grads(count);
   if ((active_ >> (&rule - op_->vjp.data())) & 1) {

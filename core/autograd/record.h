@@ -39,6 +39,8 @@ class OpNode final : public Node {
   // What rules see: the saved arguments, and the saved results, with this node as their history if
   // the derivative is itself to be differentiated. Fails if any was overwritten.
   const Arg* unpack(TensorList& outs);
+  bool is_wanted(const Edge& edge) const;
+  void apply_joint(const Backward& context, const Arg* args, TensorList& results);
   size_t apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results);
   Tensor fit(Tensor grad, const Edge& edge, const Arg& arg) const;
   [[noreturn]] void fail_released() const;

@@ -9,7 +9,6 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t grain_elements = 1 << 13;
-constexpr int64_t rows_at_once = 64;  // added up in the element type; what they give, in double
 
 const LayerNormKernel& kernel_for(DType dtype) {
   const LayerNormKernel& kernel = kernels().layer_norm[static_cast<int>(dtype)];
@@ -37,18 +36,28 @@ void join_blocks(DType dtype, const char* parts, int64_t blocks, int64_t columns
   });
 }
 
-void parameter_grads(const LayerNormGradCall& call, const LayerNormKernel& kernel) {
-  const int64_t blocks = (call.rows + rows_at_once - 1) / rows_at_once;
+// Gradients of weight and bias add up over rows: some rows in the element type, what those give in
+// double.
+int64_t rows_at_once(int64_t rows) { return std::clamp<int64_t>(rows / 8, 1, 64); }
+
+// All gradients, row by row while a row is in the caches.
+void all_grads(const LayerNormGradCall& call, const LayerNormKernel& kernel) {
+  const int64_t some = rows_at_once(call.rows), blocks = (call.rows + some - 1) / some;
   const int64_t bytes = call.columns * static_cast<int64_t>(item_size(call.dtype));
   const Scratch<char> weights(call.weight_grad ? blocks * bytes : 0),
       biases(call.bias_grad ? blocks * bytes : 0);
-  parallel_for(blocks, std::max<int64_t>(1, grain_for(call.columns) / rows_at_once),
+  std::fill(weights.begin(), weights.end(), 0);
+  std::fill(biases.begin(), biases.end(), 0);
+  parallel_for(blocks, std::max<int64_t>(1, grain_for(call.columns) / some),
                [&](int64_t begin, int64_t end) {
                  for (int64_t block = begin; block < end; ++block) {
-                   kernel.parameter_grads(
-                       call, block * rows_at_once, std::min(call.rows, (block + 1) * rows_at_once),
-                       call.weight_grad ? weights.data() + block * bytes : nullptr,
-                       call.bias_grad ? biases.data() + block * bytes : nullptr);
+                   char* weight = call.weight_grad ? weights.data() + block * bytes : nullptr;
+                   char* bias = call.bias_grad ? biases.data() + block * bytes : nullptr;
+                   const int64_t last = std::min(call.rows, (block + 1) * some);
+                   for (int64_t row = block * some; row < last; ++row) {
+                     if (call.x_grad) kernel.row_grad(call, row);
+                     kernel.add_parameter_grads(call, row, weight, bias);
+                   }
                  }
                });
   join_blocks(call.dtype, weights.data(), blocks, call.columns, call.weight_grad);
@@ -66,12 +75,10 @@ void layer_norm(const LayerNormCall& call) {
 
 void layer_norm_grad(const LayerNormGradCall& call) {
   const LayerNormKernel& kernel = kernel_for(call.dtype);
-  if (call.x_grad) {
-    parallel_for(call.rows, grain_for(call.columns), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) kernel.row_grad(call, row);
-    });
-  }
-  if (call.weight_grad || call.bias_grad) parameter_grads(call, kernel);
+  if (call.weight_grad || call.bias_grad) return all_grads(call, kernel);
+  parallel_for(call.rows, grain_for(call.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) kernel.row_grad(call, row);
+  });
 }
 
 }  // namespace wisp::cpu

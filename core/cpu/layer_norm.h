@@ -30,9 +30,9 @@ struct LayerNormKernel {
   // One row of n elements.
   void (*row)(const LayerNormCall& call, int64_t row) = nullptr;
   void (*row_grad)(const LayerNormGradCall& call, int64_t row) = nullptr;
-  // Sets what some rows add to the gradients of weight and bias.
-  void (*parameter_grads)(const LayerNormGradCall& call, int64_t begin, int64_t end,
-                          void* weight_grad, void* bias_grad) = nullptr;
+  // Adds what a row gives to the gradients of weight and bias, unless those are null.
+  void (*add_parameter_grads)(const LayerNormGradCall& call, int64_t row, void* weight_grad,
+                              void* bias_grad) = nullptr;
 };
 
 }  // namespace wisp::cpu

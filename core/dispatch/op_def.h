@@ -154,6 +154,11 @@ using VjpFn = Tensor (*)(const Backward&);
 // Gradients of a list argument; entries stay undefined where wanted[i] is false.
 using VjpListFn = void (*)(const Backward&, std::span<const bool> wanted, std::vector<Tensor>&);
 
+// The gradients of all rules at once, for operators whose gradients share work; used while they are
+// not themselves differentiated. Entries stay undefined where wanted[i] is false, and what only the
+// rules of such entries save is not there.
+using JointVjpFn = void (*)(const Backward&, std::span<const bool> wanted, std::span<Tensor> grads);
+
 // The gradient of one input. `saves` names what it reads: inputs ("other"), inputs of which it
 // needs only sizes and dtype ("self.shape"), results ("result", or "result1" for the second).
 struct Vjp {
@@ -232,6 +237,7 @@ struct OpDef {
   uint16_t opcode = 0;        // of a pointwise operator: which tile kernel
   DirectFn direct = nullptr;  // a shortcut past infer and kernel, with the same result
   std::vector<Vjp> vjp = {};
+  JointVjpFn joint_vjp = nullptr;
   Jvp jvp = Jvp::unset;
   Batch batch = Batch::unset;
   const char* onnx = "";       // the node it exports to, or "-" and the reason why it cannot

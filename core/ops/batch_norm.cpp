@@ -82,15 +82,29 @@ void batch_norm_kernel(const Call& call) {
 
 // --- Its derivatives
 
-// (grad, input, mean, var, weight, eps): g a + x b + c with numbers a, b, c
-// per channel, which follow from (grad - mean(grad) - z mean(grad z)) times weight / deviation,
-// where z is the normalised input.
-void batch_norm_input_grad_kernel(const Call& call) {
+// In training: (grad, input, mean, var, weight, eps, wanted) -> the gradients of input, weight and
+// bias whose bits are set in `wanted`.
+void infer_batch_norm_grads(Infer& infer) {
+  const Tensor &input = infer.tensor(1), &mean = infer.tensor(2);
+  const int64_t wanted = infer.integer(6);
+  for (int i = 0; i < 3; ++i) {
+    const IntSpan sizes = (wanted >> i & 1) == 0 ? IntSpan(none)
+                          : i == 0               ? input.sizes()
+                                                 : mean.sizes();
+    infer.push(sizes, input.dtype(), input.device());
+  }
+}
+
+// The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
+// (grad - mean(grad) - z mean(grad z)) times weight / deviation, where z is the normalised input.
+void batch_norm_grads_kernel(const Call& call) {
   const DType dtype = call.tensor(2).dtype();
   const Tensor grad = consecutive(call.tensor(0), dtype), x = consecutive(call.tensor(1), dtype);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const Target out(call.out(), dtype);
+  const Target out(call.out(0), dtype), weight_grad(call.out(1), dtype),
+      bias_grad(call.out(2), dtype);
+  const int64_t wanted = call.integer(6);
   const cpu::Channels shape = channels_of(x, dtype);
   const ChannelTotals totals(shape, grad, x, mean);
   const double elements = static_cast<double>(shape.batch * shape.length);
@@ -103,24 +117,11 @@ void batch_norm_input_grad_kernel(const Call& call) {
       scale[c] = static_cast<T>(slope);
       along[c] = static_cast<T>(curve);
       constant[c] = static_cast<T>(-slope * totals.grads[c] / elements - curve * mean.data<T>()[c]);
+      if (wanted & 2)
+        reinterpret_cast<T*>(weight_grad.bytes())[c] = static_cast<T>(totals.products[c] * invstd);
+      if (wanted & 4) reinterpret_cast<T*>(bias_grad.bytes())[c] = static_cast<T>(totals.grads[c]);
     }
-    scale_channels<T>(shape, x, along, constant, out, grad, &scale);
-  });
-}
-
-// (grad, input, mean, var, eps)
-void batch_norm_weight_grad_kernel(const Call& call) {
-  const DType dtype = call.tensor(2).dtype();
-  const Tensor grad = consecutive(call.tensor(0), dtype), x = consecutive(call.tensor(1), dtype);
-  const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
-  const Target out(call.out(), dtype);
-  const ChannelTotals totals(channels_of(x, dtype), grad, x, mean);
-  visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
-    T* result = reinterpret_cast<T*>(out.bytes());
-    for (int64_t c = 0; c < mean.numel(); ++c) {
-      const double invstd = 1 / std::sqrt(var.data<T>()[c] + call.real(4));
-      result[c] = static_cast<T>(totals.products[c] * invstd);
-    }
+    if (wanted & 1) scale_channels<T>(shape, x, along, constant, out, grad, &scale);
   });
 }
 
@@ -150,9 +151,6 @@ Tensor correlation(const Tensor& grad, const Tensor& x, const Tensor& mean) {
 Tensor batch_norm_input_grad(const Backward& b) {
   const Tensor &grad = b.grad(), &x = b.tensor(0);
   const int64_t ndim = x.ndim();
-  if (!rules_are_differentiated() && b.boolean(5)) {
-    return invoke<"_batch_norm_input_grad">(grad, x, b.out(1), b.out(2), b[1], b.real(7));
-  }
   const Used used(b);
   const Tensor scale = b.has(1) ? mul(used.invstd, b.tensor(1)) : used.invstd;
   if (!b.boolean(5)) return mul(grad, spread(scale, ndim));
@@ -167,15 +165,28 @@ Tensor batch_norm_input_grad(const Backward& b) {
 }
 
 Tensor batch_norm_weight_grad(const Backward& b) {
-  if (!rules_are_differentiated()) {
-    return invoke<"_batch_norm_weight_grad">(b.grad(), b[0], b.out(1), b.out(2), b.real(7));
-  }
   const Used used(b);
   return mul(correlation(b.grad(), b.tensor(0), used.mean), used.invstd);
 }
 
 Tensor batch_norm_bias_grad(const Backward& b) {
   return sum(b.grad(), other_dims(b.grad().ndim()));
+}
+
+// One kernel in training; with running statistics the rules are as good.
+void batch_norm_grads(const Backward& b, std::span<const bool> wanted, std::span<Tensor> grads) {
+  const bool depends = wanted[0] || wanted[1];
+  if (!depends || !b.boolean(5)) {
+    if (wanted[0]) grads[0] = batch_norm_input_grad(b);
+    if (wanted[1]) grads[1] = batch_norm_weight_grad(b);
+    if (wanted[2]) grads[2] = batch_norm_bias_grad(b);
+    return;
+  }
+  const std::vector<Tensor> all = invoke_many<"_batch_norm_grads">(
+      b.grad(), b[0], b.out(1), b.out(2), wanted[0] ? b[1] : Arg(), b.real(7), bits_of(wanted));
+  for (size_t i = 0; i < 3; ++i) {
+    if (wanted[i]) grads[i] = all[i];
+  }
 }
 
 // Moves a running statistic towards that of this batch.
@@ -236,30 +247,20 @@ void instance_norm_body(const Args& args, TensorList& outs) {
   outs.push(invoke<"group_norm">(self, self->size(1), args[3], args[4], args[7]));
 }
 
-void register_batch_norm_grads(Registry& r) {
-  OpDef grad{
-      .schema =
-          "_batch_norm_input_grad(Tensor grad, Tensor input, Tensor mean, Tensor var, Tensor? weight, float eps) -> Tensor",
-      .doc = "The gradient of batch_norm's input in training.",
-      .infer = [](Infer& infer) { infer.push(infer.tensor(1).sizes(), infer.tensor(1).dtype()); },
-      .kernel = batch_norm_input_grad_kernel,
-      .jvp = Jvp::none,
-      .batch = Batch::loop,
-      .onnx = "- backward only",
-      .homes = home::internal};
-  r.add(grad);
-  grad.schema =
-      "_batch_norm_weight_grad(Tensor grad, Tensor input, Tensor mean, Tensor var, float eps) -> Tensor";
-  grad.doc = "The gradient of batch_norm's weight.";
-  grad.infer = [](Infer& infer) { infer.push(infer.tensor(2).sizes(), infer.tensor(1).dtype()); };
-  grad.kernel = batch_norm_weight_grad_kernel;
-  r.add(grad);
-}
-
 }  // namespace
 
 void register_batch_norm(Registry& r) {
-  register_batch_norm_grads(r);
+  r.add(
+      {.schema =
+           "_batch_norm_grads(Tensor grad, Tensor input, Tensor mean, Tensor var, Tensor? weight, float eps, int wanted) -> (Tensor, Tensor, Tensor)",
+       .doc =
+           "The gradients of batch_norm's input, weight and bias in training; empty where the bit of `wanted` is not set.",
+       .infer = infer_batch_norm_grads,
+       .kernel = batch_norm_grads_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
   r.add(
       {.schema =
            "_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
@@ -269,6 +270,7 @@ void register_batch_norm(Registry& r) {
        .vjp = {{"input", "input weight training eps result1 result2", batch_norm_input_grad},
                {"weight", "input training eps result1 result2", batch_norm_weight_grad},
                {"bias", "", batch_norm_bias_grad}},
+       .joint_vjp = batch_norm_grads,
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "BatchNormalization",

@@ -63,7 +63,8 @@ void group_norm_kernel(const Call& call) {
   });
 }
 
-// --- Its derivatives: (grad, input, mean, rstd, weight, N, C, HxW, group)
+// --- Its derivatives: (grad, input, mean, rstd, weight, N, C, HxW, group, wanted) -> the gradients
+// of input, weight and bias whose bits are set in `wanted`
 
 // The means of every line, and what the kernels below have in common.
 struct GroupJob {
@@ -93,8 +94,7 @@ struct GroupJob {
 
 // grad * a + x * b + c with numbers per line: (g - mean(g) - z mean(g z)) rstd, g = grad * weight.
 template <class T>
-void group_norm_input_grad(const GroupJob& job, const Target& out) {
-  const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());
+void group_norm_input_grad(const GroupJob& job, const ChannelTotals& totals, const Target& out) {
   const int64_t lines = job.line_count, channels = job.shape.channels;
   const double members = static_cast<double>(channels / job.groups * job.shape.length);
   auto weight_of = [&](int64_t line) {
@@ -118,25 +118,42 @@ void group_norm_input_grad(const GroupJob& job, const Target& out) {
   scale_channels<T>(job.shape, job.x, along, constant, out, job.grad, &scale);
 }
 
-void group_norm_input_grad_kernel(const Call& call) {
-  const GroupJob job(call);
-  const Target out(call.out(), job.dtype);
-  visit<dtypes::real_math>(job.dtype, "group_norm",
-                           [&]<class T>() { group_norm_input_grad<T>(job, out); });
+template <class T>
+void group_norm_parameter_grads(const GroupJob& job, const ChannelTotals& totals, T* weight_grad,
+                                T* bias_grad) {
+  for (int64_t c = 0; c < job.shape.channels; ++c) {
+    double products = 0, grads = 0;
+    for (int64_t i = c; i < job.line_count; i += job.shape.channels) {
+      products += totals.products[i] * job.rstd.data<T>()[job.group_of(i)];
+      grads += totals.grads[i];
+    }
+    if (weight_grad) weight_grad[c] = static_cast<T>(products);
+    if (bias_grad) bias_grad[c] = static_cast<T>(grads);
+  }
 }
 
-void group_norm_weight_grad_kernel(const Call& call) {
+void infer_group_norm_grads(Infer& infer) {
+  const Tensor& input = infer.tensor(1);
+  const int64_t wanted = infer.integer(9), channels[] = {infer.integer(6)};
+  for (int i = 0; i < 3; ++i) {
+    const IntSpan sizes = (wanted >> i & 1) == 0 ? IntSpan(none)
+                          : i == 0               ? input.sizes()
+                                                 : IntSpan(channels);
+    infer.push(sizes, input.dtype(), input.device());
+  }
+}
+
+void group_norm_grads_kernel(const Call& call) {
   const GroupJob job(call);
-  const Target out(call.out(), job.dtype);
+  const int64_t wanted = call.integer(9);
+  const Target out(call.out(0), job.dtype), weight_grad(call.out(1), job.dtype),
+      bias_grad(call.out(2), job.dtype);
   visit<dtypes::real_math>(job.dtype, "group_norm", [&]<class T>() {
     const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());
-    T* result = reinterpret_cast<T*>(out.bytes());
-    for (int64_t c = 0; c < job.shape.channels; ++c) {
-      double sum = 0;
-      for (int64_t i = c; i < job.line_count; i += job.shape.channels)
-        sum += totals.products[i] * job.rstd.data<T>()[job.group_of(i)];
-      result[c] = static_cast<T>(sum);
-    }
+    if (wanted & 1) group_norm_input_grad<T>(job, totals, out);
+    group_norm_parameter_grads<T>(job, totals,
+                                  wanted & 2 ? reinterpret_cast<T*>(weight_grad.bytes()) : nullptr,
+                                  wanted & 4 ? reinterpret_cast<T*>(bias_grad.bytes()) : nullptr);
   });
 }
 
@@ -157,26 +174,30 @@ Tensor by_channel(const Backward& b, const Tensor& t) {
 
 Tensor group_norm_input_vjp(const Backward& b) {
   const Tensor& grad = b.grad();
-  if (!rules_are_differentiated()) {
-    return invoke<"_group_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[1], b[3], b[4], b[5],
-                                            b[6]);
-  }
   const Normalized n(group_rows(b, b.tensor(0)), last_dim, b.real(7));
   const Tensor g = b.has(1) ? mul(by_channel(b, grad), unsqueeze(b.tensor(1), -1)) : grad;
   return reshape(n.input_grad(group_rows(b, g), last_dim), b.tensor(0).sizes());
 }
 
 Tensor group_norm_weight_vjp(const Backward& b) {
-  const Tensor& grad = b.grad();
-  if (!rules_are_differentiated()) {
-    return invoke<"_group_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[3], b[4],
-                                             b[5], b[6]);
-  }
   const Normalized n(group_rows(b, b.tensor(0)), last_dim, b.real(7));
-  return sum(mul(by_channel(b, grad), by_channel(b, n.z)), Dims{0, 2});
+  return sum(mul(by_channel(b, b.grad()), by_channel(b, n.z)), Dims{0, 2});
 }
 
 Tensor group_norm_bias_vjp(const Backward& b) { return sum(by_channel(b, b.grad()), Dims{0, 2}); }
+
+void group_norm_grads(const Backward& b, std::span<const bool> wanted, std::span<Tensor> grads) {
+  if (!wanted[0] && !wanted[1]) {
+    grads[2] = group_norm_bias_vjp(b);
+    return;
+  }
+  const std::vector<Tensor> all =
+      invoke_many<"_group_norm_grads">(b.grad(), b[0], b.out(1), b.out(2), wanted[0] ? b[1] : Arg(),
+                                       b[3], b[4], b[5], b[6], bits_of(wanted));
+  for (size_t i = 0; i < 3; ++i) {
+    if (wanted[i]) grads[i] = all[i];
+  }
+}
 
 // --- group_norm(self, num_groups, weight, bias, eps)
 
@@ -203,30 +224,20 @@ void group_norm_body(const Args& args, TensorList& outs) {
                                         args[4]));
 }
 
-void register_group_norm_grads(Registry& r) {
-  OpDef grad{
-      .schema =
-          "_group_norm_input_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group) -> Tensor",
-      .doc = "The gradient of group_norm's input.",
-      .infer = [](Infer& infer) { infer.push(infer.tensor(1).sizes(), infer.tensor(1).dtype()); },
-      .kernel = group_norm_input_grad_kernel,
-      .jvp = Jvp::none,
-      .batch = Batch::loop,
-      .onnx = "- backward only",
-      .homes = home::internal};
-  r.add(grad);
-  grad.schema =
-      "_group_norm_weight_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group) -> Tensor";
-  grad.doc = "The gradient of group_norm's weight.";
-  grad.infer = [](Infer& infer) { infer.push({infer.integer(6)}, infer.tensor(1).dtype()); };
-  grad.kernel = group_norm_weight_grad_kernel;
-  r.add(grad);
-}
-
 }  // namespace
 
 void register_group_norm(Registry& r) {
-  register_group_norm_grads(r);
+  r.add(
+      {.schema =
+           "_group_norm_grads(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, int wanted) -> (Tensor, Tensor, Tensor)",
+       .doc =
+           "The gradients of group_norm's input, weight and bias; empty where the bit of `wanted` is not set.",
+       .infer = infer_group_norm_grads,
+       .kernel = group_norm_grads_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
   r.add(
       {.schema =
            "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
@@ -238,6 +249,7 @@ void register_group_norm(Registry& r) {
        .vjp = {{"input", "input weight N C HxW group eps result1 result2", group_norm_input_vjp},
                {"weight", "input N C HxW group eps result1 result2", group_norm_weight_vjp},
                {"bias", "N C HxW", group_norm_bias_vjp}},
+       .joint_vjp = group_norm_grads,
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "GroupNormalization",

@@ -66,25 +66,30 @@ void layer_norm_kernel(const Call& call) {
                    .rstd = call.out(2)->bytes()});
 }
 
-// --- Its derivatives: (grad, input, mean, rstd, weight, normalized_shape) -> the gradient of one
-// input
+// --- Its derivatives: (grad, input, mean, rstd, weight, normalized_shape, wanted) -> the gradients
+// of input, weight and bias whose bits are set in `wanted`
 
-enum class Wanted { input, weight };
-
-template <Wanted wanted>
-void infer_layer_norm_grad(Infer& infer) {
+void infer_layer_norm_grads(Infer& infer) {
   const Tensor& input = infer.tensor(1);
-  infer.push(wanted == Wanted::input ? input.sizes() : infer.integers(5), input.dtype(),
-             input.device());
+  const int64_t wanted = infer.integer(6);
+  for (int i = 0; i < 3; ++i) {
+    const Dims sizes((wanted >> i & 1) == 0 ? IntSpan(none)
+                     : i == 0               ? input.sizes()
+                                            : infer.integers(5));
+    infer.push(sizes, input.dtype(), input.device());
+  }
 }
 
-template <Wanted wanted>
-void layer_norm_grad_kernel(const Call& call) {
+void layer_norm_grads_kernel(const Call& call) {
   const DType dtype = math_dtype(call.tensor(1).dtype());
   const Tensor grad = consecutive(call.tensor(0), dtype), x = consecutive(call.tensor(1), dtype);
   const Tensor mean = consecutive(call.tensor(2), dtype), rstd = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const Target out(call.out(), dtype);
+  const Target x_grad(call.out(0), dtype), weight_grad(call.out(1), dtype),
+      bias_grad(call.out(2), dtype);
+  auto wanted = [&](int i, const Target& target) {
+    return call.integer(6) >> i & 1 ? target.bytes() : nullptr;
+  };
   cpu::layer_norm_grad({.dtype = dtype,
                         .rows = mean.numel(),
                         .columns = product(call.integers(5)),
@@ -93,9 +98,9 @@ void layer_norm_grad_kernel(const Call& call) {
                         .mean = mean->bytes(),
                         .rstd = rstd->bytes(),
                         .weight = bytes_or_null(weight),
-                        .x_grad = wanted == Wanted::input ? out.bytes() : nullptr,
-                        .weight_grad = wanted == Wanted::weight ? out.bytes() : nullptr,
-                        .bias_grad = nullptr});
+                        .x_grad = wanted(0, x_grad),
+                        .weight_grad = wanted(1, weight_grad),
+                        .bias_grad = wanted(2, bias_grad)});
 }
 
 Dims last_dims(size_t count) {
@@ -111,30 +116,38 @@ Dims first_dims(int64_t count) {
   return dims;
 }
 
-// (g - mean(g) - z mean(g z)) rstd with g = grad * weight. One kernel, unless the gradient is
-// itself to be differentiated.
-Tensor layer_norm_input_grad(const Backward& b) {
-  const Tensor& grad = b.grad();
-  if (!rules_are_differentiated())
-    return invoke<"_layer_norm_input_grad">(grad, b[0], b.out(1), b.out(2), b[2], b[1]);
-  const Dims dims = last_dims(b.integers(1).size());
-  const Normalized n(b.tensor(0), dims, b.real(4));
-  const Tensor g = b.has(2) ? mul(grad, b.tensor(2)) : grad;
-  return n.input_grad(g, dims);
-}
-
 Tensor sum_rows(const Tensor& t, size_t normalized) {
   const int64_t rows = t.ndim() - static_cast<int64_t>(normalized);
   return rows == 0 ? t : sum(t, first_dims(rows));
 }
 
+// The rules, in operators that can be differentiated.
+
+// (g - mean(g) - z mean(g z)) rstd with g = grad * weight.
+Tensor layer_norm_input_grad(const Backward& b) {
+  const Dims dims = last_dims(b.integers(1).size());
+  const Normalized n(b.tensor(0), dims, b.real(4));
+  return n.input_grad(b.has(2) ? mul(b.grad(), b.tensor(2)) : b.grad(), dims);
+}
+
 Tensor layer_norm_weight_grad(const Backward& b) {
-  const Tensor& grad = b.grad();
-  if (!rules_are_differentiated())
-    return invoke<"_layer_norm_weight_grad">(grad, b[0], b.out(1), b.out(2), Tensor(), b[1]);
   const size_t normalized = b.integers(1).size();
-  return sum_rows(mul(grad, Normalized(b.tensor(0), last_dims(normalized), b.real(4)).z),
+  return sum_rows(mul(b.grad(), Normalized(b.tensor(0), last_dims(normalized), b.real(4)).z),
                   normalized);
+}
+
+Tensor layer_norm_bias_grad(const Backward& b) { return sum_rows(b.grad(), b.integers(1).size()); }
+
+void layer_norm_grads(const Backward& b, std::span<const bool> wanted, std::span<Tensor> grads) {
+  if (!wanted[0] && !wanted[1]) {
+    grads[2] = layer_norm_bias_grad(b);
+    return;
+  }
+  const std::vector<Tensor> all = invoke_many<"_layer_norm_grads">(
+      b.grad(), b[0], b.out(1), b.out(2), wanted[0] ? b[2] : Arg(), b[1], bits_of(wanted));
+  for (size_t i = 0; i < 3; ++i) {
+    if (wanted[i]) grads[i] = all[i];
+  }
 }
 
 void register_layer_norm_kernels(Registry& r) {
@@ -148,8 +161,8 @@ void register_layer_norm_kernels(Registry& r) {
        .vjp = {{"input", "input normalized_shape weight eps result1 result2",
                 layer_norm_input_grad},
                {"weight", "input normalized_shape eps result1 result2", layer_norm_weight_grad},
-               {"bias", "normalized_shape",
-                [](const Backward& b) { return sum_rows(b.grad(), b.integers(1).size()); }}},
+               {"bias", "normalized_shape", layer_norm_bias_grad}},
+       .joint_vjp = layer_norm_grads,
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "LayerNormalization",
@@ -157,20 +170,11 @@ void register_layer_norm_kernels(Registry& r) {
        .homes = home::function});
   r.add(
       {.schema =
-           "_layer_norm_input_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape) -> Tensor",
-       .doc = "The gradient of layer_norm's input.",
-       .infer = infer_layer_norm_grad<Wanted::input>,
-       .kernel = layer_norm_grad_kernel<Wanted::input>,
-       .jvp = Jvp::none,
-       .batch = Batch::loop,
-       .onnx = "- backward only",
-       .homes = home::internal});
-  r.add(
-      {.schema =
-           "_layer_norm_weight_grad(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape) -> Tensor",
-       .doc = "The gradient of layer_norm's weight.",
-       .infer = infer_layer_norm_grad<Wanted::weight>,
-       .kernel = layer_norm_grad_kernel<Wanted::weight>,
+           "_layer_norm_grads(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int[] normalized_shape, int wanted) -> (Tensor, Tensor, Tensor)",
+       .doc =
+           "The gradients of layer_norm's input, weight and bias; empty where the bit of `wanted` is not set.",
+       .infer = infer_layer_norm_grads,
+       .kernel = layer_norm_grads_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
        .onnx = "- backward only",

@@ -69,24 +69,22 @@ void row_grad(const LayerNormGradCall& call, int64_t index) {
 }
 
 template <class T>
-void parameter_grads(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weights,
-                     void* biases) {
+void add_parameter_grads(const LayerNormGradCall& call, int64_t index, void* weights,
+                         void* biases) {
   const int64_t n = call.columns;
   T *weight_grad = static_cast<T*>(weights), *bias_grad = static_cast<T*>(biases);
-  for (int64_t i = 0; weight_grad && i < n; ++i) weight_grad[i] = 0;
-  for (int64_t i = 0; bias_grad && i < n; ++i) bias_grad[i] = 0;
-  for (int64_t r = begin; r < end; ++r) {
-    const T *grad = at<T>(call.grad, r * n), *x = at<T>(call.x, r * n);
-    const T mean = *at<T>(call.mean, r), rstd = *at<T>(call.rstd, r);
-    if (weight_grad) {
+  const T *grad = at<T>(call.grad, index * n), *x = at<T>(call.x, index * n);
+  const T mean = *at<T>(call.mean, index), rstd = *at<T>(call.rstd, index);
+  if (weight_grad && bias_grad) {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
+    for (int64_t i = 0; i < n; ++i) {
+      weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
+      bias_grad[i] += grad[i];
     }
-    if (bias_grad) {
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) bias_grad[i] += grad[i];
-    }
+    return;
   }
+  for (int64_t i = 0; weight_grad && i < n; ++i) weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
+  for (int64_t i = 0; bias_grad && i < n; ++i) bias_grad[i] += grad[i];
 }
 
 }  // namespace
@@ -95,7 +93,7 @@ namespace WISP_ISA {
 
 void fill_layer_norm(Kernels& table) {
   for_each_type<dtypes::real_math>([&]<class T>() {
-    table.layer_norm[int(dtype_of<T>)] = {row<T>, row_grad<T>, parameter_grads<T>};
+    table.layer_norm[int(dtype_of<T>)] = {row<T>, row_grad<T>, add_parameter_grads<T>};
   });
 }
 
