@@ -140,21 +140,43 @@ void rows_grad(void* out, const void* grads, const void* results, int64_t count,
 
 // --- Neighbouring lines
 
+constexpr int64_t rows_at_once = 64;  // added up in the element type; what they give, in double
+
 template <class T, bool log>
 void columns(void* out, const void* in, int64_t n, int64_t rows, int64_t step) {
-  typename ExpSum<T>::Acc acc[max_softmax_columns];
-  T largest[max_softmax_columns], scale[max_softmax_columns];
-  for (int64_t i = 0; i < n; ++i) acc[i] = ExpSum<T>::start();
-  ExpSum<T>::columns(acc, n, in, step * static_cast<int64_t>(sizeof(T)), rows, 0, {});
+  const T* x = static_cast<const T*>(in);
+  T* y = static_cast<T*>(out);
+  T largest[max_softmax_columns], scale[max_softmax_columns], part[max_softmax_columns];
+  double sum[max_softmax_columns];
   for (int64_t i = 0; i < n; ++i) {
-    largest[i] = acc[i].largest;
-    scale[i] = scale_of<T, log>(acc[i].sum);
+    largest[i] = -std::numeric_limits<T>::infinity();
+    sum[i] = 0;
   }
   for (int64_t r = 0; r < rows; ++r) {
-    const T* x = static_cast<const T*>(in) + r * step;
-    T* y = static_cast<T*>(out) + r * step;
+    const T* line = x + r * step;
+    for (int64_t i = 0; i < n; ++i) largest[i] = line[i] > largest[i] ? line[i] : largest[i];
+  }
+  for (int64_t first = 0; first < rows; first += rows_at_once) {
+    for (int64_t i = 0; i < n; ++i) part[i] = 0;
+    for (int64_t r = first; r < rows && r < first + rows_at_once; ++r) {
+      const T* line = x + r * step;
+      T* kept = y + r * step;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) y[i] = normalised<T, log>(x[i], largest[i], scale[i]);
+      for (int64_t i = 0; i < n; ++i) {
+        const T exponential = vmath::exp(line[i] - largest[i]);
+        part[i] += exponential;
+        if constexpr (!log) kept[i] = exponential;
+      }
+    }
+    for (int64_t i = 0; i < n; ++i) sum[i] += static_cast<double>(part[i]);
+  }
+  for (int64_t i = 0; i < n; ++i) scale[i] = scale_of<T, log>(sum[i]);
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* line = x + r * step;
+    T* to = y + r * step;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i)
+      to[i] = log ? (line[i] - largest[i]) - scale[i] : to[i] * scale[i];
   }
 }
 
