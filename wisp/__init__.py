@@ -22,11 +22,17 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "masked", "memory", "nn",
+    "amp", "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "masked", "memory", "nn",
     "optim", "random", "return_types", "signal", "special", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
+    "amp.autocast_mode": (
+        "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+        "get_autocast_cpu_dtype", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+        "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+        "set_autocast_dtype", "set_autocast_enabled",
+    ),
     "_basics": (
         "_assert", "_check", "_check_index", "_check_not_implemented", "_check_type", "_check_value", "addmv_",
         "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "from_dlpack", "gcd_", "get_device",

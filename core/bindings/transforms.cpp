@@ -4,7 +4,9 @@
 #include "autograd/meta.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
+#include "bindings/types.h"
 #include "ops/ops.h"
+#include "transform/autocast.h"
 #include "transform/batch.h"
 #include "transform/forward.h"
 
@@ -184,6 +186,33 @@ PyObject* reaches_other_leaves(PyObject*, PyObject* args) {
   });
 }
 
+// _autocast() -> (enabled, dtype, whether casts of parameters are kept)
+PyObject* autocast(PyObject*, PyObject*) {
+  return guarded([&] {
+    const AutocastState state = autocast_state();
+    return must(Py_BuildValue("(ONO)", state.enabled ? Py_True : Py_False, wrap(state.dtype),
+                              state.keeps_casts ? Py_True : Py_False));
+  });
+}
+
+PyObject* set_autocast_state(PyObject*, PyObject* args) {
+  int enabled, keeps;
+  PyObject* dtype;
+  if (!PyArg_ParseTuple(args, "pOp", &enabled, &dtype, &keeps)) return nullptr;
+  return guarded([&] {
+    AutocastState state{.enabled = enabled != 0, .keeps_casts = keeps != 0};
+    WISP_CHECK_TYPE(to_dtype(dtype, state.dtype) && is_floating(state.dtype),
+                    "autocast: expected a floating dtype, got ", Py_TYPE(dtype)->tp_name);
+    set_autocast(state);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* forget_autocast(PyObject*, PyObject*) {
+  forget_casts();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {{"_enter_jvp", enter_jvp, METH_NOARGS, nullptr},
                            {"_enter_vmap", enter_vmap, METH_VARARGS, nullptr},
                            {"_leave_level", leave_level, METH_O, nullptr},
@@ -196,6 +225,9 @@ PyMethodDef functions[] = {{"_enter_jvp", enter_jvp, METH_NOARGS, nullptr},
                            {"_differentiable_point", differentiable_point, METH_O, nullptr},
                            {"_without_history", without_history, METH_O, nullptr},
                            {"_reaches_other_leaves", reaches_other_leaves, METH_VARARGS, nullptr},
+                           {"_autocast", autocast, METH_NOARGS, nullptr},
+                           {"_set_autocast", set_autocast_state, METH_VARARGS, nullptr},
+                           {"_forget_casts", forget_autocast, METH_NOARGS, nullptr},
                            {}};
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "transform/arguments.h"
+#include "transform/autocast.h"
 #include "transform/batch.h"
 #include "transform/forward.h"
 
@@ -115,12 +116,15 @@ thread_local Transforms transforms;
 
 }  // namespace
 
+void renew_interceptor() {
+  Interceptor* innermost = levels.empty() || levels.front().id > ceiling ? nullptr : &transforms;
+  mode.interceptor = behind_autocast(innermost);
+}
+
 uint64_t enter(Kind kind, int64_t batch, Randomness randomness) {
-  WISP_CHECK(levels.empty() ? mode.interceptor == nullptr : true,
-             "a function transform cannot start inside another recorder");
   levels.push_back({++last_id, kind, batch, randomness});
-  mode.interceptor = &transforms;
   ++mode.transforms;
+  renew_interceptor();
   return levels.back().id;
 }
 
@@ -129,7 +133,7 @@ void leave(uint64_t id) {
              "function transforms must end in the opposite order in which they began");
   levels.pop_back();
   --mode.transforms;
-  if (levels.empty()) mode.interceptor = nullptr;
+  renew_interceptor();
 }
 
 const Level* find_level(uint64_t id) {

@@ -22,6 +22,8 @@ struct Level {
 // Starts a level on this thread; leave() ends the innermost one, which has to be that.
 uint64_t enter(Kind kind, int64_t batch = 0, Randomness randomness = Randomness::error);
 void leave(uint64_t id);
+// Makes calls pass autocast and the levels, whichever there are.
+void renew_interceptor();
 // The level of that number if it is running on this thread and not hidden.
 const Level* find_level(uint64_t id);
 // The number of the innermost level that a tensor belongs to and that is not hidden, or 0.
