@@ -23,4 +23,13 @@ struct GridSampleCall {
 };
 void grid_sample(const GridSampleCall& call);
 
+// The gradients of images and places, of which those that are not wanted are null; images are read
+// for those of places only.
+struct GridSampleGrads {
+  GridSampleCall call;  // out is not used
+  const char* grad;
+  char *image_grads, *place_grads;
+};
+void grid_sample_grads(const GridSampleGrads& job);
+
 }  // namespace wisp::cpu

@@ -5,6 +5,22 @@
 
 namespace wisp::cpu {
 
+// Samples between the pixels of a plane: their four neighbours (x inside y), each with an offset,
+// which is negative outside the plane, and a weight; if wanted, also how the weights change with
+// the coordinates x and y.
+template <class T>
+struct Neighbours {
+  int32_t* offsets[4];
+  T* weights[4];
+  T* slopes[2][4];  // null: not wanted
+};
+template <class T>
+struct PlanePlaces {
+  const T* at;  // x, y, x, y ... in [-1, 1]
+  int64_t count, height, width;
+  bool align_corners, kept_inside;
+};
+
 template <class T>
 struct WindowKernels {
   // y = weight * x, or y += weight * x.
@@ -17,6 +33,9 @@ struct WindowKernels {
                    int64_t columns) = nullptr;
   // y[i] += weight[i] * x[offset[i]] where the offset is not negative.
   void (*add_picked)(T* y, const T* x, const int32_t* offset, const T* weight, int64_t n) = nullptr;
+  // y[i] = the sum of that over four offsets.
+  void (*pick_four)(T* y, const T* x, const Neighbours<T>& neighbours, int64_t n) = nullptr;
+  void (*find_neighbours)(const PlanePlaces<T>& places, const Neighbours<T>& out) = nullptr;
 };
 
 template <class T>

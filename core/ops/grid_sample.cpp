@@ -2,6 +2,7 @@
 #include "cpu/grid_sample.h"
 
 #include "ops/families.h"
+#include "ops/norms.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "ops/raw.h"
@@ -66,29 +67,71 @@ void infer_sampler(Infer& infer) {
              infer.tensor(0).device());
 }
 
+// `results` is (N, C, samples...); images may be absent.
+cpu::GridSampleCall job_for(const Settings& settings, IntSpan image, const Tensor& input,
+                            const Tensor& grid, int64_t results) {
+  cpu::GridSampleCall job{.dtype = grid.dtype(),
+                          .batch = image[0],
+                          .channels = image[1],
+                          .samples = results / (image[0] * image[1]),
+                          .dims = static_cast<int64_t>(image.size()) - 2,
+                          .sizes = {},
+                          .sampling = settings.sampling,
+                          .outside = settings.outside,
+                          .align_corners = settings.align_corners,
+                          .images = input.defined() ? input->bytes() : nullptr,
+                          .places = grid->bytes(),
+                          .out = nullptr};
+  for (int64_t d = 0; d < job.dims; ++d) job.sizes[d] = image[static_cast<size_t>(2 + d)];
+  return job;
+}
+
 void sampler_kernel(const Call& call) {
   if (call.out().numel() == 0) return;
   const DType dtype = math_dtype(call.out().dtype());
   const Tensor input = consecutive(call.tensor(0), dtype),
                grid = consecutive(call.tensor(1), dtype);
-  const Tensor& out = call.out();
-  const Tensor work = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
-  const Settings settings = settings_of(call);
-  cpu::GridSampleCall job{.dtype = dtype,
-                          .batch = input->size(0),
-                          .channels = input->size(1),
-                          .samples = out.numel() / (input->size(0) * input->size(1)),
-                          .dims = input.ndim() - 2,
-                          .sizes = {},
-                          .sampling = settings.sampling,
-                          .outside = settings.outside,
-                          .align_corners = settings.align_corners,
-                          .images = input->bytes(),
-                          .places = grid->bytes(),
-                          .out = work->bytes()};
-  for (int64_t d = 0; d < job.dims; ++d) job.sizes[d] = input->size(2 + d);
+  const Target out(call.out(), dtype);
+  cpu::GridSampleCall job =
+      job_for(settings_of(call), input.sizes(), input, grid, call.out().numel());
+  job.out = out.bytes();
   cpu::grid_sample(job);
-  if (!work.is_same(out)) copy_raw(out, work);
+}
+
+// --- The gradients: (grad, grid, interpolation_mode, padding_mode, align_corners, input, size,
+// wanted), the input only for the gradient of the grid
+
+void infer_sampler_grads(Infer& infer) {
+  const Tensor& grid = infer.tensor(1);
+  const int64_t wanted = infer.integer(7);
+  infer.push(wanted & 1 ? infer.integers(6) : IntSpan(none), grid.dtype(), grid.device());
+  infer.push(wanted & 2 ? grid.sizes() : IntSpan(none), grid.dtype(), grid.device());
+}
+
+void sampler_grads_kernel(const Call& call) {
+  const DType dtype = math_dtype(call.tensor(1).dtype());
+  const Tensor grad = consecutive(call.tensor(0), dtype), grid = consecutive(call.tensor(1), dtype);
+  const Tensor input = optional_consecutive(call[5], dtype);
+  const Target images(call.out(0), dtype), places(call.out(1), dtype);
+  const int64_t wanted = call.integer(7);
+  const Settings settings = settings_of(call);
+  cpu::grid_sample_grads({.call = job_for(settings, call.integers(6), input, grid, grad.numel()),
+                          .grad = grad->bytes(),
+                          .image_grads = wanted & 1 ? images.bytes() : nullptr,
+                          .place_grads = wanted & 2 ? places.bytes() : nullptr});
+}
+
+void sampler_grads(const Backward& b, std::span<const bool> wanted, std::span<Tensor> grads) {
+  if (b.grad().numel() == 0) {
+    if (wanted[0]) grads[0] = zeros(b.shape(0), b.grad().dtype());
+    if (wanted[1]) grads[1] = zeros_like(b.tensor(1));
+    return;
+  }
+  const std::vector<Tensor> both = invoke_many<"_grid_sampler_grads">(
+      b.grad(), b[1], b[2], b[3], b[4], wanted[1] ? b[0] : Arg(), b.shape(0), bits_of(wanted));
+  for (size_t i = 0; i < 2; ++i) {
+    if (wanted[i]) grads[i] = both[i];
+  }
 }
 
 // --- The same in operators that can be differentiated, for the derivatives
@@ -314,6 +357,17 @@ void register_grid_sample(Registry& r) {
        "GridSampler2DBackward0"},
       {"grid_sampler_3d(Tensor self, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
        "GridSampler3DBackward0"}};
+  r.add(
+      {.schema =
+           "_grid_sampler_grads(Tensor grad, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, Tensor? input, int[] size, int wanted) -> (Tensor, Tensor)",
+       .doc =
+           "The gradients of grid_sampler's input and grid; empty where the bit of `wanted` is not set.",
+       .infer = infer_sampler_grads,
+       .kernel = sampler_grads_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- backward only",
+       .homes = home::internal});
   for (const auto& row : kernels) {
     r.add({.schema = row.schema,
            .doc = sampler_doc,
@@ -323,6 +377,7 @@ void register_grid_sample(Registry& r) {
                     sampler_input_grad},
                    {"grid", "self grid interpolation_mode padding_mode align_corners",
                     sampler_grid_grad}},
+           .joint_vjp = sampler_grads,
            .jvp = Jvp::transposed,
            .batch = Batch::loop,
            .onnx = "GridSample",

@@ -1,4 +1,6 @@
 // Rows of pooling and interpolation.
+#include <cmath>
+
 #include "cpu/kernels/tile.h"
 #include "cpu/window_kernels.h"
 
@@ -106,6 +108,84 @@ void add_picked(T* __restrict y, const T* __restrict x, const int32_t* __restric
 }
 
 template <class T>
+WISP_INLINE T picked(const T* x, int32_t offset, T weight) {
+  return offset >= 0 ? weight * x[offset] : T(0);
+}
+
+template <class T>
+void pick_four(T* __restrict y, const T* __restrict x, const Neighbours<T>& neighbours, int64_t n) {
+  const int32_t *a = neighbours.offsets[0], *b = neighbours.offsets[1], *c = neighbours.offsets[2],
+                *d = neighbours.offsets[3];
+  const T *wa = neighbours.weights[0], *wb = neighbours.weights[1], *wc = neighbours.weights[2],
+          *wd = neighbours.weights[3];
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = (picked(x, a[i], wa[i]) + picked(x, b[i], wb[i])) +
+           (picked(x, c[i], wc[i]) + picked(x, d[i], wd[i]));
+  }
+}
+
+// One coordinate: the pixel before it, whether that one and the next are in the image, the way on
+// from it, and the derivative of the place by the coordinate.
+template <class T>
+struct Along {
+  int32_t index;
+  bool first, second;
+  T part, factor;
+};
+
+template <class T>
+WISP_INLINE Along<T> along(T coordinate, T scale, T shift, T last, bool kept_inside) {
+  const T given = (coordinate + 1) * scale - shift;
+  const T held = given < 0 ? T(0) : given > last ? last : given;
+  const T at = kept_inside ? held : given, base = std::floor(at);
+  const T safe = base >= T(-2) && base <= last ? base : T(-2);
+  const bool free = !kept_inside || (given > 0 && given < last);
+  return {static_cast<int32_t>(safe), safe >= 0, safe >= T(-1) && safe < last, at - base,
+          free ? scale : T(0)};
+}
+
+template <class T>
+void find_neighbours(const PlanePlaces<T>& places, const Neighbours<T>& given) {
+  const Neighbours<T> out = given;
+  const T width = static_cast<T>(places.width), height = static_cast<T>(places.height);
+  const T shift = places.align_corners ? T(0) : T(0.5);
+  const T sx = (places.align_corners ? width - 1 : width) / 2,
+          sy = (places.align_corners ? height - 1 : height) / 2;
+  const int32_t row = static_cast<int32_t>(places.width);
+  const bool kept = places.kept_inside;
+  const T* at = places.at;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < places.count; ++i) {
+    const Along<T> x = along(at[2 * i], sx, shift, width - 1, kept),
+                   y = along(at[2 * i + 1], sy, shift, height - 1, kept);
+    const int32_t corner = y.index * row + x.index;
+    out.offsets[0][i] = y.first && x.first ? corner : -1;
+    out.offsets[1][i] = y.first && x.second ? corner + 1 : -1;
+    out.offsets[2][i] = y.second && x.first ? corner + row : -1;
+    out.offsets[3][i] = y.second && x.second ? corner + row + 1 : -1;
+    out.weights[0][i] = (1 - y.part) * (1 - x.part);
+    out.weights[1][i] = (1 - y.part) * x.part;
+    out.weights[2][i] = y.part * (1 - x.part);
+    out.weights[3][i] = y.part * x.part;
+  }
+  if (!out.slopes[0][0]) return;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < places.count; ++i) {
+    const Along<T> x = along(at[2 * i], sx, shift, width - 1, kept),
+                   y = along(at[2 * i + 1], sy, shift, height - 1, kept);
+    out.slopes[0][0][i] = (y.part - 1) * x.factor;
+    out.slopes[0][1][i] = (1 - y.part) * x.factor;
+    out.slopes[0][2][i] = -y.part * x.factor;
+    out.slopes[0][3][i] = y.part * x.factor;
+    out.slopes[1][0][i] = (x.part - 1) * y.factor;
+    out.slopes[1][1][i] = -x.part * y.factor;
+    out.slopes[1][2][i] = (1 - x.part) * y.factor;
+    out.slopes[1][3][i] = x.part * y.factor;
+  }
+}
+
+template <class T>
 WISP_INLINE bool beats(T x, T best) {
   return x > best || x != x;
 }
@@ -167,7 +247,7 @@ void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64
 
 template <class T>
 void fill_one(WindowKernels<T>& sums) {
-  sums = {add_scaled<T>, weigh<T>, add_rows<T>, add_picked<T>};
+  sums = {add_scaled<T>, weigh<T>, add_rows<T>, add_picked<T>, pick_four<T>, find_neighbours<T>};
 }
 template <class T>
 void fill_one(MaxKernels<T>& kernels) {
