@@ -14,11 +14,13 @@ from wisp._storage import TypedStorage, UntypedStorage
 
 # What the package around the core calls.
 _LinAlgError: Any
+_autocast: Any
 _cpu_capability: Any
 _differentiable_point: Any
 _enter_jvp: Any
 _enter_vmap: Any
 _fft: Any
+_forget_casts: Any
 _function_apply: Any
 _functional: Any
 _functions: Any
@@ -46,6 +48,7 @@ _reaches_other_leaves: Any
 _return_types: Any
 _run_backward: Any
 _set_anomaly: Any
+_set_autocast: Any
 _set_grad_enabled: Any
 _set_library_folder: Any
 _special: Any

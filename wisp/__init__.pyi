@@ -5,6 +5,7 @@ from builtins import int as _int
 from collections.abc import Sequence
 from typing import Final, Literal, overload
 
+from wisp import amp as amp
 from wisp import array_api as array_api
 from wisp import autograd as autograd
 from wisp import backends as backends
@@ -170,6 +171,20 @@ from wisp._tensor_str import printoptions as printoptions
 from wisp._tensor_str import set_printoptions as set_printoptions
 from wisp._type_info import finfo as finfo
 from wisp._type_info import iinfo as iinfo
+from wisp.amp.autocast_mode import autocast as autocast
+from wisp.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
+from wisp.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
+from wisp.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from wisp.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from wisp.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from wisp.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from wisp.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from wisp.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from wisp.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from wisp.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from wisp.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from wisp.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from wisp.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from wisp.func import vmap as vmap
 from wisp.functional import broadcast_shapes as broadcast_shapes
 from wisp.functional import einsum as einsum

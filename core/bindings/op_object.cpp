@@ -72,6 +72,7 @@ PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
     return returns[0].type == "int" ? PyLong_FromLongLong(value.integer())
                                     : PyFloat_FromDouble(value.real());
   }
+  if (returns.empty()) Py_RETURN_NONE;
   if (returns.back().optional) return wrap_present(outs);
   if (!op.result_type) return wrap_tuple({outs.data(), outs.size()});
   Ref result = owned(PyStructSequence_New(op.result_type));

@@ -87,6 +87,7 @@ double sample_binomial(double count, double probability, ElementStream& stream) 
 // Marsaglia and Tsang (2000): the cube of a nearly normal number. Shapes below 1 are raised by 1,
 // which a power of a uniform number makes up for.
 double sample_gamma(double shape, ElementStream& stream) {
+  if (std::isinf(shape) && shape > 0) return shape;
   if (!(shape > 0)) return shape == 0 ? 0 : std::numeric_limits<double>::quiet_NaN();
   if (shape < 1) {
     const double power = std::pow(stream.uniform(), 1 / shape);

@@ -51,12 +51,23 @@ Tensor make(const TensorSpec& spec) {
   return made;
 }
 
+// Of an operator that only writes what it is given.
+bool has_large_list(const OpDef& op, const Arg* args) {
+  int64_t elements = 0;
+  for (size_t i = 0; i < op.sig.params.size(); ++i) {
+    if (args[i].kind != ArgKind::tensors) continue;
+    for (const Tensor& t : args[i].tensors()) elements += t.numel();
+  }
+  return elements >= unlock_threshold;
+}
+
 void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
-  const Device device = outs[0].device();
+  const bool returns = !op.sig.returns.empty();
+  const Device device = returns ? outs[0].device() : Device{};
   KernelFn kernel = op.kernels[static_cast<int>(device.type)];
   WISP_CHECK_KIND(not_implemented, kernel, op.shown, "(): no kernel for device '",
                   to_string(device), "'");
-  bool large = outs[0].numel() >= unlock_threshold;
+  bool large = returns ? outs[0].numel() >= unlock_threshold : has_large_list(op, args);
   for (int i = 0; i < op.operand_count && !large; ++i) {
     const Arg& arg = args[op.operands[i]];
     large = arg.is_tensor() && arg.as.tensor->numel() >= unlock_threshold;

@@ -1,4 +1,5 @@
-"""The arithmetic of optimizers: one function for each, which updates one parameter and its state in place.
+"""The arithmetic of optimizers in operators, for steps that are to be differentiated and for the rarer optimizers: one
+function for each, which updates one parameter and its state in place.
 
 Settings are numbers; complex parameters are passed as views of their real and imaginary parts.
 """
@@ -71,7 +72,7 @@ def adadelta(param, grad, square, steps, lr, rho, eps, weight_decay):
     param.add_(step, alpha=-lr)
 
 
-def adamax(param, grad, mean, largest, step, lr, beta1, beta2, eps, weight_decay):
+def adamax(param, grad, mean, largest, step, lr, beta1, beta2, weight_decay, eps):
     """Adamax: Adam with a decaying maximum in place of the mean square."""
     if weight_decay:
         grad = grad.add(param, alpha=weight_decay)
@@ -80,7 +81,7 @@ def adamax(param, grad, mean, largest, step, lr, beta1, beta2, eps, weight_decay
     param.addcdiv_(mean, largest, value=-lr / (1 - beta1**step))
 
 
-def nadam(param, grad, mean, square, product, step, beta1, beta2, lr, weight_decay, momentum_decay, eps, decoupled):
+def nadam(param, grad, mean, square, product, step, lr, beta1, beta2, weight_decay, eps, decoupled, momentum_decay):
     """NAdam: ``product`` multiplies the momenta of all steps so far."""
     if weight_decay and decoupled:
         param.mul_(1 - lr * weight_decay)
@@ -96,7 +97,7 @@ def nadam(param, grad, mean, square, product, step, beta1, beta2, lr, weight_dec
     param.addcdiv_(mean, scale, value=-lr * then / (1.0 - so_far * then))
 
 
-def radam(param, grad, mean, square, step, beta1, beta2, lr, weight_decay, eps, decoupled):
+def radam(param, grad, mean, square, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """RAdam: like Adam once enough steps have been averaged, like momentum before."""
     if weight_decay and decoupled:
         param.mul_(1 - lr * weight_decay)

@@ -1,4 +1,5 @@
-"""The optimizers. Their arithmetic is in _updates."""
+"""The optimizers. One native call updates the parameters of a group; a step that is to be differentiated is done by the
+operators of _updates, parameter by parameter."""
 
 from wisp import _C
 from wisp._C import Tensor
@@ -7,7 +8,9 @@ from wisp.optim.optimizer import Optimizer
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "RMSprop"]
 
-_zeros_like, _full_like, _as_real = (_C._functions[name] for name in ("zeros_like", "full_like", "view_as_real"))
+_zeros_like, _full_like, _as_real, _fused_update = (
+    _C._functions[name] for name in ("zeros_like", "full_like", "view_as_real", "_fused_update")
+)
 
 
 def _check(name, value, low=0.0, below=None):
@@ -40,6 +43,27 @@ def _next_step(state):
     return _number(state["step"])
 
 
+def _step_of(state):
+    """The count of steps as a tensor; files of old versions have numbers."""
+    step = state["step"]
+    if not isinstance(step, Tensor):
+        step = state["step"] = _C.tensor(float(step))
+    return step
+
+
+def _fused(rule, rows, numbers):
+    """One step of ``rule`` for rows of (param, step or None, up to three states or None)."""
+    columns = [[], [], [], [], [], []]
+    for param, step, *states in rows:
+        grad = param.grad
+        if param.is_complex():
+            param, grad, *states = _real(param, grad, *states)
+        for column, tensor in zip(columns, (param, grad, step, *states)):
+            if tensor is not None:
+                column.append(tensor)
+    _fused_update(*columns, rule, [float(n) for n in numbers])
+
+
 class SGD(Optimizer):
     """Gradient descent, with momentum if asked for.
 
@@ -68,12 +92,28 @@ class SGD(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        lr, momentum = _number(group["lr"]), group["momentum"]
-        settings = lr, momentum, group["dampening"], _number(group["weight_decay"]), group["nesterov"]
+        names = "lr", "momentum", "dampening", "weight_decay", "nesterov"
+        settings = [_number(group[name]) for name in names]
+        if group["differentiable"]:
+            return self._update_by_operators(group, params, settings)
+        started, starting = [], []
         for param in params:
-            buffer = self.state[param].get("momentum_buffer") if momentum else None
+            rows, buffer = started, None
+            if group["momentum"]:
+                state = self.state[param]
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    rows, buffer = starting, state.setdefault("momentum_buffer", _zeros_like(param))
+            rows.append((param, None, buffer))
+        for rows, first in ((started, False), (starting, True)):
+            if rows:
+                _fused("sgd", rows, (*settings, first, group["maximize"]))
+
+    def _update_by_operators(self, group, params, settings):
+        for param in params:
+            buffer = self.state[param].get("momentum_buffer") if group["momentum"] else None
             made = _updates.sgd(*_real(param, _gradient(param, group), buffer), *settings)
-            if momentum and buffer is None:
+            if group["momentum"] and buffer is None:
                 self.state[param]["momentum_buffer"] = (
                     _C._functions["view_as_complex"](made) if param.is_complex() else made
                 )
@@ -113,23 +153,20 @@ class Adam(Optimizer):
         return {**state, "max_exp_avg_sq": _zeros_like(param)} if amsgrad else state
 
     def _update(self, group, params):
-        beta1, beta2 = map(_number, group["betas"])
-        settings = (
-            _number(group["lr"]),
-            beta1,
-            beta2,
-            group["weight_decay"],
-            group["eps"],
-            group["decoupled_weight_decay"],
-        )
+        names = "weight_decay", "eps", "decoupled_weight_decay"
+        settings = _number(group["lr"]), *map(_number, group["betas"]), *(_number(group[name]) for name in names)
+        rows = []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update(self._start(param, group["amsgrad"]))
-            step = _next_step(state)
             largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
-            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_avg_sq"], largest)
-            _updates.adam(*tensors, step, *settings)
+            rows.append((param, _step_of(state), state["exp_avg"], state["exp_avg_sq"], largest))
+        if not group["differentiable"]:
+            return _fused("adam", rows, (*settings, group["maximize"]))
+        for param, _, *states in rows:
+            step = _next_step(self.state[param])
+            _updates.adam(*_real(param, _gradient(param, group), *states), step, *settings)
 
 
 class AdamW(Adam):
@@ -171,14 +208,19 @@ class RMSprop(Optimizer):
 
     def _update(self, group, params):
         names = ["square_avg"] + ["momentum_buffer"] * bool(group["momentum"]) + ["grad_avg"] * group["centered"]
-        settings = _number(group["lr"]), group["alpha"], group["eps"], group["weight_decay"], group["momentum"]
+        settings = [_number(group[name]) for name in ("lr", "alpha", "eps", "weight_decay", "momentum")]
+        rows = []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update({"step": _C.tensor(0.0), **{name: _zeros_like(param) for name in names}})
-            _next_step(state)
             held = (state.get(name) for name in ("square_avg", "grad_avg", "momentum_buffer"))
-            _updates.rmsprop(*_real(param, _gradient(param, group), *held), *settings)
+            rows.append((param, _step_of(state), *held))
+        if not group["differentiable"]:
+            return _fused("rmsprop", rows, (*settings, group["maximize"]))
+        for param, _, *states in rows:
+            _next_step(self.state[param])
+            _updates.rmsprop(*_real(param, _gradient(param, group), *states), *settings)
 
 
 class Adagrad(Optimizer):
@@ -215,11 +257,13 @@ class Adagrad(Optimizer):
                     self.state[param] = {"step": _C.tensor(0.0), "sum": _full_like(param, start)}
 
     def _update(self, group, params):
-        settings = _number(group["lr"]), group["lr_decay"], group["weight_decay"], group["eps"]
-        for param in params:
-            state = self.state[param]
-            tensors = _real(param, _gradient(param, group), state["sum"])
-            _updates.adagrad(*tensors, _next_step(state), *settings)
+        settings = [_number(group[name]) for name in ("lr", "lr_decay", "weight_decay", "eps")]
+        rows = [(param, _step_of(self.state[param]), self.state[param]["sum"]) for param in params]
+        if not group["differentiable"]:
+            return _fused("adagrad", rows, (*settings, group["maximize"]))
+        for param, _, total in rows:
+            step = _next_step(self.state[param])
+            _updates.adagrad(*_real(param, _gradient(param, group), total), step, *settings)
 
 
 class Adadelta(Optimizer):
@@ -249,16 +293,20 @@ class Adadelta(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        settings = _number(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
+        settings = [_number(group[name]) for name in ("lr", "rho", "eps", "weight_decay")]
+        rows = []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update(
                     {"step": _C.tensor(0.0), "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)}
                 )
-            _next_step(state)
-            tensors = _real(param, _gradient(param, group), state["square_avg"], state["acc_delta"])
-            _updates.adadelta(*tensors, *settings)
+            rows.append((param, _step_of(state), state["square_avg"], state["acc_delta"]))
+        if not group["differentiable"]:
+            return _fused("adadelta", rows, (*settings, group["maximize"]))
+        for param, _, *states in rows:
+            _next_step(self.state[param])
+            _updates.adadelta(*_real(param, _gradient(param, group), *states), *settings)
 
 
 class Adamax(Optimizer):
@@ -276,10 +324,15 @@ class Adamax(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        settings = _number(group["lr"]), *group["betas"], group["eps"], group["weight_decay"]
+        settings = _number(group["lr"]), *map(_number, group["betas"]), group["weight_decay"], group["eps"]
+        rows = []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update({"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_inf": _zeros_like(param)})
-            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_inf"])
-            _updates.adamax(*tensors, _next_step(state), *settings)
+            rows.append((param, _step_of(state), state["exp_avg"], state["exp_inf"]))
+        if not group["differentiable"]:
+            return _fused("adamax", rows, (*settings, False, group["maximize"]))
+        for param, _, *states in rows:
+            step = _next_step(self.state[param])
+            _updates.adamax(*_real(param, _gradient(param, group), *states), step, *settings)

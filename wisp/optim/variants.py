@@ -5,7 +5,7 @@ from __future__ import annotations
 from wisp import _C
 from wisp._C import Tensor
 from wisp.optim import _updates
-from wisp.optim.algorithms import _check, _check_betas, _gradient, _next_step, _number, _real
+from wisp.optim.algorithms import _check, _check_betas, _fused, _gradient, _next_step, _number, _real, _step_of
 from wisp.optim.optimizer import Optimizer
 
 TYPE_CHECKING = False
@@ -61,16 +61,20 @@ class NAdam(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        names = "lr", "weight_decay", "momentum_decay", "eps", "decoupled_weight_decay"
-        settings = *group["betas"], *(_number(group[name]) for name in names)
+        names = "weight_decay", "eps", "decoupled_weight_decay"
+        settings = _number(group["lr"]), *group["betas"], *(_number(group[name]) for name in names)
+        decay, rows = group["momentum_decay"], []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update({"step": _C.tensor(0.0), "mu_product": _C.tensor(1.0), "exp_avg": _zeros_like(param),
                               "exp_avg_sq": _zeros_like(param)})  # fmt: skip
-            step = _next_step(state)
-            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_avg_sq"])
-            _updates.nadam(*tensors, state["mu_product"], step, *settings)
+            rows.append((param, _step_of(state), state["exp_avg"], state["exp_avg_sq"], state["mu_product"]))
+        if not group["differentiable"]:
+            return _fused("nadam", rows, (*settings, group["maximize"], decay))
+        for param, _, *states in rows:
+            step = _next_step(self.state[param])
+            _updates.nadam(*_real(param, _gradient(param, group), *states), step, *settings, decay)
 
 
 class RAdam(Optimizer):
@@ -90,15 +94,19 @@ class RAdam(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        names = "lr", "weight_decay", "eps", "decoupled_weight_decay"
-        settings = *group["betas"], *(_number(group[name]) for name in names)
+        names = "weight_decay", "eps", "decoupled_weight_decay"
+        settings = _number(group["lr"]), *group["betas"], *(_number(group[name]) for name in names)
+        rows = []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update({"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)})
-            step = _next_step(state)
-            tensors = _real(param, _gradient(param, group), state["exp_avg"], state["exp_avg_sq"])
-            _updates.radam(*tensors, step, *settings)
+            rows.append((param, _step_of(state), state["exp_avg"], state["exp_avg_sq"]))
+        if not group["differentiable"]:
+            return _fused("radam", rows, (*settings, group["maximize"]))
+        for param, _, *states in rows:
+            step = _next_step(self.state[param])
+            _updates.radam(*_real(param, _gradient(param, group), *states), step, *settings)
 
 
 class ASGD(Optimizer):
