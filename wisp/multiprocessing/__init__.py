@@ -5,7 +5,7 @@ What is sent through a Queue, a Pipe or as an argument of a Process is not copie
 """
 
 import multiprocessing
-from multiprocessing import *  # noqa: F403
+from multiprocessing import *
 from multiprocessing import process as _process
 
 from wisp import _shared_memory
@@ -19,7 +19,9 @@ from wisp.multiprocessing.spawn import (
     start_processes,
 )
 
-__all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", *multiprocessing.__all__]
+__all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+           "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
+__all__ += multiprocessing.__all__
 
 _STRATEGIES = {"file_descriptor", "file_system"}
 _strategy = "file_system"

@@ -48,7 +48,7 @@ def _run(fn, index, args, report):
         fn(index, *args)
     except KeyboardInterrupt:
         pass  # the parent is interrupted too
-    except Exception:
+    except Exception:  # noqa: BLE001  (the parent raises it)
         import traceback
 
         report.send(traceback.format_exc()[-30_000:])  # no more than a pipe holds: nobody reads it before the end
