@@ -20,7 +20,8 @@ from wisp.multiprocessing._parent import end_with_parent, is_gone
 from wisp.utils.data._utils import failure, transport
 from wisp.utils.data._utils import worker as workers
 from wisp.utils.data._utils.fetch import END
-from wisp.utils.data._utils.seeding import Seeding, seed_all
+from wisp.utils.data._utils.generators import seed_all
+from wisp.utils.data._utils.seeding import Seeding
 
 _PATIENCE = 1.0  # seconds: for a worker to end by itself, and between two looks at whether all are alive
 
