@@ -707,18 +707,10 @@ def start(pause=0.05, method="fork"):
 """
 
 
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def all_gone(pids, folder, within=2.5):
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
-        if not any(map(alive, pids)) and not os.path.exists(folder):
+        if not any(map(fresh.alive, pids)) and not os.path.exists(folder):
             return True
         time.sleep(0.02)
     return False
@@ -735,7 +727,7 @@ def test_workers_of_a_program_that_is_killed_end_too(by, pause, method, tmp_path
     code = SLOW + f"if __name__ == '__main__':\n    for _ in start({pause}, {method!r}): pass\n"
     with fresh.start(tmp_path / "program.py", code) as program:
         *pids, folder = program.stdout.readline().split()
-        assert all(map(alive, pids)) and os.path.exists(folder)
+        assert all(map(fresh.alive, pids)) and os.path.exists(folder)
         time.sleep(0.2)
         program.send_signal(getattr(signal, by))
         program.wait(5)

@@ -106,8 +106,9 @@ def _remove(path):
 
 def remove_folder():
     """Removes the folder of this program: for those that outlive the process that made it."""
-    if _joined is not None:
-        _remove(_joined[0])
+    path = process.current_process()._config.get("wisp_folder")
+    if path is not None:
+        _remove(path)
 
 
 # --- files

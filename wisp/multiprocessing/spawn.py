@@ -6,6 +6,7 @@ import sys
 import time
 from multiprocessing import connection
 
+from wisp._shared_memory import remove_folder
 from wisp.multiprocessing._parent import end_with_parent, expected_parent
 
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
@@ -43,7 +44,7 @@ class ProcessExitedException(ProcessException):
 
 def _run(fn, index, args, report, parent):
     """What a process does: the function, and a report of its exception."""
-    end_with_parent(parent)
+    end_with_parent(parent, last_words=remove_folder)
     try:
         fn(index, *args)
     except KeyboardInterrupt:
