@@ -94,6 +94,20 @@ def test_samples_that_draw_rarely():
     assert found[0] == found[1] and len({*found[0]}) == 4
 
 
+def test_samples_that_draw_and_fail():
+    class Fails(Squares):
+        def __getitem__(self, index):
+            if index == 50:
+                random.random(), np.random.rand(), wisp.rand(1)
+                raise ValueError("bad sample")
+            return index
+
+    before = random.getstate(), np.random.get_state()[1].tolist(), wisp.get_rng_state().tolist()
+    with pytest.raises(ValueError, match="bad sample"):
+        list(DataLoader(Fails(60), 4, generator=wisp.Generator()))
+    assert before == (random.getstate(), np.random.get_state()[1].tolist(), wisp.get_rng_state().tolist())
+
+
 def test_collating_may_draw():
     def noisy(batch):
         return random.random(), wisp.rand(1).item()
