@@ -403,6 +403,23 @@ def test_programs_end_with_workers_running(ending, tmp_path):
         assert all_gone(pids, folder)
 
 
+def test_programs_end_with_threads_running():
+    code = """
+import wisp
+from wisp.utils.data import DataLoader, Dataset
+
+class Products(Dataset):
+    def __len__(self):
+        return 10_000
+    def __getitem__(self, index):
+        return wisp.rand(300, 300) @ wisp.rand(300, 300)
+
+iterator = iter(DataLoader(Products(), batch_size=100, num_workers=3, worker_type="thread"))
+next(iterator)
+"""
+    assert fresh.python(code) == ""
+
+
 @needs_proc
 def test_what_a_killed_program_leaves_is_removed_by_the_next(tmp_path):
     code = "import os, wisp, wisp.multiprocessing\nkept = wisp.ones(5).share_memory_()\nprint(wisp._shared_memory.folder(), flush=True)\n"
