@@ -13,7 +13,7 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Count, Squares, lists, same
+from tests.datasets import Count, Squares, forking, lists, same
 from wisp.utils import data
 from wisp.utils.data import (
     BatchSampler,
@@ -544,7 +544,8 @@ def test_the_guide(tmp_path):
         pytest.skip("needs the source tree")
     code = tmp_path / "data.md"
     code.write_text(page.read_text().replace("```", ""))
-    assert doctest.testfile(str(code), module_relative=False).failed == 0
+    with forking():
+        assert doctest.testfile(str(code), module_relative=False).failed == 0
 
 
 def test_importing_it_imports_little():

@@ -12,7 +12,7 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Random, Trouble, lists
+from tests.datasets import Random, Trouble, forking, lists, nothing_left
 from wisp import _shared_memory
 from wisp.utils.data import DataLoader, IterableDataset, TensorDataset
 
@@ -24,12 +24,9 @@ BOTH = pytest.mark.parametrize("kind", ["process", "thread"])
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """After every test no process is left, and no file in shared memory."""
-    yield
-    gc.collect()
-    assert multiprocessing.active_children() == []
-    assert os.listdir(_shared_memory.folder()) == ["lock"]
+def forked_and_gone():
+    with forking(), nothing_left():
+        yield
 
 
 # --- trouble
