@@ -122,7 +122,7 @@ class ProcessPool:
         context = context or multiprocessing.get_context()
         self.progress = context.RawArray("q", count)
         self._prefix = f"batch-{os.urandom(4).hex()}-"
-        _shared_memory.folder()  # the same for all
+        _shared_memory.prepare_folder()  # the same for all
         arguments = count, plan, init_fn, self.progress, self._prefix, expected_parent(context)
         self._owner, self._workers = os.getpid(), []
         try:
