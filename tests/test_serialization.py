@@ -12,6 +12,7 @@ import pickle
 import stat
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ class Slotted:
 class Talkative:
     """A class whose code would be run if it were let."""
 
-    said = []
+    said: ClassVar[list] = []
 
     def __new__(cls, *args):
         cls.said.append("new")
