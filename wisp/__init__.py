@@ -53,6 +53,7 @@ _HOMES = {
         "is_warn_always_enabled", "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms",
     ),
     "_storage": ("TypedStorage", "UntypedStorage"),
+    "_summary": ("summary",),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
     "func": ("vmap",),
