@@ -64,6 +64,7 @@ def test_nothing_is_changed():
     assert not model._hooked and not model[0]._hooked
     with pytest.raises(RuntimeError):
         wisp.summary(model, (4, 3))
+    model(wisp.zeros(4, 2))
     assert model.training and not model[0]._hooked
 
 
