@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wisp
-from tests import oracle
+from tests import fresh, oracle
 from wisp import nn
 from wisp.serialization import FileError
 from wisp.serialization._pickle import Machine
@@ -268,6 +268,24 @@ def test_whole_modules_of_pytorch(zipped):
     x = np.random.default_rng(0).normal(size=(2, 1, 4, 4)).astype("float32")
     want = model(torch.from_numpy(x)).detach().numpy()
     assert np.allclose(got(wisp.from_numpy(x)).detach().numpy(), want, atol=1e-5)
+
+
+@needs_torch
+def test_plain_pickles_of_tensors_load_in_place_of_pytorch(tmp_path):
+    import torch
+
+    base = torch.arange(6.0).reshape(2, 3)
+    value = [base, base.t(), torch.nn.Parameter(torch.ones(2)), torch.ones(2, dtype=torch.bfloat16)]
+    (tmp_path / "tensors.pkl").write_bytes(pickle.dumps(value))
+    code = f"""
+import importlib, pickle, sys
+for name in ("", ".storage", "._utils", ".nn", ".nn.parameter"):
+    sys.modules["torch" + name] = importlib.import_module("wisp" + name)
+got = pickle.load(open({str(tmp_path / "tensors.pkl")!r}, "rb"))
+print([x.tolist() for x in got], type(got[2]).__name__, got[3].dtype)
+"""
+    want = f"{[x.tolist() for x in value]} Parameter wisp.bfloat16"
+    assert fresh.python(code).strip() == want
 
 
 @needs_torch

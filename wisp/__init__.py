@@ -23,7 +23,8 @@ newaxis = None
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
     "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "hub", "linalg", "masked", "memory",
-    "models", "nn", "optim", "random", "return_types", "serialization", "signal", "special", "types", "utils", "version",
+    "models", "nn", "optim", "random", "return_types", "serialization", "signal", "special", "storage", "types",
+    "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
