@@ -374,6 +374,25 @@ def test_names_of_the_standard_library_stay_refused():
         again({"run": os.system}, weights_only=False)
 
 
+def test_naming_something_does_not_import_it():
+    code = """
+import io, sys, wisp
+file = io.BytesIO()
+wisp.save(0, file)
+trust = wisp.serialization._trust
+assert trust.imported("wisp", "fft") is None and "wisp.fft" not in sys.modules
+for weights_only in (True, False):
+    for name in (("this", "s"), ("wisp", "fft"), ("wisp.hub", "load"), ("antigravity", "webbrowser")):
+        try:
+            trust.Trust(weights_only).find(*name)
+        except wisp.serialization.FileError:
+            assert not {"this", "wisp.fft", "wisp.hub", "antigravity"} & set(sys.modules)
+        else:
+            raise AssertionError(name)
+"""
+    fresh.python(code)
+
+
 def test_what_would_be_refused_can_be_listed():
     file = io.BytesIO()
     wisp.save([Settings(), nn.ReLU(), Point(1, 2), wisp.ones(1), datetime.date(2020, 1, 1)], file)

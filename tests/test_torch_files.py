@@ -226,6 +226,16 @@ def test_broken_pickles(data):
         run(data)
 
 
+@pytest.mark.parametrize(
+    "name", ["_utils\n_rebuild_sparse_tensor", "\nQInt8Storage", "\nuint16", "_utils\n_rebuild_nested_tensor"]
+)
+def test_kinds_of_tensors_that_do_not_exist_here(name):
+    module, _, item = name.partition("\n")
+    data = f"ctorch{'.' + module if module else ''}\n{item}\n.".encode()
+    with pytest.raises(FileError, match=f"a kind of tensor that wisp does not have: torch.*{item}"):
+        run(data)
+
+
 def test_keys_that_take_for_ever():
     nested = b")" + b"2\x86" * 100  # a tuple of twice the one before, again and again
     with pytest.raises(FileError, match="too large"):

@@ -28,6 +28,7 @@ _HARMLESS = {
 _NAMED = ("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "str", "tuple")
 # Of the standard library, objects that weights_only=False allows.
 _PLAIN = {"argparse": ("Namespace",), "types": ("SimpleNamespace",)}
+_DTYPES = ("complex32", "float8_e4m3fn", "float8_e5m2", "qint32", "qint8", "quint8", "uint16", "uint32", "uint64")
 _HEAP_TYPE = 1 << 9  # Python's flag of classes written in Python
 
 
@@ -98,16 +99,10 @@ def name_of(item):
 
 
 def imported(module, name):
-    """What the program has under that name, without importing anything; None if there is nothing."""
+    """What the program has under that name; None if there is nothing. Nothing is imported, also not by looking."""
     found = sys.modules.get(module)
     for part in name.split("."):
-        found = (
-            None
-            if found is None
-            else found.__dict__.get(part)
-            if isinstance(found, type)
-            else getattr(found, part, None)
-        )
+        found = found.__dict__.get(part) if hasattr(found, "__dict__") else None
     return found
 
 
@@ -157,6 +152,10 @@ class Trust:
     def _refuse(self, module, name):
         if self.refused is not None:
             return self.refused.add(f"{module}.{name}")
+        if module.split(".")[0] == "torch" and (
+            name.startswith("_rebuild") or name.endswith("Storage") or name in _DTYPES
+        ):
+            raise FileError(f"the file contains a kind of tensor that wisp does not have: {module}.{name}")
         how = f"wisp.serialization.add_safe_globals([{name}]) allows it, if you trust it"
         if self.weights_only and self._known(module, name):
             how += "; weights_only=False allows all objects of classes that the program has imported"
