@@ -93,9 +93,10 @@ def ours(module):
 def name_of(item):
     """(module, qualified name) under which a class or function can be found again, or None."""
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
-    if module is None or name is None:
-        return None
-    return (module, name) if imported(module, name) is item else None
+    found = sys.modules.get(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part, None)
+    return (module, name) if found is item else None
 
 
 def imported(module, name):
