@@ -374,6 +374,14 @@ def test_names_of_the_standard_library_stay_refused():
         again({"run": os.system}, weights_only=False)
 
 
+def test_what_a_module_has_imported_is_not_its_own():
+    trust = wisp.serialization._trust.Trust(weights_only=False)
+    for name in ("os.system", "os", "pathlib.Path", "wisp.save", "pytest.main"):
+        with pytest.raises(FileError):
+            trust.find(__name__, name)
+    assert trust.find(__name__, "Settings") is Settings
+
+
 def test_naming_something_does_not_import_it():
     code = """
 import io, sys, wisp

@@ -21,7 +21,6 @@ _HARMLESS = {
     "pathlib": ("PosixPath", "PurePosixPath", "PureWindowsPath", "WindowsPath"),
     "uuid": ("UUID",),
     "wisp": ("TypedStorage",),
-    "wisp._rebuild": ("storage",),
     "wisp.nn.parameter": ("UninitializedBuffer", "UninitializedParameter"),
 }
 # What any file may name without calling it: default factories.
@@ -90,6 +89,10 @@ def ours(module):
     return "wisp" + module[5:] if module == "torch" or module.startswith("torch.") else module
 
 
+def _root(module):
+    return module.split(".")[0]
+
+
 def name_of(item):
     """(module, qualified name) under which a class or function can be found again, or None."""
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
@@ -143,19 +146,19 @@ class Trust:
 
     def _known(self, module, name):
         foreign, module = module != ours(module), ours(module)
-        if module.split(".")[0] in sys.stdlib_module_names and name not in _PLAIN.get(module, ()):
+        if _root(module) in sys.stdlib_module_names and name not in _PLAIN.get(module, ()):
             return None
         found = imported(module, name)
         if found is None and module.startswith(("wisp.nn.", "wisp.optim.")):
             found = _anywhere(module, name) if foreign else _after_import(module, name)
-        return found if callable(found) else None
+        # What a module has imported from elsewhere is not its own.
+        home = getattr(found, "__module__", None)
+        return found if callable(found) and isinstance(home, str) and _root(home) == _root(module) else None
 
     def _refuse(self, module, name):
         if self.refused is not None:
             return self.refused.add(f"{module}.{name}")
-        if module.split(".")[0] == "torch" and (
-            name.startswith("_rebuild") or name.endswith("Storage") or name in _DTYPES
-        ):
+        if _root(module) == "torch" and (name.startswith("_rebuild") or name.endswith("Storage") or name in _DTYPES):
             raise FileError(f"the file contains a kind of tensor that wisp does not have: {module}.{name}")
         how = f"wisp.serialization.add_safe_globals([{name}]) allows it, if you trust it"
         if self.weights_only and self._known(module, name):
@@ -202,7 +205,7 @@ class Trust:
         """Gives an object its attributes."""
         set_state = getattr(type(made), "__setstate__", None)
         if set_state is not None:
-            if not (self.may_call(type(made)) or set_state.__module__.split(".")[0] == "wisp"):
+            if not (self.may_call(type(made)) or _root(set_state.__module__) == "wisp"):
                 raise FileError(f"{_shown(type(made))} has a __setstate__() of its own; to have it called, use "
                                 f"wisp.serialization.add_safe_globals([{type(made).__name__}])")  # fmt: skip
             return set_state(made, state)
