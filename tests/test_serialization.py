@@ -577,6 +577,23 @@ def test_endianness_of_files_that_do_not_say():
         wisp.serialization.set_default_load_endianness("big")
 
 
+def test_structures_too_large_for_a_header(tmp_path):
+    large = {
+        "text": "ü" * 400_000,
+        "numbers": list(range(200_000)),
+        "raw": bytes(range(256)) * 10_000,
+        "structure": wisp.ones(2),
+        "s": Settings(a=1),
+    }
+    for mmap in (True, False):
+        wisp.save(large, tmp_path / "large")
+        got = wisp.load(tmp_path / "large", mmap=mmap, weights_only=False)
+        assert all(got[key] == large[key] for key in ("text", "numbers", "raw")) and got["structure"].tolist() == [1, 1]
+    assert len(wisp.serialization.get_unsafe_globals_in_checkpoint(tmp_path / "large")) == 1
+    with open(tmp_path / "large", "rb") as file:
+        assert int.from_bytes(file.read(8), "little") < 2000
+
+
 # --- the safetensors format, as its own readers see it
 
 

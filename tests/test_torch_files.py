@@ -3,7 +3,6 @@
 import io
 import pathlib
 import pickle
-import struct
 import sys
 import zipfile
 from collections import OrderedDict, defaultdict
@@ -370,13 +369,21 @@ def test_tuples_that_contain_themselves_are_written():
     assert got[0][0] is got
 
 
-def test_large_offsets_in_archives():
-    """The long forms of sizes are written and read, here for a file that only claims to be long."""
-    from wisp.serialization import _zip
+def test_long_forms_of_sizes_in_archives(monkeypatch, tmp_path):
+    """What files of more than 4 GiB have, here in a small one."""
+    from wisp.serialization import _torch_write
 
-    extra = struct.pack("<HHQQQ", 1, 24, 5 << 32, 5 << 32, 6 << 32)
-    assert _zip._long_sizes(b"FB\x02\x00zz" + extra, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF) == [5 << 32, 5 << 32, 6 << 32]
-    assert _zip._long_sizes(extra, 7, 0xFFFFFFFF, 8) == [7, 5 << 32, 8]
+    monkeypatch.setattr(_torch_write, "_LARGEST", 3)
+    state = {"a": wisp.arange(5), "b": wisp.ones(3)}
+    wisp.save(state, tmp_path / "file", format="torch")
+    assert zipfile.ZipFile(tmp_path / "file").testzip() is None
+    assert {name: t.tolist() for name, t in wisp.load(tmp_path / "file").items()} == {
+        name: t.tolist() for name, t in state.items()
+    }
+    if oracle.HAS_TORCH:
+        import torch
+
+        assert torch.load(tmp_path / "file")["a"].tolist() == [0, 1, 2, 3, 4]
 
 
 # --- optimizers: their state in the other library
