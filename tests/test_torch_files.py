@@ -477,8 +477,9 @@ def test_schedules_continue_in_the_other_library(name):
     import torch
 
     _, state = scheduled(torch, name)
+    file = torch_file(state)
     want, _ = scheduled(torch, name, state)
-    assert scheduled(wisp, name, wisp.load(torch_file(state)))[0] == pytest.approx(want)
+    assert scheduled(wisp, name, wisp.load(file))[0] == pytest.approx(want)
     file = io.BytesIO()
     wisp.save(scheduled(wisp, name)[1], file, format="torch")
     file.seek(0)
