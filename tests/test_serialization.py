@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import enum
+import gzip
 import io
 import json
 import math
@@ -11,6 +12,7 @@ import pathlib
 import pickle
 import stat
 import sys
+import threading
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import ClassVar
 
@@ -466,6 +468,37 @@ def test_files_with_only_read():
         read = io.BytesIO(file.getvalue()).read
 
     assert wisp.load(Pipe())[1].tolist() == [1, 1]
+
+
+def test_pipes_and_compressed_files(tmp_path):
+    value = {"x": wisp.arange(5)}
+    os.mkfifo(tmp_path / "pipe")
+    for buffered in (True, False):
+        writer = threading.Thread(target=wisp.save, args=(value, tmp_path / "pipe"))
+        writer.start()
+        with open(tmp_path / "pipe", "rb", buffering=-1 if buffered else 0) as file:
+            assert wisp.load(file)["x"].tolist() == [0, 1, 2, 3, 4]
+        writer.join()
+    writer = threading.Thread(target=wisp.save, args=(value, tmp_path / "pipe"))
+    writer.start()
+    assert wisp.load(tmp_path / "pipe")["x"].tolist() == [0, 1, 2, 3, 4]
+    writer.join()
+    with gzip.open(tmp_path / "packed", "wb") as file:
+        wisp.save(value, file)
+    with gzip.open(tmp_path / "packed", "rb") as file:
+        assert wisp.load(file)["x"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_files_that_take_little_at_once():
+    class Slow(io.BytesIO):
+        def write(self, data):
+            return super().write(data[:7])
+
+    for form in ("wisp", "torch"):
+        file = Slow()
+        wisp.save(list(range(100)), file, format=form)
+        file.seek(0)
+        assert wisp.load(file) == list(range(100))
 
 
 def test_modes_and_links_are_kept(tmp_path):
