@@ -600,6 +600,31 @@ def test_map_location():
             again(x, map_location=wrong)
 
 
+def test_locations():
+    storage = wisp.ones(2).untyped_storage()
+    assert wisp.serialization.location_tag(storage) == "cpu"
+    assert wisp.serialization.default_restore_location(storage, "cpu") is storage
+    with pytest.raises(RuntimeError, match="'cuda:1'"):
+        wisp.serialization.default_restore_location(storage, "cuda:1")
+
+
+def test_without_numpy():
+    code = """
+import io, sys
+sys.modules["numpy"] = None
+import wisp
+file = io.BytesIO()
+wisp.save({"x": wisp.ones(2)}, file)
+file.seek(0)
+print(wisp.load(file)["x"].tolist())
+try:
+    wisp.serialization._numpy.numpy_dtype("<f4")
+except ImportError as error:
+    print(error)
+"""
+    assert fresh.python(code).splitlines()[1].endswith("pip install numpy")
+
+
 def test_endianness_of_files_that_do_not_say():
     kinds = wisp.serialization.LoadEndianness
     assert wisp.serialization.get_default_load_endianness() is None

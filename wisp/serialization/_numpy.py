@@ -5,17 +5,23 @@ import re
 from wisp.serialization._files import FileError
 
 
+def numpy():
+    """The package, if it is there."""
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError("the file contains arrays or numbers of NumPy; to load it: pip install numpy") from None
+    return numpy
+
+
 def empty_array(cls, shape, kind):
     """An empty array, filled by a state afterwards."""
-    import numpy as np
-
-    return np.ndarray((0,), "b")
+    return numpy().ndarray((0,), "b")
 
 
 def numpy_dtype(text, align=False, copy=True):
     """A dtype of numbers, texts or dates by its name. Other texts are not given to NumPy, which would parse them."""
-    import numpy as np
-
+    np = numpy()
     if not isinstance(text, str) or not re.fullmatch(r"[<>|=]?[biufcSUMm][0-9]{1,9}(\[[A-Za-z0-9]+\])?", text):
         raise FileError(f"the file contains an array of dtype {text!r}: only numbers, texts and dates can be loaded")
     return np.dtype(text)
@@ -23,8 +29,7 @@ def numpy_dtype(text, align=False, copy=True):
 
 def numpy_scalar(dtype, data):
     """A number of NumPy by its bytes."""
-    import numpy as np
-
+    np = numpy()
     raw = data.encode("latin1") if isinstance(data, str) else bytes(data)
     if dtype.itemsize != len(raw):
         raise FileError("the file is damaged: a number of NumPy has the wrong size")
@@ -35,8 +40,7 @@ def set_numpy_state(made, state):
     """Fills an array, or gives a dtype its byte order; returns whether ``made`` is one of NumPy's."""
     if type(made).__module__.split(".")[0] != "numpy":
         return False
-    import numpy as np
-
+    np = numpy()
     if isinstance(made, np.dtype):
         if made.kind in "Mm":
             raise FileError(

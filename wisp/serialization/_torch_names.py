@@ -6,7 +6,7 @@ from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage
 from wisp.nn.parameter import Parameter
 from wisp.serialization._files import FileError, view
-from wisp.serialization._numpy import empty_array, numpy_dtype, numpy_scalar
+from wisp.serialization._numpy import empty_array, numpy, numpy_dtype, numpy_scalar
 from wisp.serialization._pickle import checked_key
 
 STORAGES = {
@@ -155,8 +155,6 @@ TYPES = {**_TYPES, **{f"torch.{name}": StorageType(dtype) for name, dtype in STO
 def constant(module, name):
     """A dtype by its name in PyTorch, or the class of NumPy's arrays; None if it is neither."""
     if (module, name) == ("numpy", "ndarray"):
-        import numpy as np
-
-        return np.ndarray
+        return numpy().ndarray
     found = getattr(_C, name, None) if module == "torch" else None
     return found if isinstance(found, _C.dtype) else None

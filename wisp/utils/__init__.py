@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("dlpack", "hooks", "safetensors")
+_SUBMODULES = ("dlpack", "hooks", "model_zoo", "safetensors")
 
 
 def __getattr__(name):
