@@ -57,6 +57,11 @@ class Owner:
         raise FileError("the file is damaged: its pickle refers to something outside it")
 
 
+def _text(item):
+    """A name that Python 2 wrote, where texts are to be left as bytes."""
+    return item.decode("ascii", "replace") if isinstance(item, bytes) else item
+
+
 class _Storages(Owner):
     """Storages by key. ``read(key, size)`` gives the bytes of one, as a tensor, in this machine's byte order."""
 
@@ -65,6 +70,7 @@ class _Storages(Owner):
         self.relocate, self.made = relocate, {}
 
     def persistent(self, found):
+        found = tuple(map(_text, found)) if isinstance(found, tuple) else found
         if isinstance(found, tuple) and len(found) == 4 and found[0] == "module":  # a class, with its source text
             return found[1]
         is_storage = isinstance(found, tuple) and len(found) >= 5 and found[0] == "storage"
@@ -182,7 +188,7 @@ def read_legacy(source, trust, relocate, encoding):
     if not isinstance(keys, list) or len(keys) < len(owner.room):
         raise FileError("the file is damaged: it does not say which data it has")
     for key in keys:
-        position = _fill(source, owner, key, position, swap)
+        position = _fill(source, owner, _text(key), position, swap)
     source.used(position)
     return found
 
