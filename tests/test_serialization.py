@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import pickle
+import uuid
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import ClassVar
 
@@ -80,6 +81,7 @@ VALUES = [
     {True: 1, 2.5: 2, b"k": 3, frozenset({1}): 4}, {1, "a"}, frozenset({(1, 2)}), OrderedDict(b=1, a=2), Counter("hello"),
     defaultdict(list, {1: [2]}), defaultdict(None, a=1), deque([1, 2], 3), range(2, 9, 3), slice(1, None, 2), Point(1, [2]),
     datetime.date(2020, 2, 29), datetime.timedelta(days=1), decimal.Decimal("1.10"), pathlib.PurePosixPath("a/b"),
+    pathlib.Path("c"), uuid.UUID(int=5), datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc), datetime.time(1, 2),
     np.float32(1.5), np.int64(-7), np.bool_(True), np.complex128(1j), np.str_("s"),
 ]  # fmt: skip
 
