@@ -1,5 +1,6 @@
 """Files that save writes and load reads: paths and streams, atomic writing, arguments, the safetensors format."""
 
+import errno
 import gzip
 import io
 import json
@@ -149,6 +150,24 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
 def _failing():
     yield b"something"
     raise ValueError("the second chunk fails")
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    """A limit on the size of files fails as a full disk does: in the middle of writing."""
+    code = f"""
+import os, resource, signal, wisp
+path = {str(tmp_path / "file")!r}
+wisp.save([1], path)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+for form in ("wisp", "torch"):
+    try:
+        wisp.save(wisp.zeros(1_000_000), path, format=form)
+    except OSError as error:
+        print(error.errno, wisp.load(path), os.listdir({str(tmp_path)!r}))
+"""
+    lines = fresh.python(code).splitlines()
+    assert lines == [f"{errno.EFBIG} [1] ['file']"] * 2
 
 
 KILLED = """
