@@ -22,8 +22,9 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "amp", "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "linalg", "masked", "memory",
-    "multiprocessing", "nn", "optim", "random", "return_types", "signal", "special", "types", "utils", "version",
+    "amp", "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "hub", "linalg", "masked",
+    "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types", "serialization", "signal",
+    "special", "storage", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
@@ -40,6 +41,7 @@ _HOMES = {
         "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_",
         "resolve_conj", "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",
     ),
+    "_checkpoint": ("Checkpoint",),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
@@ -58,6 +60,7 @@ _HOMES = {
         "is_warn_always_enabled", "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms",
     ),
     "_storage": ("TypedStorage", "UntypedStorage"),
+    "_summary": ("summary",),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
     "func": ("vmap",),
@@ -66,6 +69,7 @@ _HOMES = {
         "unique_consecutive", "unravel_index",
     ),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
+    "serialization": ("load", "save"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
