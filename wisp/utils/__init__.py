@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("dlpack", "hooks")
+_SUBMODULES = ("checkpoint", "collect_env", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name):
