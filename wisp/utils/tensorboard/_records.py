@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 import weakref
-from functools import cache
 from itertools import count
 from struct import pack
 
@@ -20,9 +19,8 @@ _open_files = weakref.WeakSet()
 # --- the checksum: CRC-32C, the polynomial of Castagnoli
 
 
-@cache
-def _byte_tables():
-    """tables[k][b]: what byte b contributes when k bytes follow it."""
+def _tables():
+    """tables[k][b]: what byte b contributes when k bytes of a word follow it."""
     first = []
     for byte in range(256):
         for _ in range(8):
@@ -34,28 +32,21 @@ def _byte_tables():
     return tables
 
 
-@cache
-def _word_tables():
-    """What the lower and the upper half of a 32-bit word contribute: two look-ups for four bytes."""
-    one, two, three, four = _byte_tables()
-    return [a ^ b for b in three for a in four], [a ^ b for b in one for a in two]
+_LAST, _THIRD, _SECOND, _FIRST = _tables()
 
 
 def crc32c(data):
-    """The CRC-32C checksum of bytes.
+    """The CRC-32C checksum of bytes, four at a time.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
     """
-    crc, words = 0xFFFFFFFF, len(data) & ~3 if len(data) > 256 else 0
-    if words:
-        low, high = _word_tables()
-        for word in memoryview(data)[:words].cast("I"):
-            word ^= crc
-            crc = low[word & 0xFFFF] ^ high[word >> 16]
-    table = _byte_tables()[0]
-    for byte in data[words:]:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
+    crc, whole = 0xFFFFFFFF, len(data) & ~3
+    for word in memoryview(data)[:whole].cast("I"):
+        word ^= crc
+        crc = _FIRST[word & 255] ^ _SECOND[word >> 8 & 255] ^ _THIRD[word >> 16 & 255] ^ _LAST[word >> 24]
+    for byte in data[whole:]:
+        crc = crc >> 8 ^ _LAST[(crc ^ byte) & 255]
     return crc ^ 0xFFFFFFFF
 
 
