@@ -44,20 +44,23 @@ def onnx_graph(path):
         data = file.read()
     try:
         graph = _fields(_fields(data)[_GRAPH][0])
-        nodes = [_variable(_fields(v)) for number in (_INPUTS, _OUTPUTS) for v in graph.get(number, ())]
+        nodes = [_variable(_fields(info)) for info in graph.get(_INPUTS, ())]
         nodes += [_operator(_fields(node)) for node in graph.get(_NODES, ())]
+        nodes += [_variable(_fields(info), is_output=True) for info in graph.get(_OUTPUTS, ())]
     except (LookupError, ValueError) as error:
         raise ValueError(f"{path} is not an ONNX file") from error
     return chunk(4, b"".join(chunk(1, node) for node in nodes) + chunk(4, integer(1, 22)))
 
 
-def _variable(info):
+def _variable(info, is_output=False):
     """An input or an output of the graph: a name and, inside its type, a shape."""
+    name = info[1][0]
     tensor_type = _inner(_inner(info, 2), 1)
     dims = _inner(tensor_type, 2).get(1, ())
     sizes = b"".join(chunk(2, integer(1, _fields(dim).get(1, [-1])[0])) for dim in dims)  # -1: told by a name
     shape = chunk(5, chunk(1, "shape") + chunk(2, chunk(7, sizes)))
-    return chunk(1, info[1][0]) + chunk(2, "Variable") + shape
+    label = chunk(1, b"output/" + name) + chunk(3, name) if is_output else chunk(1, name)
+    return label + chunk(2, "Variable") + shape
 
 
 def _operator(node):
