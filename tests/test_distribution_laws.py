@@ -237,7 +237,11 @@ def test_angles_have_the_circular_mean_and_variance():
     assert ((wisp.atan2(s, c) - d.loc)[1:].abs() < 0.05).all()
     tiny = distributions.VonMises(0.0, 1e-8).sample((1000,))
     assert tiny.std() > 1.5 and wisp.isfinite(tiny).all()
-    assert distributions.VonMises(0.0, math.nan, validate_args=False).sample().isnan()
+    for concentration in (1e5, 1e10):
+        large = distributions.VonMises(wisp.tensor(0.5, dtype=wisp.float64), concentration).sample((20000,))
+        assert large.std().item() == pytest.approx(concentration**-0.5, rel=0.02)
+    for odd in (math.nan, math.inf, 1e38):
+        distributions.VonMises(0.0, odd, validate_args=False).sample()
 
 
 def test_matrices_have_their_means():
