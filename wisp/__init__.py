@@ -22,9 +22,9 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "amp", "array_api", "autograd", "backends", "cuda", "fft", "func", "functional", "hub", "linalg", "masked",
-    "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types", "serialization", "signal",
-    "special", "storage", "types", "utils", "version",
+    "amp", "array_api", "autograd", "backends", "cuda", "distributions", "fft", "func", "functional", "hub", "linalg",
+    "masked", "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types", "serialization",
+    "signal", "special", "storage", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
