@@ -372,3 +372,46 @@ def test_training_a_network():
         loss.backward()
         made.step()
     assert loss.item() < 1e-2
+
+
+def test_large_steps_run_without_the_interpreters_lock():
+    w = wisp.ones(1 << 20, requires_grad=True)
+    optimizer = wisp.optim.Adam([w], lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = (w * w).sum()  # saves w, so that writing to it is noted with its place
+        loss.backward()
+        optimizer.step()
+    assert abs(w[0].item() - 0.8) < 1e-3
+
+
+def test_fused_updates_refuse_what_does_not_fit():
+    update = wisp._fused_update
+    w, g = wisp.ones(2), wisp.ones(3)
+    settings = [0.1, 0, 0, 0, 0, 0, 0]
+    with pytest.raises(RuntimeError, match=r"\[2\].*gradient of shape \[3\]"):
+        update([w], [g], [], [], [], [], "sgd", settings)
+    with pytest.raises(RuntimeError, match="1 tensors in each list"):
+        update([w], [], [], [], [], [], "sgd", settings)
+    with pytest.raises(RuntimeError, match="lacks a list of states"):
+        update([w], [w], [wisp.tensor(0.0)], [], [], [], "adam", settings)
+    with pytest.raises(RuntimeError, match="7 settings"):
+        update([w], [w], [], [], [], [], "sgd", [0.1])
+    with pytest.raises(ValueError, match="no rule"):
+        update([w], [w], [], [], [], [], "guess", [])
+    with pytest.raises(RuntimeError, match="real floating"):
+        update([w.long()], [w.long()], [], [], [], [], "sgd", settings)
+    assert w.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_fused_updates_of_other_dtypes_and_layouts(dtype):
+    dtype = getattr(wisp, dtype)
+    whole = wisp.ones(4, 3, dtype=dtype)
+    w = whole[::2].t()  # neither consecutive nor of the kernels' dtype
+    w.requires_grad_()
+    optimizer = wisp.optim.SGD([w], lr=0.5, momentum=0.5)
+    for _ in range(2):
+        w.grad = wisp.ones_like(w)
+        optimizer.step()
+    assert w.tolist() == [[-0.25] * 2] * 3 and whole[1].tolist() == [1.0] * 3

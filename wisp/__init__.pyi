@@ -10,18 +10,24 @@ from wisp import array_api as array_api
 from wisp import autograd as autograd
 from wisp import backends as backends
 from wisp import cuda as cuda
+from wisp import distributions as distributions
 from wisp import fft as fft
 from wisp import func as func
 from wisp import functional as functional
+from wisp import hub as hub
 from wisp import linalg as linalg
 from wisp import masked as masked
 from wisp import memory as memory
+from wisp import models as models
+from wisp import multiprocessing as multiprocessing
 from wisp import nn as nn
 from wisp import optim as optim
 from wisp import random as random
 from wisp import return_types as return_types
+from wisp import serialization as serialization
 from wisp import signal as signal
 from wisp import special as special
+from wisp import storage as storage
 from wisp import types as types
 from wisp import utils as utils
 from wisp import version as version
@@ -115,6 +121,7 @@ from wisp._C import short as short
 from wisp._C import strided as strided
 from wisp._C import tensor as tensor
 from wisp._C import uint8 as uint8
+from wisp._checkpoint import Checkpoint as Checkpoint
 from wisp._legacy import BFloat16Tensor as BFloat16Tensor
 from wisp._legacy import BoolTensor as BoolTensor
 from wisp._legacy import ByteTensor as ByteTensor
@@ -166,6 +173,7 @@ from wisp._settings import set_warn_always as set_warn_always
 from wisp._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from wisp._storage import TypedStorage as TypedStorage
 from wisp._storage import UntypedStorage as UntypedStorage
+from wisp._summary import summary as summary
 from wisp._tensor_str import get_printoptions as get_printoptions
 from wisp._tensor_str import printoptions as printoptions
 from wisp._tensor_str import set_printoptions as set_printoptions
@@ -201,6 +209,8 @@ from wisp.random import initial_seed as initial_seed
 from wisp.random import manual_seed as manual_seed
 from wisp.random import seed as seed
 from wisp.random import set_rng_state as set_rng_state
+from wisp.serialization import load as load
+from wisp.serialization import save as save
 from wisp.version import __version__ as __version__
 
 e: Final[_float]

@@ -262,8 +262,12 @@ void update_kernel(const Call& call) {
   for (const Tensor& t : call.tensors(params)) used[math_dtype(t.dtype()) == DType::float64] = true;
   if (used[0]) update_some(call, rule, DType::float32);
   if (used[1]) update_some(call, rule, DType::float64);
+}
+
+void update_body(const Args& args, TensorList& outs) {
+  call(op_def<"_update">(), &args[0], outs);
   for (int list : {params, steps, first_states, second_states, third_states}) {
-    for (const Tensor& t : call.tensors(list)) autograd_hooks.wrote(call.op(), t);
+    for (const Tensor& t : args.tensors(list)) autograd_hooks.wrote(args.op(), t);
   }
 }
 
@@ -272,13 +276,20 @@ void update_kernel(const Call& call) {
 void register_update(Registry& r) {
   r.add(
       {.schema =
-           "_fused_update(Tensor[] params, Tensor[] grads, Tensor[] steps, Tensor[] first, Tensor[] second, Tensor[] third, str rule, float[] numbers) -> ()",
-       .doc =
-           "One step of an optimiser: parameters and what it keeps for them, all of a group at once, change in place.",
+           "_update(Tensor[] params, Tensor[] grads, Tensor[] steps, Tensor[] first, Tensor[] second, Tensor[] third, str rule, float[] numbers) -> ()",
+       .doc = "The kernel of _fused_update.",
        .infer = infer_update,
        .kernel = update_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
+       .onnx = "- training only",
+       .homes = home::internal});
+  r.add(
+      {.schema =
+           "_fused_update(Tensor[] params, Tensor[] grads, Tensor[] steps, Tensor[] first, Tensor[] second, Tensor[] third, str rule, float[] numbers) -> ()",
+       .doc =
+           "One step of an optimiser: parameters and what it keeps for them, all of a group at once, change in place.",
+       .body = update_body,
        .onnx = "- training only",
        .homes = home::function});
 }
