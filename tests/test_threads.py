@@ -153,3 +153,13 @@ if __name__ == "__main__":
         assert pool.map(f, [10, 100_000]) == [45, 4999950000]
 """
     fresh.python(code, timeout=60)
+
+
+def test_the_process_ends_while_daemon_threads_compute():
+    fresh.python(
+        "import threading, time, wisp\n"
+        "def busy():\n"
+        "    while True: wisp.rand(300, 300).softmax(1)\n"
+        "for _ in range(3): threading.Thread(target=busy, daemon=True).start()\n"
+        "time.sleep(0.2)\n"
+    )

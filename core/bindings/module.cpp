@@ -1,6 +1,9 @@
 // The extension module wisp._C.
 #include "bindings/module.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include "autograd/record.h"
 #include "bindings/function_node.h"
 #include "bindings/generator.h"
@@ -42,12 +45,22 @@ void warn_user(const std::string& message) {
   if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) != 0) throw PythonError();
 }
 
+// A thread that asks for the lock of an interpreter that is going away is ended by unwinding its
+// stack, which frames of ours do not allow. It is a daemon: it waits for the end of the process.
+void take_lock_back(void* state) {
+  try {
+    PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+
 void install_host() {
   host.here = here;
   host.drop = drop;
   host.describe = describe;
   host.unlock = []() -> void* { return PyEval_SaveThread(); };
-  host.lock = [](void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); };
+  host.lock = take_lock_back;
   host.check_interrupt = check_interrupt;
   host.warn = warn_user;
 }
