@@ -173,6 +173,18 @@ def test_custom_functions():
     assert a.grad.dtype is wisp.float32
 
 
+def test_old_names():
+    x = wisp.ones(2, 2)
+    with wisp.cpu.amp.autocast():
+        assert (x @ x).dtype is wisp.bfloat16
+    assert wisp.cpu.amp.GradScaler().is_enabled() and wisp.cpu.is_available() and wisp.cpu.device_count() == 1
+    with pytest.warns(UserWarning, match="CUDA is not available"), wisp.cuda.amp.autocast():
+        assert (x @ x).dtype is wisp.float32
+        assert not wisp.cuda.amp.GradScaler().is_enabled()
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        wisp.cuda.nothing_like_it  # noqa: B018
+
+
 # --- GradScaler
 
 

@@ -141,3 +141,11 @@ class Stream:
 
 
 Event = Stream
+
+
+def __getattr__(name):
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module("wisp.cuda.amp")
+    raise AttributeError(f"module 'wisp.cuda' has no attribute '{name}'")
