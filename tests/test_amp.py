@@ -180,6 +180,7 @@ def test_old_names():
     assert wisp.cpu.amp.GradScaler().is_enabled() and wisp.cpu.is_available() and wisp.cpu.device_count() == 1
     with pytest.warns(UserWarning, match="CUDA is not available"), wisp.cuda.amp.autocast():
         assert (x @ x).dtype is wisp.float32
+    with pytest.warns(UserWarning, match="CUDA is not available"):
         assert not wisp.cuda.amp.GradScaler().is_enabled()
     with pytest.raises(AttributeError, match="nothing_like_it"):
         wisp.cuda.nothing_like_it  # noqa: B018

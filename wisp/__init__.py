@@ -22,8 +22,8 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "functional", "hub", "linalg",
-    "masked", "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types", "serialization",
+    "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "functional", "hub",
+    "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types", "serialization",
     "signal", "special", "storage", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
