@@ -78,8 +78,16 @@ class UntypedStorage:
         return self._bytes
 
     def __getitem__(self, index):
-        found = self._whole()[index]
-        return found.item() if isinstance(index, int) else UntypedStorage._around(found.clone())
+        """One byte, or a storage that is a part of this one's memory."""
+        if isinstance(index, int):
+            return self._whole()[index].item()
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        if start >= stop:
+            return UntypedStorage(0)
+        part = memoryview(self._whole())[start:stop]
+        return UntypedStorage._around(_C.frombuffer(part, dtype=_C.uint8))
 
     def __setitem__(self, index, value):
         self._whole()[index] = value._whole() if isinstance(value, UntypedStorage) else value
@@ -160,8 +168,9 @@ class TypedStorage:
     __len__ = size
 
     def __getitem__(self, index):
-        found = self._elements()[index]
-        return found.item() if isinstance(index, int) else TypedStorage(storage_of(found.clone()), self.dtype)
+        if not isinstance(index, int):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._elements()[index].item()
 
     def __setitem__(self, index, value):
         self._elements()[index] = value

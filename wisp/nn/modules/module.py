@@ -132,11 +132,17 @@ class Module(StateDict, ModuleHooks):
             super().__init__(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
-        if self._hooked:
-            from wisp.nn.modules._hook_calls import call_with_hooks
+        try:
+            if self._hooked:
+                from wisp.nn.modules._hook_calls import call_with_hooks
 
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+                return call_with_hooks(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            from wisp.nn.modules._where import add_path
+
+            add_path(error)
+            raise
 
     def compile(self, *args, **kwargs):
         """Accepted and ignored: modules run as they are written."""
