@@ -26,12 +26,14 @@ def _execute(compiled, about):
 
 
 def _without_launcher(traceback):
-    """The part of a traceback that belongs to the program."""
-    here = traceback
-    while here is not None:
-        if here.tb_frame.f_code is _execute.__code__:
-            return here.tb_next
-        here = here.tb_next
+    """The part of a traceback that belongs to the program: what follows the frames of this file."""
+    seen = False
+    while traceback is not None:
+        ours = traceback.tb_frame.f_globals is globals()
+        if seen and not ours:
+            break
+        seen = seen or ours
+        traceback = traceback.tb_next
     return traceback
 
 

@@ -7,6 +7,7 @@ call, its traceback has every call on the way, and the names are looked up then.
 import os
 import sys
 from contextlib import suppress
+from itertools import pairwise
 
 from wisp._C import Tensor
 
@@ -64,7 +65,7 @@ def _describe(frames, call):
 def _path(modules):
     """The dotted name of the last module, seen from the first; modules that are nobody's children go by their class."""
     names = []
-    for outer, inner in zip(modules, modules[1:]):
+    for outer, inner in pairwise(modules):
         name = next((name for name, module in outer.named_modules(remove_duplicate=False) if module is inner), None)
         names.append(f"({type(inner).__name__})" if name is None else name)
     return ".".join(filter(None, names))
