@@ -20,7 +20,7 @@ def add_path(error):
     with suppress(Exception):  # a repr() that fails must not hide the error itself
         outermost = sys._getframe(1)
         if not _is_called_by_module(outermost) and not _is_noted(error):
-            _add_note(error, _describe(_frames(error.__traceback__), outermost.f_code))
+            _add_note(error, _describe(_frames(error.__traceback__)))
 
 
 def _is_called_by_module(frame):
@@ -52,12 +52,17 @@ def _frames(traceback):
     return found
 
 
-def _describe(frames, call):
-    calls = [i for i, (frame, _) in enumerate(frames) if frame is not None and frame.f_code is call]
+def _is_module_call(frame):
+    """Whether a frame is that of Module.__call__, or of what a subclass has in its place (lazy modules do)."""
+    return frame is not None and frame.f_code.co_name == "__call__" and hasattr(frame.f_locals.get("self"), "_modules")
+
+
+def _describe(frames):
+    calls = [i for i, (frame, _) in enumerate(frames) if _is_module_call(frame)]
     modules = [frames[i][0].f_locals["self"] for i in calls]
     path, module, given = _path(modules), modules[-1], frames[calls[-1]][0].f_locals
     text = _START + (f"{path} of {type(modules[0]).__name__}: " if path else "") + _short(module)
-    text += f"\n  given {_given(given['args'], given['kwargs'])}"
+    text += f"\n  given {_given(given.get('args', ()), given.get('kwargs', {}))}"
     line = _last_line_outside(frames[: calls[-1]])
     return f"{text}\n  called at {line}" if line else text
 
@@ -66,9 +71,11 @@ def _path(modules):
     """The dotted name of the last module, seen from the first; modules that are nobody's children go by their class."""
     names = []
     for outer, inner in pairwise(modules):
+        if inner is outer:
+            continue
         name = next((name for name, module in outer.named_modules(remove_duplicate=False) if module is inner), None)
         names.append(f"({type(inner).__name__})" if name is None else name)
-    return ".".join(filter(None, names))
+    return ".".join(names)
 
 
 def _short(module):
