@@ -117,6 +117,29 @@ def test_a_missing_name_says_that_wisp_stands_in():
     assert printed.split()[-2:] == ["False", "7"]
 
 
+def test_modules_that_scripts_import_but_rarely_use_are_empty():
+    printed = as_torch("""
+        import torch.jit, torch.onnx, wisp
+        try:
+            torch.onnx.not_there
+        except AttributeError as error:
+            print(error)
+        try:
+            from torch.onnx import not_there
+        except ImportError as error:
+            print("cannot import")
+    """)
+    assert "has no attribute 'not_there' (wisp stands in for torch here" in printed
+    assert printed.splitlines()[-1] == "cannot import"
+
+
+def test_distributed_training_is_said_not_to_be_there():
+    assert (
+        as_torch("import torch.distributed as dist; print(dist.is_available(), hasattr(dist, 'init_process_group'))")
+        == "False False\n"
+    )
+
+
 def test_asking_whether_a_module_exists():
     assert as_torch("""
         from importlib.util import find_spec

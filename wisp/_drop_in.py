@@ -2,18 +2,23 @@
 
 import os
 import sys
+from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import wisp
 from wisp import version
+from wisp._missing import MissingName
 
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd",
 )}  # fmt: skip
+# Modules that programs import at their beginning and use, if at all, when asked to. Where wisp has none, importing them
+# works and using them is an error.
+_EMPTY = ("torch.jit", "torch.onnx")
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
@@ -37,6 +42,8 @@ class Finder:
             return None
         found = self._home(name)
         if found is None:
+            if name in _EMPTY:
+                return ModuleSpec(name, self)
             if _is_only_asked():
                 return None
             raise MissingModule(name)
@@ -54,7 +61,11 @@ class Finder:
 
     def exec_module(self, module):
         name = module.__spec__.name
-        sys.modules[name] = import_module(self._home(name).name)  # the import system hands out what it finds there
+        home = self._home(name)
+        if home is None:
+            module.__getattr__ = partial(_refuse, name)
+        else:
+            sys.modules[name] = import_module(home.name)  # the import system hands out what it finds there
 
     def get_code(self, name):
         """The code of a module, for those who run it."""
@@ -65,6 +76,10 @@ class Finder:
         """What importlib.metadata knows of the package "torch"."""
         if context is not None and (context.name or "").lower() == "torch":
             yield _distribution()
+
+
+def _refuse(module, name):
+    raise MissingName(module, name)
 
 
 def _is_only_asked():
