@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("dlpack", "hooks")
+_SUBMODULES = ("data", "dlpack", "hooks")
 
 
 def __getattr__(name):

@@ -1,0 +1,148 @@
+"""Batches made from a dataset, in whichever process or thread."""
+
+import sys
+from itertools import islice
+
+from wisp import _C
+from wisp._C import Tensor
+from wisp.utils.data._utils.collate import default_collate, default_convert
+from wisp.utils.data._utils.seeding import Seeding
+from wisp.utils.data.dataset import ConcatDataset, StackDataset, Subset, TensorDataset
+
+END = object()  # what an IterableDataset's fetcher gives when there are no more samples
+_NESTS = {StackDataset: lambda d: d._parts(), Subset: lambda d: [d.dataset], ConcatDataset: lambda d: d.datasets}
+
+
+def _uses(dataset, kind):
+    """Whether samples are taken as this class takes them, not by a method of a subclass."""
+    cls = type(dataset)
+    return all(getattr(cls, name, None) is getattr(kind, name, None) for name in ("__getitem__", "__getitems__"))
+
+
+def draws_nothing(dataset):
+    """Whether taking a sample runs no code but Python's and ours, and so draws no random numbers."""
+    if type(dataset) in (list, tuple, range, str, bytes, dict, Tensor) or _uses(dataset, TensorDataset):
+        return True
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and type(dataset) is numpy.ndarray:
+        return True
+    for kind, parts in _NESTS.items():
+        if _uses(dataset, kind):
+            return all(map(draws_nothing, parts(dataset)))
+    return False
+
+
+def _whole_batches(dataset):
+    """A function of a list of keys that gives what default_collate would make of their samples, or None."""
+    if _uses(dataset, TensorDataset) and all(type(t) is Tensor for t in dataset.tensors):
+        return lambda keys: _rows(dataset.tensors, keys)
+    if _uses(dataset, Subset):
+        inner, chosen = _whole_batches(dataset.dataset), dataset.indices
+        return inner and (lambda keys: inner([chosen[key] for key in keys]))
+    return None
+
+
+def _rows(tensors, keys):
+    rows = _C.tensor(keys)
+    return [tensor[rows] for tensor in tensors]
+
+
+class MapFetcher:
+    """Batches of the samples of some keys.
+
+    ``progress[slot]`` is the place, among the keys, of the sample being fetched; behind the last one while the batch is
+    put together.
+    """
+
+    def __init__(self, loader, put_back, progress=None, slot=0):
+        self.dataset, self.collate, self.batched = loader.dataset, loader.collate_fn, loader._auto_collation
+        self.progress, self.slot = progress or [0], slot
+        known = self.collate in (default_collate, default_convert)
+        self._draws_nothing = draws_nothing(self.dataset)
+        self._seeding = None if self._draws_nothing and known else Seeding(put_back, repeatable=True)
+        self._whole = _whole_batches(self.dataset) if self.batched and self.collate is default_collate else None
+        self._many = callable(getattr(self.dataset, "__getitems__", None))
+
+    def fetch(self, keys, seed):
+        if self._whole is not None and type(keys) is list and keys and type(keys[0]) is int:
+            try:
+                return self._whole(keys)
+            except (IndexError, TypeError, ValueError, RuntimeError):  # (one by one, the error is that of the sample)
+                pass
+        if self._seeding is None:
+            return self._fetch(keys, None)
+        return self._seeding.run(lambda before: self._fetch(keys, before), seed)
+
+    def _fetch(self, keys, before):
+        try:
+            return self._one(keys, before) if not self.batched else self._batch(keys, before)
+        except StopIteration as stop:  # it would end the loop over the loader
+            raise RuntimeError("the dataset raised StopIteration") from stop
+
+    def _one(self, key, before):
+        self.progress[self.slot] = 0
+        if before is not None:
+            before(key)
+        return self.collate(self.dataset[key])
+
+    def _batch(self, keys, before):
+        samples = self._together(keys, before) if self._many or self._draws_nothing else self._each(keys, before)
+        self.progress[self.slot] = len(keys)
+        return self.collate(samples)
+
+    def _each(self, keys, before):
+        dataset, progress, slot, samples = self.dataset, self.progress, self.slot, []
+        for i, key in enumerate(keys):
+            progress[slot] = i
+            before(key)
+            samples.append(dataset[key])
+        return samples
+
+    def _together(self, keys, before):
+        """Samples that are fetched by one call, or that draw nothing: one seed for the batch will do."""
+        dataset, progress, slot = self.dataset, self.progress, self.slot
+        progress[slot] = 0
+        if before is not None:
+            before(keys[0] if keys else 0)
+        if self._many:
+            return dataset.__getitems__(keys)
+        samples = []
+        for i, key in enumerate(keys):
+            progress[slot] = i
+            samples.append(dataset[key])
+        return samples
+
+
+class IterableFetcher:
+    """Batches of the samples that an iterable dataset gives. ``progress[slot]`` counts the samples taken."""
+
+    def __init__(self, loader, put_back, progress=None, slot=0):
+        self.collate, self.batched = loader.collate_fn, loader._auto_collation
+        self.size, self.drop_last = loader.batch_size, loader.drop_last
+        self.progress, self.slot = progress or [0], slot
+        self._seeding = Seeding(put_back, repeatable=False)
+        self._dataset, self._samples, self._batches, self._ended = loader.dataset, None, 0, False
+
+    def fetch(self, _, seed, skip=False):
+        """The next batch, or END. ``skip`` takes its samples and leaves it at that."""
+        if self._ended:
+            return END
+        batch = self._seeding.run(lambda before: self._fetch(before, skip), seed)
+        self._batches += 1
+        self._ended = batch is END
+        return batch
+
+    def _fetch(self, before, skip):
+        before(self._batches)
+        if self._samples is None:
+            self.progress[self.slot] = 0
+            self._samples = iter(self._dataset)
+        found = []
+        for sample in islice(self._samples, self.size if self.batched else 1):
+            self.progress[self.slot] += 1
+            found.append(sample)
+        if not found or (self.batched and self.drop_last and len(found) < self.size):
+            return END
+        if skip:
+            return None
+        return self.collate(found if self.batched else found[0])
