@@ -22,9 +22,9 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "fft", "func", "functional", "linalg", "masked",
-    "memory", "nn", "optim", "random", "return_types", "signal", "special", "testing", "torch_version", "types",
-    "utils", "version",
+    "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "fft", "func", "functional", "linalg",
+    "masked", "memory", "nn", "optim", "random", "return_types", "serialization", "signal", "special", "testing",
+    "torch_version", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
@@ -61,6 +61,7 @@ _HOMES = {
         "unique_consecutive", "unravel_index",
     ),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
+    "serialization": ("load", "save"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

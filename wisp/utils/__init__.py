@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("data", "dlpack", "hooks")
+_SUBMODULES = ("data", "dlpack", "hooks", "safetensors")
 
 
 def __getattr__(name):

@@ -1,0 +1,210 @@
+"""What the pickles in PyTorch's files name and call, and what is made of it here."""
+
+from collections import Counter, OrderedDict, defaultdict
+
+from wisp import _C
+from wisp._storage import TypedStorage, UntypedStorage
+from wisp.nn.parameter import Parameter
+from wisp.serialization._files import FileError, view
+from wisp.serialization._pickle import checked_key
+
+STORAGES = {
+    "BFloat16Storage": _C.bfloat16, "BoolStorage": _C.bool, "ByteStorage": _C.uint8, "CharStorage": _C.int8,
+    "ComplexDoubleStorage": _C.complex128, "ComplexFloatStorage": _C.complex64, "DoubleStorage": _C.float64,
+    "FloatStorage": _C.float32, "HalfStorage": _C.float16, "IntStorage": _C.int32, "LongStorage": _C.int64,
+    "ShortStorage": _C.int16,
+}  # fmt: skip
+
+
+class Builder:
+    """A function that a pickle may call by the name of another."""
+
+    def __init__(self, function):
+        self.function = function
+
+
+class StorageType:
+    """A class of storages, which pickles name and never call; without dtype: of bytes."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+
+# --- tensors
+
+
+def _typed(storage):
+    if isinstance(storage, TypedStorage):
+        return storage.untyped()._bytes, storage.dtype
+    if isinstance(storage, UntypedStorage):
+        return storage._bytes, None
+    raise FileError("the file is damaged: a tensor has no storage")
+
+
+def _tensor(storage, offset, size, stride, requires_grad=False, hooks=None, metadata=None):
+    data, dtype = _typed(storage)
+    return view(_C.Tensor, data, dtype or _C.uint8, offset, size, stride, bool(requires_grad))
+
+
+def _tensor_of_dtype(storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None):
+    return view(_C.Tensor, _typed(storage)[0], dtype, offset, size, stride, bool(requires_grad))
+
+
+def _parameter(data, requires_grad=True, hooks=None, state=None):
+    if not isinstance(data, _C.Tensor):
+        raise FileError("the file is damaged: a parameter is no tensor")
+    made = Parameter(data.detach(), bool(requires_grad))
+    if isinstance(state, dict) and state:
+        made.__setstate__(state)
+    return made
+
+
+def _tensor_with_state(function, cls, args, state):
+    """A tensor that has attributes of its own. Of classes, only PyTorch's own are known."""
+    if not isinstance(function, Builder) or cls not in (_C.Tensor, Parameter):
+        raise FileError(f"the file contains tensors of {cls}, a class of its own. Save them as plain tensors")
+    made = function.function(*args)
+    attributes = state[0] if isinstance(state, tuple) and state else state
+    if isinstance(attributes, dict):
+        made.__setstate__(attributes)
+    return made
+
+
+def _lazy_parameter(requires_grad=True, device=None, dtype=None):
+    from wisp.nn.parameter import UninitializedParameter
+
+    return UninitializedParameter(bool(requires_grad), None, dtype)
+
+
+# --- plain data
+
+
+def _ordered_dict(pairs=()):
+    return OrderedDict((checked_key(key), value) for key, value in pairs)
+
+
+def _default_dict(factory=None, *rest):
+    if factory not in (None, dict, list, set, int, float, str, tuple, bool):
+        raise FileError(f"the file contains a defaultdict of {factory}, which would be called")
+    return defaultdict(factory, *rest)
+
+
+def _counter(counts=()):
+    return Counter(dict(counts))
+
+
+def _set(items=()):
+    return {checked_key(item) for item in items}
+
+
+def _encode(text, encoding="utf-8"):
+    """How protocol 2 writes bytes."""
+    if encoding not in ("latin1", "latin-1", "utf-8", "ascii"):
+        raise FileError(f"the file contains bytes in the encoding {encoding!r}")
+    return text.encode(encoding)
+
+
+def _bytearray(data=b"", *encoding):
+    if isinstance(data, int):
+        raise FileError("the file is damaged: a bytearray is given by a number")
+    return bytearray(_encode(data, *encoding) if isinstance(data, str) else data)
+
+
+def _size(sizes=()):
+    return _C.Size([int(n) for n in sizes])
+
+
+# --- NumPy
+
+
+def _array(cls, shape, kind):
+    """An empty array, filled by a state afterwards."""
+    import numpy as np
+
+    return np.ndarray((0,), "b")
+
+
+def _numpy_dtype(text, align=False, copy=True):
+    import numpy as np
+
+    found = np.dtype(text) if isinstance(text, str) else None
+    if found is None or found.kind not in "biufcSUMm":
+        raise FileError(f"the file contains an array of dtype {text!r}: only numbers, texts and dates can be loaded")
+    return found
+
+
+def _numpy_scalar(dtype, data):
+    import numpy as np
+
+    raw = data.encode("latin1") if isinstance(data, str) else bytes(data)
+    if dtype.itemsize != len(raw):
+        raise FileError("the file is damaged: a number of NumPy has the wrong size")
+    return np.frombuffer(raw, dtype)[0]
+
+
+def set_numpy_state(made, state):
+    """Fills an array, or gives a dtype its byte order; returns whether ``made`` is one of NumPy's."""
+    if type(made).__module__.split(".")[0] != "numpy":
+        return False
+    import numpy as np
+
+    if isinstance(made, np.dtype):
+        if state[1] not in "<>=|" or made.newbyteorder(state[1]) != made:
+            raise FileError("the file contains an array in another byte order than this machine's")
+        return True
+    _, shape, dtype, fortran, data = state
+    data = data.encode("latin1") if isinstance(data, str) else data
+    count = 1
+    for n in shape:
+        count *= n
+    if min((0, *shape)) < 0 or count * dtype.itemsize != len(data):
+        raise FileError(f"the file is damaged: an array of shape {shape} has {len(data)} bytes")
+    made.__setstate__((1, tuple(shape), dtype, bool(fortran), bytes(data)))
+    return True
+
+
+# --- by name
+
+_BUILDERS = {
+    "_codecs.encode": _encode,
+    "builtins.bytearray": _bytearray,
+    "builtins.frozenset": lambda items=(): frozenset(_set(items)),
+    "builtins.set": _set,
+    "collections.Counter": _counter,
+    "collections.OrderedDict": _ordered_dict,
+    "collections.defaultdict": _default_dict,
+    "numpy._core.multiarray._reconstruct": _array,
+    "numpy._core.multiarray.scalar": _numpy_scalar,
+    "numpy.core.multiarray._reconstruct": _array,
+    "numpy.core.multiarray.scalar": _numpy_scalar,
+    "numpy.dtype": _numpy_dtype,
+    "torch.Size": _size,
+    "torch._tensor._rebuild_from_type_v2": _tensor_with_state,
+    "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_parameter_with_state": _parameter,
+    "torch._utils._rebuild_tensor": _tensor,
+    "torch._utils._rebuild_tensor_v2": _tensor,
+    "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,
+    "torch.device": lambda kind, index=None: _C.device(kind if index is None else f"{kind}:{index}"),
+    "torch.nn.parameter.UninitializedParameter": _lazy_parameter,
+}
+BUILDERS = {name: Builder(function) for name, function in _BUILDERS.items()}
+_TYPES = {
+    "torch.Tensor": _C.Tensor,
+    "torch._tensor.Tensor": _C.Tensor,
+    "torch.nn.Parameter": Parameter,
+    "torch.nn.parameter.Parameter": Parameter,
+    "torch.storage.UntypedStorage": StorageType(None),
+    "torch.UntypedStorage": StorageType(None),
+}
+TYPES = {**_TYPES, **{f"torch.{name}": StorageType(dtype) for name, dtype in STORAGES.items()}}
+
+
+def constant(module, name):
+    """A dtype by its name in PyTorch, or the class of NumPy's arrays; None if it is neither."""
+    if (module, name) == ("numpy", "ndarray"):
+        import numpy as np
+
+        return np.ndarray
+    found = getattr(_C, name, None) if module == "torch" else None
+    return found if isinstance(found, _C.dtype) else None
