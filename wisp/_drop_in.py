@@ -16,6 +16,7 @@ _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd",
 )}  # fmt: skip
+_HOMES["torch.storage"] = "wisp._storage"
 # Modules that programs import at their beginning and use, if at all, when asked to. Where wisp has none, importing them
 # works and using them is an error.
 _EMPTY = ("torch.jit", "torch.onnx")

@@ -6,17 +6,25 @@ from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules._hooks import (
     ModuleHooks,
+    everywhere,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
 )
 from wisp.nn.modules._state_dict import StateDict
 from wisp.nn.parameter import Buffer, Parameter
 
 __all__ = [
-    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]  # fmt: skip
 
 
@@ -176,7 +184,7 @@ class Module(StateDict, ModuleHooks):
         if kind == "_parameters":
             self.register_parameter(name, value)
         elif kind == "_modules":
-            own[kind][name] = value
+            own[kind][name] = registered("module", self, name, value) if everywhere else value
         else:
             self.register_buffer(name, value, value.persistent)
         return None
@@ -192,7 +200,7 @@ class Module(StateDict, ModuleHooks):
                 "_modules": "wisp.nn.Module",
             }[kind]
             raise TypeError(f"cannot assign '{typename(value)}' as {_KINDS[kind]} '{name}' ({wanted} or None expected)")
-        self.__dict__[kind][name] = value
+        self.__dict__[kind][name] = registered("buffer", self, name, value) if kind == "_buffers" else value
 
     def __delattr__(self, name):
         for kind in _KINDS:
@@ -227,6 +235,8 @@ class Module(StateDict, ModuleHooks):
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                              "express a parameter as a function of another Tensor, compute the value in the forward() method.")  # fmt: skip
+        if param is not None and everywhere:
+            param = registered("parameter", self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
@@ -238,7 +248,7 @@ class Module(StateDict, ModuleHooks):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (wisp Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor) if everywhere else tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
@@ -248,7 +258,7 @@ class Module(StateDict, ModuleHooks):
 
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("_modules", name)
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module) if everywhere else module
 
     register_module = add_module
 

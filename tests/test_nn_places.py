@@ -1,0 +1,139 @@
+"""Where names of nn live, and hooks on what modules are made of."""
+
+import importlib
+
+import pytest
+
+import wisp
+from wisp import nn
+from wisp.nn.modules import module as modules
+
+PLACES = {
+    "nn.modules.activation": ("ReLU", "MultiheadAttention", "Softmax"),
+    "nn.modules.batchnorm": ("BatchNorm1d", "SyncBatchNorm"),
+    "nn.modules.container": ("Sequential", "ModuleList"),
+    "nn.modules.conv": ("Conv2d", "LazyConvTranspose3d"),
+    "nn.modules.dropout": ("Dropout", "AlphaDropout"),
+    "nn.modules.instancenorm": ("InstanceNorm1d", "LazyInstanceNorm3d"),
+    "nn.modules.linear": ("Linear", "Identity", "NonDynamicallyQuantizableLinear"),
+    "nn.modules.loss": ("MSELoss", "CTCLoss"),
+    "nn.modules.normalization": ("LayerNorm", "LocalResponseNorm", "CrossMapLRN2d"),
+    "nn.modules.rnn": ("LSTM", "GRUCell"),
+    "nn.modules.sparse": ("Embedding",),
+    "nn.modules.transformer": ("Transformer", "TransformerEncoderLayer"),
+    "functional": ("einsum", "meshgrid", "stft", "norm"),
+    "optim.lr_scheduler": ("LRScheduler", "_LRScheduler"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_names_are_where_programs_look_for_them(place):
+    module = importlib.import_module(f"wisp.{place}")
+    for name in PLACES[place]:
+        assert getattr(module, name) is getattr(nn, name, getattr(module, name))
+
+
+def test_names_that_functional_lacks():
+    with pytest.raises(AttributeError, match=r"module 'wisp.functional' has no attribute 'nothing'"):
+        wisp.functional.nothing  # noqa: B018
+
+
+def test_public_modules_of_nn_are_where_pytorch_has_them():
+    theirs = pytest.importorskip("torch").nn
+    for name in nn.modules.__all__:
+        place = getattr(theirs, name).__module__
+        if "linear_cross_entropy" not in place:
+            ours = importlib.import_module(place.replace("torch", "wisp", 1))
+            assert getattr(ours, name) is getattr(nn, name), place
+
+
+def seen_by(register, make):
+    seen = []
+    handle = register(lambda module, name, value: seen.append((type(module).__name__, name, type(value).__name__)))
+    try:
+        made = make()
+    finally:
+        handle.remove()
+    make()
+    return seen, made
+
+
+def test_hooks_on_parameters():
+    def make():
+        net = nn.Linear(1, 2)
+        net.scale = nn.Parameter(wisp.ones(1))
+        net.register_parameter("none", None)
+        return net
+
+    seen, _ = seen_by(modules.register_module_parameter_registration_hook, make)
+    assert seen == [("Linear", name, "Parameter") for name in ("weight", "bias", "scale")]
+
+
+def test_hooks_on_buffers():
+    def make():
+        net = nn.Module()
+        net.register_buffer("a", wisp.ones(1))
+        net.register_buffer("b", None)
+        net.a = wisp.zeros(1)
+        return net
+
+    seen, net = seen_by(modules.register_module_buffer_registration_hook, make)
+    assert seen == [("Module", "a", "Tensor"), ("Module", "b", "NoneType"), ("Module", "a", "Tensor")]
+    assert net.a.item() == 0
+
+
+def test_hooks_on_children():
+    def make():
+        net = nn.Sequential(nn.ReLU())
+        net.more = nn.Tanh()
+        net.add_module("none", None)
+        return net
+
+    seen, _ = seen_by(modules.register_module_module_registration_hook, make)
+    assert seen == [("Sequential", "0", "ReLU"), ("Sequential", "more", "Tanh"), ("Sequential", "none", "NoneType")]
+
+
+def test_hooks_can_replace_what_is_registered():
+    handles = [
+        modules.register_module_parameter_registration_hook(lambda m, name, p: nn.Parameter(p.data * 0 + 2)),
+        modules.register_module_buffer_registration_hook(lambda m, name, b: b + 1),
+        modules.register_module_module_registration_hook(lambda m, name, child: nn.Identity()),
+    ]
+    try:
+        net = nn.Sequential(nn.BatchNorm1d(2))
+        norm = nn.BatchNorm1d(2)
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert type(net[0]) is nn.Identity
+    assert norm.weight.tolist() == [2, 2]
+    assert norm.running_var.tolist() == [2, 2]
+    assert nn.BatchNorm1d(2).running_var.tolist() == [1, 1]
+
+
+def test_backward_hook_on_all_modules():
+    seen = []
+    handle = modules.register_module_backward_hook(lambda module, gave, got: seen.append(type(module).__name__))
+    try:
+        nn.Sequential(nn.Linear(2, 2), nn.Tanh())(wisp.ones(1, 2)).sum().backward()
+    finally:
+        handle.remove()
+    assert seen[0] in ("Tanh", "Sequential")
+    assert set(seen) == {"Linear", "Tanh", "Sequential"}
+
+
+def test_slices_of_storages_share_memory():
+    x = wisp.arange(10.0)
+    whole = x.untyped_storage()
+    part = whole[4:16]
+    assert (len(part), part.data_ptr() - whole.data_ptr()) == (12, 4)
+    view = wisp.empty(0).set_(part)
+    view[0] = 7
+    assert x.tolist()[:3] == [0, 7, 2]
+    del x, whole
+    assert view.tolist() == [7, 2, 3]
+    assert len(part[5:5]) == 0
+    with pytest.raises(RuntimeError, match="step of 2"):
+        part[::2]
+    with pytest.raises(RuntimeError, match="slices are only supported in UntypedStorage"):
+        wisp.ones(2).storage()[:1]
