@@ -23,8 +23,8 @@ newaxis = None
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
     "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func",
-    "functional", "linalg", "masked", "memory", "nn", "optim", "random", "return_types", "serialization", "signal",
-    "special", "testing", "torch_version", "types", "utils", "version",
+    "functional", "linalg", "masked", "memory", "multiprocessing", "nn", "optim", "random", "return_types",
+    "serialization", "signal", "special", "testing", "torch_version", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {

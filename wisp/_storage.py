@@ -112,6 +112,20 @@ class UntypedStorage:
     def cpu(self):
         return self
 
+    def share_memory_(self):
+        """Moves the storage, with all tensors on it, to where other processes can see it."""
+        from wisp.multiprocessing.reductions import share
+
+        share(self)
+        return self
+
+    def is_shared(self):
+        """Whether the memory is shared with other processes."""
+        from sys import modules
+
+        sharing = modules.get("wisp.multiprocessing.reductions")  # without it nothing has been shared
+        return sharing is not None and sharing.is_shared(self)
+
     def __copy__(self):
         return self.clone()
 
@@ -194,6 +208,15 @@ class TypedStorage:
 
     def cpu(self):
         return self
+
+    def share_memory_(self):
+        """Moves the storage, with all tensors on it, to where other processes can see it."""
+        self._untyped.share_memory_()
+        return self
+
+    def is_shared(self):
+        """Whether the memory is shared with other processes."""
+        return self._untyped.is_shared()
 
     def __eq__(self, other):
         return isinstance(other, TypedStorage) and self._cdata == other._cdata and self.dtype is other.dtype

@@ -134,12 +134,16 @@ class _Methods:
         return self._as_strided_(size, stride, storage_offset, self.shape, self.stride(), offset)
 
     def share_memory_(self):
-        """Fails: memory is not shared between processes."""
-        raise RuntimeError("share_memory_(): wisp does not share memory between processes")
+        """Moves the tensor's memory, and with it all views of it, to where other processes can see it.
+
+        Processes forked later, and those the tensor is sent to, read and write the same memory.
+        """
+        self.untyped_storage().share_memory_()
+        return self
 
     def is_shared(self):
-        """False: memory is not shared between processes."""
-        return False
+        """Whether the tensor's memory is shared with other processes; see share_memory_()."""
+        return self.untyped_storage().is_shared()
 
     def dim_order(self, *, ambiguity_check=False):
         """The dimensions in the order they lie in memory, outermost first."""

@@ -393,6 +393,10 @@ class Module(StateDict, ModuleHooks):
                 self._buffers[name] = fn(buffer)
         return self
 
+    def share_memory(self):
+        """Moves all parameters and buffers to where other processes can see them; see Tensor.share_memory_()."""
+        return self._apply(lambda t: t.share_memory_())
+
     def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
         """Converts parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``, or keywords; returns the module.
 

@@ -1,11 +1,13 @@
 """The loader: batches of a dataset, in some order, fetched here or by workers."""
 
+from functools import partial
 from itertools import chain, islice, repeat
 from types import GenericAlias
 
 from wisp.utils.data._utils import state
 from wisp.utils.data._utils.collate import default_collate, default_convert
-from wisp.utils.data._utils.fetch import END, IterableFetcher, MapFetcher
+from wisp.utils.data._utils.fetch import END, Plan
+from wisp.utils.data._utils.seeding import Seeding
 from wisp.utils.data._utils.worker import get_worker_info
 from wisp.utils.data.dataset import IterableDataset
 from wisp.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
@@ -13,10 +15,6 @@ from wisp.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampl
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-
-
-class _DatasetKind:
-    Map, Iterable = 0, 1
 
 
 class DataLoader:
@@ -67,7 +65,7 @@ class DataLoader:
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers > 0 else prefetch_factor
         self._check_workers()
         self.multiprocessing_context = multiprocessing_context
-        self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        self._iterable = isinstance(dataset, IterableDataset)
         self._set_order(batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self._iterator = self._epoch = self._resumed = self._reported_length = None
@@ -93,7 +91,7 @@ class DataLoader:
             raise ValueError(f'worker_type should be "process" or "thread", but got {self.worker_type!r}')
 
     def _set_order(self, batch_size, shuffle, sampler, batch_sampler, drop_last):
-        if self._dataset_kind == _DatasetKind.Iterable:
+        if self._iterable:
             self._check_iterable(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -125,7 +123,7 @@ class DataLoader:
                 )
 
     def _default_sampler(self, shuffle):
-        if self._dataset_kind == _DatasetKind.Iterable:
+        if self._iterable:
             return _Endless()
         return RandomSampler(self.dataset, generator=self.generator) if shuffle else SequentialSampler(self.dataset)
 
@@ -184,7 +182,7 @@ class DataLoader:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __len__(self):
-        if self._dataset_kind == _DatasetKind.Map:
+        if not self._iterable:
             return len(self._index_sampler)
         length = len(self.dataset)
         self._reported_length = length
@@ -195,10 +193,10 @@ class DataLoader:
     def __iter__(self):
         if not self.persistent_workers:
             return self._get_iterator()
-        if self._iterator is None:
+        if self._iterator is None or self._iterator.closed:
             self._iterator = self._get_iterator()
         else:
-            self._iterator._reset(self)
+            self._iterator.begin(self._begin())
         return self._iterator
 
     def _get_iterator(self):
@@ -213,11 +211,11 @@ class DataLoader:
         with state.epoch_to_resume(self) as resumed:
             start = state.sampling_state(self)
             seed = drawn_seed(self.generator)
-            keys = iter(self._index_sampler) if self._dataset_kind == _DatasetKind.Map else repeat(None)
+            keys = repeat(None) if self._iterable else iter(self._index_sampler)
             keys = chain(list(islice(keys, 1)), keys)  # samplers draw when they are first asked
             epoch = Epoch(self._epochs, seed, start, keys)
             if resumed is not None:
-                epoch.skip(resumed["batches"], self._dataset_kind == _DatasetKind.Map)
+                epoch.skip(resumed["batches"], not self._iterable)
         self._epoch = epoch
         self._epochs = epoch.number + 1
         return epoch
@@ -266,7 +264,11 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader):
         self._loader = loader
-        self._epoch = loader._begin()
+        self.begin(loader._begin())
+
+    def begin(self, epoch):
+        """Starts on an epoch."""
+        self._epoch = epoch
 
     def __iter__(self):
         return self
@@ -299,12 +301,11 @@ class _BaseDataLoaderIter:
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Fetches in the loop itself."""
 
-    def __init__(self, loader):
-        super().__init__(loader)
-        iterable = loader._dataset_kind == _DatasetKind.Iterable
-        self._fetcher = (IterableFetcher if iterable else MapFetcher)(loader, put_back=True)
-        for _ in range(self._epoch.to_skip):
-            self._fetcher.fetch(None, self._epoch.seed, skip=True)
+    def begin(self, epoch):
+        super().begin(epoch)
+        self._fetcher = Plan(self._loader).fetcher(partial(Seeding, put_back=True), progress=[0])
+        for _ in range(epoch.to_skip):
+            self._fetcher.fetch(None, epoch.seed, skip=True)
 
     def _next_data(self):
         epoch = self._epoch

@@ -6,7 +6,6 @@ from itertools import islice
 from wisp import _C
 from wisp._C import Tensor
 from wisp.utils.data._utils.collate import default_collate, default_convert
-from wisp.utils.data._utils.seeding import Seeding
 from wisp.utils.data.dataset import ConcatDataset, StackDataset, Subset, TensorDataset
 
 END = object()  # what an IterableDataset's fetcher gives when there are no more samples
@@ -47,6 +46,19 @@ def _rows(tensors, keys):
     return [tensor[rows] for tensor in tensors]
 
 
+class Plan:
+    """What fetching needs to know of a loader: this much is sent to its workers."""
+
+    def __init__(self, loader):
+        self.dataset, self.collate, self.batched = loader.dataset, loader.collate_fn, loader._auto_collation
+        self.batch_size, self.drop_last = loader.batch_size, loader.drop_last
+        self.iterable = loader._iterable
+
+    def fetcher(self, seeding, progress, slot=0):
+        """A fetcher for one epoch. ``seeding(repeatable)`` makes what seeds its samples."""
+        return (IterableFetcher if self.iterable else MapFetcher)(self, seeding, progress, slot)
+
+
 class MapFetcher:
     """Batches of the samples of some keys.
 
@@ -54,16 +66,17 @@ class MapFetcher:
     put together.
     """
 
-    def __init__(self, loader, put_back, progress=None, slot=0):
-        self.dataset, self.collate, self.batched = loader.dataset, loader.collate_fn, loader._auto_collation
-        self.progress, self.slot = progress or [0], slot
+    def __init__(self, plan, seeding, progress, slot):
+        self.dataset, self.collate, self.batched = plan.dataset, plan.collate, plan.batched
+        self.progress, self.slot = progress, slot
         known = self.collate in (default_collate, default_convert)
         self._draws_nothing = draws_nothing(self.dataset)
-        self._seeding = None if self._draws_nothing and known else Seeding(put_back, repeatable=True)
+        self._seeding = None if self._draws_nothing and known else seeding(repeatable=True)
         self._whole = _whole_batches(self.dataset) if self.batched and self.collate is default_collate else None
         self._many = callable(getattr(self.dataset, "__getitems__", None))
 
-    def fetch(self, keys, seed):
+    def fetch(self, keys, seed, skip=False):
+        """The batch of some keys. (There is nothing to ``skip``: keys that are not wanted do not come.)"""
         if self._whole is not None and type(keys) is list and keys and type(keys[0]) is int:
             try:
                 return self._whole(keys)
@@ -86,6 +99,7 @@ class MapFetcher:
         return self.collate(self.dataset[key])
 
     def _batch(self, keys, before):
+        keys = keys if hasattr(keys, "__len__") else list(keys)
         samples = self._together(keys, before) if self._many or self._draws_nothing else self._each(keys, before)
         self.progress[self.slot] = len(keys)
         return self.collate(samples)
@@ -116,12 +130,12 @@ class MapFetcher:
 class IterableFetcher:
     """Batches of the samples that an iterable dataset gives. ``progress[slot]`` counts the samples taken."""
 
-    def __init__(self, loader, put_back, progress=None, slot=0):
-        self.collate, self.batched = loader.collate_fn, loader._auto_collation
-        self.size, self.drop_last = loader.batch_size, loader.drop_last
-        self.progress, self.slot = progress or [0], slot
-        self._seeding = Seeding(put_back, repeatable=False)
-        self._dataset, self._samples, self._batches, self._ended = loader.dataset, None, 0, False
+    def __init__(self, plan, seeding, progress, slot):
+        self.collate, self.batched = plan.collate, plan.batched
+        self.size, self.drop_last = plan.batch_size, plan.drop_last
+        self.progress, self.slot = progress, slot
+        self._seeding = seeding(repeatable=False)
+        self._dataset, self._samples, self._batches, self._ended = plan.dataset, None, 0, False
 
     def fetch(self, _, seed, skip=False):
         """The next batch, or END. ``skip`` takes its samples and leaves it at that."""

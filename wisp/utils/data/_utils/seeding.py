@@ -29,10 +29,12 @@ def seed_of(seed, key):
 
 
 def _numpy():
-    """NumPy's legacy generator, if there is one and it can be seeded."""
-    module = sys.modules.get("numpy.random")
-    found = getattr(getattr(module, "mtrand", None), "_rand", None)
-    return found if type(getattr(found, "_bit_generator", None)).__name__ == "MT19937" else None
+    """NumPy's legacy generator, if NumPy is imported and the generator is one that can be seeded."""
+    module = sys.modules.get("numpy")
+    if module is None:
+        return None
+    found = module.random.mtrand._rand  # NumPy may import this part of itself only now
+    return found if type(found._bit_generator).__name__ == "MT19937" else None
 
 
 def seed_others(seed):

@@ -55,7 +55,7 @@ def _put_generators_back(loader, states):
 def sampling_state(loader):
     """All that decides the order of an epoch that is about to begin."""
     samplers = _samplers(loader)
-    foreign = loader._dataset_kind == 0 and any(type(sampler) not in _OURS for sampler in samplers)
+    foreign = not loader._iterable and any(type(sampler) not in _OURS for sampler in samplers)
     return {
         "generators": _generator_states(loader),
         "others": others_state() if foreign else None,

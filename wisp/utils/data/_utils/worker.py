@@ -1,6 +1,10 @@
 """What a dataset can know of the worker it runs in."""
 
+import random
 import threading
+
+from wisp import _C
+from wisp.utils.data._utils.seeding import seed_of
 
 _process = None  # the WorkerInfo of this process, if it is a worker
 _thread = threading.local()
@@ -25,3 +29,54 @@ class WorkerInfo:
 def get_worker_info():
     """The WorkerInfo of the worker that calls it; None in the main process."""
     return getattr(_thread, "info", _process)
+
+
+class SampleGenerators:
+    """Random generators for the sample that is being fetched, seeded by the epoch and the sample's key when first used.
+
+    Worker threads share the global generators with everybody else. A dataset that wants the same random numbers in any
+    number of threads draws from these: ``random_generator`` (of Python's random), ``torch_generator`` (a wisp.Generator)
+    and ``numpy_generator`` (a numpy.random.Generator).
+    """
+
+    def __init__(self, seed=0):
+        self.seed = seed
+
+    def run(self, fetch, seed):
+        """``fetch(before)``, which calls ``before(key)`` before every sample."""
+
+        def before(key):
+            self.seed = seed_of(seed, key)
+
+        return fetch(before)
+
+    @property
+    def seed(self):
+        """What the generators are seeded with."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed):
+        self._seed, self._made = seed, {}
+
+    def _one(self, name, make):
+        if name not in self._made:
+            self._made[name] = make(self._seed)
+        return self._made[name]
+
+    @property
+    def random_generator(self):
+        """A random.Random."""
+        return self._one("random", random.Random)
+
+    @property
+    def torch_generator(self):
+        """A wisp.Generator."""
+        return self._one("wisp", lambda seed: _C.Generator().manual_seed(seed))
+
+    @property
+    def numpy_generator(self):
+        """A numpy.random.Generator; needs NumPy."""
+        import numpy
+
+        return self._one("numpy", numpy.random.default_rng)

@@ -1,0 +1,196 @@
+"""Files in memory that several processes map.
+
+All files of a program, that is of a process and those it has started with multiprocessing, lie in one folder in /dev/shm
+(or, without that, among the temporary files). Files are passed on by name, so no file descriptors are kept open. Whoever
+is told a name owns it: each message carries a name (a hard link) of its own, which its receiver removes. What is left when
+a program ends is removed with the folder; what is left when it is killed, by the next program that makes one. Every process
+of the program holds a lock for as long as it lives, which says whether a folder is still in use.
+"""
+
+import ctypes
+import errno
+import os
+import weakref
+from multiprocessing import process, util
+
+try:
+    import fcntl
+except ImportError:  # not on this system: nobody tidies up after a program that was killed
+    fcntl = None
+
+_PREFIX = "wisp-"
+_joined = None  # (folder, lock)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_READ_WRITE, _SHARED, _FAILED = 3, 1, ctypes.c_void_p(-1).value
+
+
+# --- the folder
+
+
+def _root():
+    if os.access("/dev/shm", os.W_OK | os.X_OK):
+        return "/dev/shm"
+    from tempfile import gettempdir
+
+    return gettempdir()
+
+
+def folder():
+    """The folder of this program; made if need be, and held for as long as this process lives."""
+    global _joined
+    if _joined is None or not os.path.isdir(_joined[0]):
+        config = process.current_process()._config  # what processes hand on to those they start
+        _joined = _join(config.get("wisp_folder")) or _make_folder()
+        config["wisp_folder"] = _joined[0]
+    return _joined[0]
+
+
+def _join(path):
+    try:
+        return path and (path, _Lock(path))
+    except OSError:  # it is gone
+        return None
+
+
+def _make_folder():
+    from tempfile import mkdtemp
+
+    root = _root()
+    _sweep(root)
+    unfinished = mkdtemp(prefix=".wisp-", dir=root)
+    lock = _Lock(unfinished)
+    path = os.path.join(root, _PREFIX + os.path.basename(unfinished)[6:])
+    os.rename(unfinished, path)  # only now others can see it, and it is locked
+    # A low priority: run after the processes this one has started were waited for.
+    util.Finalize(None, _remove, args=(path,), exitpriority=-100)
+    return path, lock
+
+
+class _Lock:
+    """A lock that ends with the process, or with the last of those forked from it."""
+
+    def __init__(self, path, exclusive=False):
+        self.file = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if fcntl is not None:
+            fcntl.flock(self.file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+
+    def __del__(self):
+        os.close(self.file)
+
+
+def _sweep(root):
+    """Removes the folders of programs that are gone."""
+    for name in os.listdir(root) if fcntl is not None else ():
+        path = os.path.join(root, name)
+        if name.startswith(_PREFIX) and os.path.isfile(os.path.join(path, "lock")):
+            try:
+                held = _Lock(path, exclusive=True)
+            except OSError:  # in use, or somebody else's
+                continue
+            _remove(path)
+            del held
+
+
+def _remove(path):
+    from shutil import rmtree
+
+    rmtree(path, ignore_errors=True)
+
+
+def remove_folder():
+    """Removes the folder of this program: for those that outlive the process that made it."""
+    if _joined is not None:
+        _remove(_joined[0])
+
+
+# --- files
+
+
+def new_name(prefix=""):
+    """The path of a file that does not exist yet."""
+    return os.path.join(folder(), prefix + os.urandom(8).hex())
+
+
+def remove_files(prefix):
+    """Removes the files whose names begin like this."""
+    path = folder()
+    for name in os.listdir(path):
+        if name.startswith(prefix):
+            unlink(os.path.join(path, name))
+
+
+def unlink(path):
+    """Removes a name, if it is there."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def create(size):
+    """A new file with memory reserved for it: its path. Where there is not enough, an OSError says so now: the process
+    that wrote to the missing memory later would be killed."""
+    path = new_name()
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        _reserve(file, size)
+    except OSError as error:
+        unlink(path)
+        if error.errno not in (errno.ENOSPC, errno.ENOMEM, errno.EFBIG, errno.EDQUOT):
+            raise
+        raise OSError(error.errno, f"{size:,} bytes of shared memory do not fit into {os.path.dirname(path)}") from None
+    finally:
+        os.close(file)
+    return path
+
+
+def _reserve(file, size):
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+        return
+    zeros = bytes(1 << 20)
+    while size > 0:
+        size -= os.write(file, zeros[: min(size, len(zeros))])
+
+
+def write(path, parts):
+    """A new file with some bytes-like objects one after the other. Where they do not fit, there is an OSError and no file."""
+    with open(path, "xb") as file:
+        try:
+            file.writelines(parts)
+            file.flush()
+        except OSError:
+            unlink(path)
+            raise
+
+
+class Mapping:
+    """The memory of a file: ``buffer`` is writable, and the memory stays until nobody uses that any more.
+
+    ``before_end(address)`` is called just before it goes. Python's own mmap keeps a file descriptor for every file; this
+    does not.
+    """
+
+    def __init__(self, path, before_end=None):
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self.size = os.fstat(file).st_size
+            self.address = _libc.mmap(None, self.size, _READ_WRITE, _SHARED, file, 0)
+        finally:
+            os.close(file)
+        if self.address == _FAILED:
+            code = ctypes.get_errno()
+            raise OSError(code, f"cannot map {self.size:,} bytes of shared memory: {os.strerror(code)}")
+        self.buffer = (ctypes.c_char * self.size).from_address(self.address)
+        end = weakref.finalize(self.buffer, _unmap, self.address, self.size, before_end)
+        end.atexit = False  # tensors may outlive the interpreter's last steps
+
+
+def _unmap(address, size, before_end):
+    if before_end is not None:
+        before_end(address)
+    _libc.munmap(address, size)

@@ -1,0 +1,271 @@
+"""Worker processes.
+
+Each has a pipe for tasks and one for results, and shares nothing else with anybody: no locks, no queues. Whoever dies, the
+other side finds its pipe closed.
+"""
+
+import gc
+import os
+import selectors
+import signal
+import struct
+import time
+import weakref
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.reduction import ForkingPickler
+
+from wisp import _C, _shared_memory
+from wisp.multiprocessing._parent import end_with_parent, is_gone
+from wisp.utils.data._utils import failure, transport
+from wisp.utils.data._utils import worker as workers
+from wisp.utils.data._utils.fetch import END
+from wisp.utils.data._utils.seeding import Seeding, seed_all
+
+_PATIENCE = 1.0  # seconds: for a worker to end by itself, and between two looks at whether all are alive
+
+# --- in the worker
+
+
+class _Stop(Exception):
+    """The parent wants no more."""
+
+
+def run(number, count, plan, init_fn, tasks, results, progress, prefix):
+    """What a worker process does until it is told to stop, or its parent has gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent, prefix = os.getppid(), f"{prefix}{number}-"
+    end_with_parent(last_words=_shared_memory.remove_folder)
+    _C.set_num_threads(1)
+    try:
+        _Worker(number, count, plan, init_fn, results, progress, prefix).serve(tasks)
+    except _Stop:
+        _shared_memory.remove_files(prefix)
+    except (EOFError, ConnectionError):  # the parent has closed its ends without a word
+        _shared_memory.remove_files(prefix)
+        _tidy_up_after(parent)
+
+
+def _tidy_up_after(parent):
+    """Removes the files of a parent that was killed; its pipes close a moment before it is gone."""
+    for _ in range(100):
+        if is_gone(parent):
+            _shared_memory.remove_folder()
+            return
+        time.sleep(0.01)
+
+
+class _Worker:
+    def __init__(self, number, count, plan, init_fn, results, progress, prefix):
+        self.number, self.plan, self.init_fn = number, plan, init_fn
+        self.results, self.progress, self.prefix = results, progress, prefix
+        self.fetcher = self.failed = None
+        workers._process = self.info = workers.WorkerInfo(number, count, None, plan.dataset)
+
+    def serve(self, tasks):
+        while True:
+            what, *task = ForkingPickler.loads(tasks.recv_bytes())
+            if what == "stop":
+                raise _Stop
+            (self.begin if what == "epoch" else self.fetch)(*task)
+
+    def begin(self, seed):
+        """Starts on an epoch; on the first one the user's function is called."""
+        first = self.fetcher is None
+        self.seed, self.info.seed = seed, seed + self.number
+        seed_all(self.info.seed)
+        self.progress[self.number] = 0
+        self.fetcher = self.plan.fetcher(partial(Seeding, put_back=False), self.progress, self.number)
+        if first and self.init_fn is not None:
+            try:
+                self.init_fn(self.number)
+            except Exception as error:  # noqa: BLE001  (raised in the parent)
+                self.failed = failure.Failure(error, self._name(), "in worker_init_fn")
+
+    def fetch(self, number, keys, skip):
+        send = partial(transport.send, self.results, self.prefix, number)
+        if self.failed is not None:
+            send(transport.ERROR, self.failed)
+            return
+        try:
+            batch = self.fetcher.fetch(keys, self.seed, skip)
+            if batch is END or skip:
+                send(transport.END if batch is END else transport.SKIPPED)
+            else:
+                send(transport.BATCH, batch)
+        except ConnectionError:  # of the pipe: the parent is gone
+            raise
+        except Exception as error:  # noqa: BLE001  (raised in the parent)
+            at = failure.place(keys, self.progress[self.number], self.plan.batched, self.plan.iterable)
+            send(transport.ERROR, failure.Failure(error, self._name(), at))
+
+    def _name(self):
+        return f"DataLoader worker process {self.number}"
+
+
+# --- in the parent
+
+_own_ends = weakref.WeakSet()  # of pipes to workers: processes forked later must not keep them open
+
+
+def _close_inherited_ends():
+    for end in list(_own_ends):
+        end.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_inherited_ends)
+
+
+@contextmanager
+def _frozen():
+    """Keeps the garbage collector of forked processes off the objects that exist now: visiting them would copy the
+    memory they lie in."""
+    if gc.get_freeze_count():  # the program does so itself
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+class WorkerDied(Exception):
+    """A worker process has ended unasked."""
+
+    def __init__(self, worker, process):
+        super().__init__(worker)
+        code = process.exitcode
+        try:
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        except ValueError:
+            how = f"was killed by signal {-code}"
+        self.worker, self.pid, self.how = worker, process.pid, how
+
+
+class _Process:
+    """A worker process as its parent sees it."""
+
+    def __init__(self, context, number, arguments):
+        tasks, self.tasks = context.Pipe(duplex=False)
+        self.results, results = context.Pipe(duplex=False)
+        _own_ends.update((self.tasks, self.results))
+        os.set_blocking(self.tasks.fileno(), False)
+        self.unsent = bytearray()
+        self.process = context.Process(target=run, args=(number, *arguments(tasks, results)), daemon=True)
+        try:
+            self.process.start()
+        except BaseException:
+            self.close_ends()
+            raise
+        finally:
+            tasks.close()
+            results.close()
+
+    def send(self, task):
+        data = ForkingPickler.dumps(task)
+        self.unsent += struct.pack("!i", len(data))  # as Connection.recv_bytes() reads it
+        self.unsent += data
+        self.flush()
+
+    def flush(self):
+        """Writes what the pipe takes: the parent never waits for a worker to read, which may be waiting for it."""
+        try:
+            while self.unsent:
+                del self.unsent[: os.write(self.tasks.fileno(), self.unsent[:65536])]
+        except BlockingIOError:
+            pass
+        except OSError:  # the worker is dead: whoever looks for its results finds out
+            self.unsent.clear()
+
+    def close_ends(self):
+        self.tasks.close()
+        self.results.close()
+
+    def died(self):
+        """Whether the process has ended."""
+        return self.process.exitcode is not None
+
+
+class ProcessPool:
+    """The worker processes of a loader."""
+
+    name = "DataLoader worker process"
+
+    def __init__(self, plan, count, init_fn, context):
+        import multiprocessing
+
+        context = context or multiprocessing.get_context()
+        self.progress = context.RawArray("q", count)
+        self._prefix = f"batch-{os.urandom(4).hex()}-"
+        _shared_memory.folder()  # the same for all
+        self._owner, self._workers = os.getpid(), []
+        try:
+            with _frozen():
+                for number in range(count):
+                    self._workers.append(_Process(context, number, lambda tasks, results: (
+                        count, plan, init_fn, tasks, results, self.progress, self._prefix)))  # fmt: skip
+        except BaseException:
+            self.close()
+            raise
+
+    def pids(self):
+        """The ids of the processes."""
+        return [worker.process.pid for worker in self._workers]
+
+    def begin(self, seed):
+        """Tells all workers that an epoch begins."""
+        for worker in self._workers:
+            worker.send(("epoch", seed))
+
+    def send(self, worker, number, keys, skip):
+        """Gives a worker a task."""
+        self._workers[worker].send(("fetch", number, keys, skip))
+
+    def receive(self, timeout):
+        """The results that have arrived, after waiting for at most so many seconds for one; WorkerDied if a worker has."""
+        with getattr(selectors, "PollSelector", selectors.SelectSelector)() as selector:
+            for number, worker in enumerate(self._workers):
+                selector.register(worker.results, selectors.EVENT_READ, number)
+                selector.register(worker.process.sentinel, selectors.EVENT_READ)
+                if worker.unsent:
+                    selector.register(worker.tasks, selectors.EVENT_WRITE)
+            ready = selector.select(_PATIENCE if timeout is None else min(timeout, _PATIENCE))
+        numbers = [key.data for key, _ in ready if key.data is not None]
+        found = [result for number in numbers for result in self._read(self._workers[number])]
+        for worker in self._workers:
+            worker.flush()
+        if not found:
+            self._check_alive()
+        return found
+
+    def _read(self, worker):
+        try:
+            while worker.results.poll():
+                yield transport.Result(bytearray(worker.results.recv_bytes()))
+        except (EOFError, ConnectionError):
+            worker.process.join(_PATIENCE)
+
+    def _check_alive(self):
+        for number, worker in enumerate(self._workers):
+            if worker.died():
+                raise WorkerDied(number, worker.process)
+
+    def close(self):
+        """Ends all workers: by word, and those that do not listen by force. Only in the process that started them."""
+        if self._owner != os.getpid():
+            return
+        ended, self._workers = self._workers, []
+        for worker in ended:
+            worker.send(("stop",))
+            worker.close_ends()
+        for end in (None, lambda process: process.terminate(), lambda process: process.kill()):
+            if end is not None:
+                for worker in ended:
+                    end(worker.process)
+            deadline = time.monotonic() + _PATIENCE / 2
+            for worker in ended:
+                worker.process.join(max(0, deadline - time.monotonic()))
+        _shared_memory.remove_files(self._prefix)

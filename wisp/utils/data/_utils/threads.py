@@ -1,0 +1,103 @@
+"""Worker threads."""
+
+import queue
+import threading
+
+from wisp.utils.data._utils import failure, transport, worker
+from wisp.utils.data._utils.fetch import END
+
+
+class _Result:
+    """What has arrived for one task."""
+
+    def __init__(self, number, kind, value=None):
+        self.number, self.kind, self._value = number, kind, value
+
+    def value(self):
+        """The value that was sent."""
+        return self._value
+
+
+class ThreadPool:
+    """The worker threads of a loader. They share the dataset, and results need not be sent."""
+
+    name = "DataLoader worker thread"
+
+    def __init__(self, plan, count, init_fn, context=None):
+        self.progress, self._results = [0] * count, queue.SimpleQueue()
+        self._tasks = [queue.SimpleQueue() for _ in range(count)]
+        for number in range(count):
+            args = (number, count, plan, init_fn, self._tasks[number], self._results, self.progress)
+            threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True).start()
+
+    def begin(self, seed):
+        """Tells all workers that an epoch begins."""
+        for tasks in self._tasks:
+            tasks.put(("epoch", seed))
+
+    def send(self, worker, number, keys, skip):
+        """Gives a worker a task."""
+        self._tasks[worker].put(("fetch", number, keys, skip))
+
+    def receive(self, timeout):
+        """The results that have arrived, after waiting for at most so many seconds for one."""
+        try:
+            return [self._results.get(timeout=1.0 if timeout is None else timeout)]
+        except queue.Empty:
+            return []
+
+    def close(self):
+        """Tells the workers to end. One that is busy does so when its sample is there."""
+        for tasks in self._tasks:
+            tasks.put(("stop",))
+
+
+def _run(number, count, plan, init_fn, tasks, results, progress):
+    rng = worker.SampleGenerators()
+    worker._thread.info = worker.WorkerInfo(number, count, None, plan.dataset, rng, "thread")
+    serving = _Thread(number, plan, results, progress, rng)
+    while True:
+        what, *task = tasks.get()
+        if what == "stop":
+            return
+        if what == "epoch":
+            serving.begin(*task, init_fn)
+        else:
+            serving.fetch(*task)
+
+
+class _Thread:
+    def __init__(self, number, plan, results, progress, rng):
+        self.number, self.plan, self.results, self.progress, self.rng = number, plan, results, progress, rng
+        self.fetcher = self.failed = None
+
+    def begin(self, seed, init_fn):
+        first = self.fetcher is None
+        self.seed = seed
+        worker._thread.info.seed = seed + self.number
+        self.rng.seed = seed + self.number
+        self.progress[self.number] = 0
+        self.fetcher = self.plan.fetcher(lambda repeatable: self.rng, self.progress, self.number)
+        if first and init_fn is not None:
+            try:
+                init_fn(self.number)
+            except Exception as error:  # noqa: BLE001  (raised in the main thread)
+                self.failed = failure.Failure(error, self._name(), "in worker_init_fn")
+
+    def fetch(self, number, keys, skip):
+        self.results.put(self._result(number, keys, skip))
+
+    def _result(self, number, keys, skip):
+        if self.failed is not None:
+            return _Result(number, transport.ERROR, self.failed)
+        try:
+            batch = self.fetcher.fetch(keys, self.seed, skip)
+        except BaseException as error:  # noqa: BLE001  (raised in the main thread)
+            at = failure.place(keys, self.progress[self.number], self.plan.batched, self.plan.iterable)
+            return _Result(number, transport.ERROR, failure.Failure(error, self._name(), at))
+        if batch is END:
+            return _Result(number, transport.END)
+        return _Result(number, transport.SKIPPED) if skip else _Result(number, transport.BATCH, batch)
+
+    def _name(self):
+        return f"DataLoader worker thread {self.number}"

@@ -1,0 +1,134 @@
+"""An epoch whose batches are fetched by workers."""
+
+import time
+import weakref
+
+from wisp.utils.data._utils import failure, transport
+from wisp.utils.data._utils.fetch import Plan
+from wisp.utils.data._utils.processes import ProcessPool, WorkerDied
+from wisp.utils.data._utils.threads import ThreadPool
+from wisp.utils.data.dataloader import _BaseDataLoaderIter
+
+
+class WorkersIter(_BaseDataLoaderIter):
+    """Hands out tasks, a number to each, and gives their results in the order of the numbers."""
+
+    def __init__(self, loader):
+        kind = ThreadPool if loader.worker_type == "thread" else ProcessPool
+        self._plan, self.closed = Plan(loader), False
+        self._pool = kind(self._plan, loader.num_workers, loader.worker_init_fn, loader.multiprocessing_context)
+        self._end = weakref.finalize(self, self._pool.close)
+        self._next_task = 0
+        super().__init__(loader)
+
+    def begin(self, epoch):
+        super().begin(epoch)
+        self._first = self._next_task  # results of tasks before it are of an epoch that was left
+        self._tasks, self._results = {}, {}  # by number: (worker, keys) of what is not given yet; what has arrived
+        self._active = list(range(self._loader.num_workers))
+        self._to_skip = self._skips_to_send = epoch.to_skip
+        self._keys_left = True
+        self._pool.begin(epoch.seed)
+        self._hand_out()
+
+    def close(self):
+        """Ends the workers."""
+        self.closed = True
+        self._tasks, self._results = {}, {}
+        self._end()
+
+    # --- tasks
+
+    def _hand_out(self):
+        """Gives the workers tasks until each has enough in hand."""
+        while self._keys_left and len(self._tasks) < self._loader.prefetch_factor * len(self._active):
+            try:
+                keys = next(self._epoch.keys)
+            except StopIteration:
+                self._keys_left = False
+                return
+            skip = self._skips_to_send > 0
+            self._skips_to_send -= skip
+            worker = self._next_worker()
+            self._tasks[self._next_task] = worker, keys
+            self._pool.send(worker, self._next_task, keys, skip)
+            self._next_task += 1
+
+    def _next_worker(self):
+        """In turn, or, where the order does not matter, the one with the least to do."""
+        if self._loader.in_order:
+            self._active.append(self._active.pop(0))
+            return self._active[-1]
+        busy = [worker for worker, _ in self._tasks.values()]
+        return min(self._active, key=busy.count)
+
+    # --- results
+
+    def _next_data(self):
+        if self.closed:
+            raise StopIteration
+        try:
+            return self._next_batch()
+        except StopIteration:
+            if not self._loader.persistent_workers:
+                self.close()
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _next_batch(self):
+        while self._tasks:
+            result = self._next_in_order()
+            worker, _ = self._tasks.pop(result.number)
+            if result.kind == transport.ERROR:
+                raise result.value().error()
+            if result.kind == transport.END and worker in self._active:
+                self._active.remove(worker)
+            self._hand_out()
+            if result.kind == transport.BATCH and not self._to_skip:
+                return result.value()
+            if result.kind != transport.END:
+                self._to_skip -= 1
+        raise StopIteration
+
+    def _next_in_order(self):
+        """The result of the next task, or, where the order does not matter, any; waits for it."""
+        limit = self._loader.timeout
+        deadline = time.monotonic() + limit if limit else None
+        while True:
+            number = self._wanted()
+            if number in self._results:
+                return self._results.pop(number)
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise RuntimeError(f"DataLoader timed out after {limit} seconds waiting for {self._busy(number)}")
+            self._receive(left)
+
+    def _wanted(self):
+        if self._loader.in_order:
+            return min(self._tasks)
+        return next(iter(self._results), None)
+
+    def _receive(self, timeout):
+        try:
+            arrived = self._pool.receive(timeout)
+        except WorkerDied as event:
+            mine = (number for number, (worker, _) in self._tasks.items() if worker == event.worker)
+            waiting = (number for number in mine if number not in self._results)
+            raise RuntimeError(
+                f"DataLoader worker (pid(s) {event.pid}) exited unexpectedly: worker {event.worker} {event.how}, "
+                f"{self._place(next(waiting, None))}"
+            ) from None
+        self._results.update((result.number, result) for result in arrived if result.number >= self._first)
+
+    def _place(self, number):
+        """At which sample the worker of a task is."""
+        if number is None:
+            return "with nothing to do"
+        worker, keys = self._tasks[number]
+        return failure.place(keys, self._pool.progress[worker], self._plan.batched, self._plan.iterable)
+
+    def _busy(self, number):
+        number = min(self._tasks) if number is None else number
+        return f"worker {self._tasks[number][0]}, {self._place(number)}"
