@@ -35,6 +35,7 @@ _HOMES = {
         "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_",
         "resolve_conj", "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",
     ),
+    "_checkpoint": ("Checkpoint",),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",

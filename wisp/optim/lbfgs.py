@@ -257,7 +257,7 @@ class LBFGS(Optimizer):
             steps.append(step)
             ro.append(1.0 / curvature)
             state["H_diag"] = curvature / change.dot(change)
-        found, weights = grad.neg(), [None] * len(changes)
+        found, weights = grad.neg(), [None] * history_size
         for i in reversed(range(len(changes))):
             weights[i] = steps[i].dot(found) * ro[i]
             found.add_(changes[i] * -weights[i])

@@ -7,10 +7,10 @@ from wisp import _C
 from wisp.nn.parameter import Parameter
 from wisp.serialization._encode import VERSION
 from wisp.serialization._files import FileError, view
-from wisp.serialization._pickle import checked_key
+from wisp.serialization._pickle import checked_key, set_item
 
 _MUTABLE = {"list": list, "set": set, "dict": dict, "ordered": OrderedDict, "counter": Counter}
-_ALIGNMENT = 16  # what any element wants
+_ALIGNMENT = 16  # what any element of NumPy's wants
 
 
 class Decoder:
@@ -25,7 +25,7 @@ class Decoder:
 
     def __init__(self, document, bytes_of, entry_of, trust):
         self._bytes_of, self._entry_of, self._trust = bytes_of, entry_of, trust
-        self._made, self._data = {}, {}
+        self._made, self._data, self._alignment = {}, {}, {}
         try:
             self.result = self._decode(document)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -95,12 +95,20 @@ class Decoder:
             raise ValueError(f"a node has the id {number!r}")
         if kind in _MUTABLE:
             self._made[number] = _MUTABLE[kind]()
+        elif kind == "tensor":
+            self._note_alignment(node)
         elif kind == "deque":
             self._made[number] = deque(maxlen=node["maxlen"])
         elif kind == "default":
             self._made[number] = defaultdict(self._factory(node["factory"]))
         elif kind == "object":
             self._made[number] = self._trust.bare(self._trust.find(*node["object"]))
+
+    def _note_alignment(self, node):
+        """Data is aligned for all tensors on it."""
+        name = node["tensor"]
+        dtype = dtype_of(node["dtype"]) if "dtype" in node else self._entry_of(name).dtype
+        self._alignment[name] = max(self._alignment.get(name, 1), dtype.itemsize // (2 if dtype.is_complex else 1))
 
     def _factory(self, value):
         """What a defaultdict calls for missing keys: a plain type, or something trusted."""
@@ -170,7 +178,7 @@ class Decoder:
     def _shared(self, name):
         """The data of that name; the same for all that ask."""
         if name not in self._data:
-            self._data[name] = self._bytes_of(name, _ALIGNMENT)
+            self._data[name] = self._bytes_of(name, self._alignment[name])
         return self._data[name]
 
     def _complete_array(self, node, made):
@@ -203,7 +211,7 @@ class Decoder:
         if "items" in node:
             list.extend(made, self._values(node["items"]))
         for key, value in self._pairs(node.get("pairs", ())):
-            dict.__setitem__(made, checked_key(key), value)
+            set_item(made, checked_key(key), value)
 
 
 def _kind(node):

@@ -1,11 +1,12 @@
 """An interpreter of pickles that runs no code of theirs: what they name, call and build is decided by its owner."""
 
 import struct
+from collections import OrderedDict
 
 from wisp.serialization._files import FileError
 
 _MARK = object()
-_LONGEST_LINE = 1 << 16
+_LONGEST_LINE = 1 << 20
 _LARGEST_KEY = 10_000  # parts of a key of a dict; nested tuples could make its hash take for ever
 
 
@@ -26,6 +27,11 @@ def checked_key(key):
     except TypeError as error:
         raise FileError(f"the file is damaged: a key cannot be one: {error}") from None
     return key
+
+
+def set_item(target, key, value):
+    """An item of a dict or of an object of a subclass, whose own code is not called."""
+    (OrderedDict if isinstance(target, OrderedDict) else dict).__setitem__(target, key, value)
 
 
 class Machine:
@@ -80,11 +86,12 @@ class Machine:
         return struct.unpack(form, self.bytes(struct.calcsize(form)))[0]
 
     def line(self):
-        found = bytes(self.data[self.position : self.position + _LONGEST_LINE]).partition(b"\n")
-        if not found[1]:
-            raise FileError("the file is damaged: a line of its pickle does not end")
-        self.position += len(found[0]) + 1
-        return found[0]
+        for window in (256, _LONGEST_LINE):
+            found, end, _ = bytes(self.data[self.position : self.position + window]).partition(b"\n")
+            if end:
+                self.position += len(found) + 1
+                return found
+        raise FileError("the file is damaged: a line of its pickle does not end")
 
     def text(self, form):
         return self.bytes(self.number(form)).decode("utf-8", "surrogatepass")
@@ -116,7 +123,7 @@ class Machine:
         if not isinstance(target, dict) or len(flat) % 2:
             raise FileError(f"the file is damaged: it sets items of an object of {type(target).__name__}")
         for key, value in zip(flat[::2], flat[1::2]):
-            dict.__setitem__(target, checked_key(key), value)
+            set_item(target, checked_key(key), value)
 
     def add(self, items):
         target = self.stack[-1]

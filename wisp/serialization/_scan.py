@@ -43,13 +43,17 @@ def document(reader, trust):
 
 def _visit(value, trust):
     if isinstance(value, dict):
-        for key in ("object", "call", "enum", "class", "global"):
-            name = value.get(key)
-            if isinstance(name, list) and len(name) == 2 and all(isinstance(part, str) for part in name):
-                if not (key == "class" and "namedtuple" in value):
-                    trust.find(*name)
+        _ask(value, trust)
         value = value.values()
     elif not isinstance(value, list):
         return
     for item in value:
         _visit(item, trust)
+
+
+def _ask(node, trust):
+    for key in ("object", "call", "enum", "class", "global"):
+        name = node.get(key)
+        is_name = isinstance(name, list) and len(name) == 2 and all(isinstance(part, str) for part in name)
+        if is_name and not (key == "class" and "namedtuple" in node):  # of a named tuple only the fields are taken
+            trust.find(*name)

@@ -116,7 +116,7 @@ class _Zipped(_Storages):
         else:
             data = self.source.bytes_of(*place, alignment=16)
             if self.source.fresh and size:
-                self.archive.check(name, memoryview(data))
+                self.archive.check(name, self.source.buffer[slice(*place)])
         if len(data) < size:
             raise FileError(f"the file is damaged: {name!r} should have {size} bytes, it has {len(data)}")
         return swapped(data.clone(), dtype) if self.swap and dtype else data

@@ -36,7 +36,7 @@ _HEAP_TYPE = 1 << 9  # Python's flag of classes written in Python
 
 def _full_name(entry):
     if isinstance(entry, tuple):
-        item, name = entry
+        name = entry[1]
         if not isinstance(name, str):
             raise TypeError(f"expected a pair (class or function, 'its.full.name'), got {entry}")
         return name
@@ -156,8 +156,7 @@ class Trust:
 
     def _refuse(self, module, name):
         if self.refused is not None:
-            self.refused.add(f"{module}.{name}")
-            return None
+            return self.refused.add(f"{module}.{name}")
         how = f"wisp.serialization.add_safe_globals([{name}]) allows it, if you trust it"
         if self.weights_only and self._known(module, name):
             how += "; weights_only=False allows all objects of classes that the program has imported"

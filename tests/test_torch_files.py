@@ -1,0 +1,407 @@
+"""Files of PyTorch's, read and written without it. Two recorded ones stand in tests/golden."""
+
+import io
+import pathlib
+import pickle
+import struct
+import sys
+import zipfile
+from collections import OrderedDict, defaultdict
+
+import numpy as np
+import pytest
+
+import wisp
+from tests import oracle
+from wisp import nn
+from wisp.serialization import FileError
+from wisp.serialization._pickle import Machine
+from wisp.serialization._torch_read import Owner
+from wisp.serialization._trust import Trust
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+needs_torch = pytest.mark.skipif(not oracle.HAS_TORCH, reason="needs PyTorch")
+
+# --- recorded files
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("name", ["torch_zip.pt", "torch_legacy.pt"])
+def test_recorded_files(name, mmap):
+    got = wisp.load(GOLDEN / name, mmap=mmap)
+    assert type(got) is OrderedDict and got._metadata == {"": {"version": 1}}
+    assert type(got["weight"]) is nn.Parameter and got["weight"].requires_grad
+    assert type(got["frozen"]) is nn.Parameter and not got["frozen"].requires_grad
+    assert got["weight"].tolist() == [[1, -2], [3, 0.5]]
+    assert got["base"].tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    assert got["turned"].stride() == (1, 4)
+    for key, dtype, values in [
+        ("brain", wisp.bfloat16, [1.5, -3]), ("half", wisp.float16, [0.25]), ("double", wisp.float64, [1e-300]),
+        ("c64", wisp.complex64, [1 + 2j]), ("c128", wisp.complex128, [3 - 4j]), ("flag", wisp.bool, [True, False]),
+        ("empty", wisp.float32, []), ("scalar", wisp.int64, 7),
+    ]:  # fmt: skip
+        assert got[key].dtype is dtype and got[key].tolist() == values
+    assert [t.dtype for t in got["ints"]] == [wisp.uint8, wisp.int8, wisp.int16, wisp.int32, wisp.int64]
+    assert [t.item() for t in got["ints"]] == [0, 1, 2, 3, 4]
+    assert got["empty"].shape == (0, 3)
+    assert got["data"] == {
+        "step": 3, (1, "x"): [None, True, 2**70, 1.5, 1 + 2j, b"\x00\xff", {1, 2}], "size": wisp.Size([2, 3]),
+        "dtype": wisp.float16, "device": wisp.device("cpu"),
+    }  # fmt: skip
+    got["row"].fill_(-1)
+    assert got["base"][1].tolist() == [-1] * 4
+
+
+def test_tensors_lie_on_the_mapped_file():
+    mapped, copied = (wisp.load(GOLDEN / "torch_zip.pt", mmap=mmap)["base"] for mmap in (True, False))
+    assert not mapped.untyped_storage().resizable() and copied.untyped_storage().resizable()
+
+
+def rezipped(change=lambda name, data: (name, data), **options):
+    """The recorded zip file with members changed; None leaves one out."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(GOLDEN / "torch_zip.pt") as old, zipfile.ZipFile(file, "w", **options) as new:
+        for name in old.namelist():
+            changed = change(name, old.read(name))
+            if changed is not None:
+                new.writestr(*changed)
+    file.seek(0)
+    return file
+
+
+def test_compressed_archives():
+    got = wisp.load(rezipped(compression=zipfile.ZIP_DEFLATED))
+    assert got["weight"].tolist() == [[1, -2], [3, 0.5]]
+
+
+def test_the_other_byte_order():
+    widths = {"0": 4, "2": 4, "3": 2, "4": 2, "5": 8, "6": 4, "7": 8}
+
+    def swapped(name, data):
+        key = name.rpartition("/")[2]
+        if name.endswith("byteorder"):
+            return name, b"big" if sys.byteorder == "little" else b"little"
+        if "/data/" in name and key in widths:
+            return name, np.frombuffer(data, f"V{widths[key]}").view("u1").reshape(-1, widths[key])[:, ::-1].tobytes()
+        return name, data
+
+    got = wisp.load(rezipped(swapped))
+    for key, values in {
+        "weight": [[1, -2], [3, 0.5]],
+        "brain": [1.5, -3],
+        "double": [1e-300],
+        "c64": [1 + 2j],
+        "c128": [3 - 4j],
+    }.items():
+        assert got[key].tolist() == values
+
+
+def test_files_without_a_byte_order_take_the_default():
+    def without(name, data):
+        return None if name.endswith("byteorder") else (name, data)
+
+    assert wisp.load(rezipped(without))["scalar"].item() == 7
+    wisp.serialization.set_default_load_endianness(wisp.serialization.LoadEndianness.BIG)
+    try:
+        assert wisp.load(rezipped(without))["scalar"].item() == 7 << 56
+    finally:
+        wisp.serialization.set_default_load_endianness(None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda n, d: None if n.endswith("data.pkl") else (n, d), "no data.pkl"),
+        (lambda n, d: None if n.endswith("data/3") else (n, d), "no data 'torch_zip/data/3'"),
+        (lambda n, d: (n, d[:-1]) if n.endswith("data/3") else (n, d), "should have"),
+        (lambda n, d: (n.replace("data/9", "constants.pkl"), d), "TorchScript"),
+        (lambda n, d: (n, b"middle") if n.endswith("byteorder") else (n, d), "byte order is 'middle'"),
+    ],
+)
+def test_archives_with_something_wrong(change, message):
+    with pytest.raises(FileError, match=message):
+        wisp.load(rezipped(change))
+
+
+# --- pickles made by hand
+
+
+class Plain:
+    """A class of a user's."""
+
+
+class Reduced:
+    def __init__(self, function, *args):
+        self.parts = function, args
+
+    def __reduce__(self):
+        return self.parts
+
+
+def run(data, weights_only=True):
+    return Machine(memoryview(data), 0, Owner(Trust(weights_only))).run()
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_plain_pickles_of_every_protocol(protocol):
+    value = {
+        "a": [1, -1, 255, 65536, 2**31, 10**30, -(10**30), 1.5, True, False, None], "b": (), "c": (1,), "d": (1, 2), "e": (1, 2, 3),
+        "f": (1, 2, 3, 4), "g": {1, 2}, "h": frozenset({3}), "i": b"\x00\xff" * 200, "j": "ü" * 300, "k": {}, "l": [],
+        "m": OrderedDict(a=1), "n": bytearray(b"xy"), "o": 1j, "p": ["x" * 70000], "q": list(range(3000)),
+    }  # fmt: skip
+    value["r"] = value["a"]
+    got = run(pickle.dumps(value, protocol))
+    assert got == value
+    assert got["r"] is got["a"]
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_numpy_in_pickles(protocol):
+    value = {
+        "array": np.arange(6.0).reshape(2, 3),
+        "turned": np.asfortranarray(np.arange(6).reshape(2, 3)),
+        "number": np.float64(2.5),
+        "text": np.array(["a", "bc"]),
+    }
+    if protocol == 5:  # arrays are then made by a function of their own
+        value = {"number": np.float64(2.5)}
+    got = run(pickle.dumps(value, protocol))
+    for key, want in value.items():
+        assert type(got[key]) is type(want)
+        assert np.array_equal(got[key], want)
+
+
+def test_python_2_texts():
+    assert run(b"U\x02\xc3\xbc.") == "ü"
+    assert Machine(memoryview(b"U\x02\xc3\xbc."), 0, Owner(Trust()), "latin1").run() == "Ã¼"
+    assert Machine(memoryview(b"S'a\\n'\n."), 0, Owner(Trust()), "bytes").run() == b"a\n"
+
+
+def test_objects_in_pickles():
+    made = Plain()
+    made.x = [1]
+    for protocol in range(6):
+        data = pickle.dumps(made, protocol)
+        with pytest.raises(FileError, match="Plain"):
+            run(data)
+        assert run(data, weights_only=False).x == [1]
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        Reduced(exec, "raise SystemExit"),
+        Reduced(eval, "1"),
+        Reduced(__import__, "this"),
+        Reduced(getattr, 1, "real"),
+        Reduced(open, "/tmp/never", "w"),
+        Reduced(print, "called"),
+        Reduced(bytearray, 1 << 40),
+        Reduced(defaultdict, print),
+        [__import__("os").system],
+    ],
+    ids=str,
+)
+def test_pickles_that_call(hostile, weights_only, capsys):
+    for protocol in range(2, 5):
+        with pytest.raises(FileError):
+            run(pickle.dumps(hostile, protocol), weights_only)
+    assert capsys.readouterr().out == ""
+    assert not pathlib.Path("/tmp/never").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b".", b"\x80", b"\x80\x09N.", b"}", b"(", b"K", b"K\x01", b"(t", b"a.", b"]]a", b"N]e.", b"](NNu.", b"}(Nu.", b"h\x00.",
+        b"j\xff\xff\xff\xff.", b"X\xff\xff\xff\xffabc.", b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7fabc.", b"\x8b\xff\xff\xff\xff.",
+        b"cos\nsystem\n.", b"cposix\nsystem\n(X\x04\x00\x00\x00trueR.", b"NNR.", b"N)\x81.", b"NQ.", b"Pkey\n.", b"\x82\x01.", b"\x97.",
+        b"I" + b"9" * 10000 + b"\n.", b"}](N\x86Ns.", b"c" + b"a" * 100_000, b"Fnot\n.", b"S'open\n.", b"Xaaaa", b"}K\x01b.", b"\xff.",
+        b"ctorch._utils\n_rebuild_tensor_v2\n(NK\x00))tR.", b"ctorch\nSize\n(K\x01tR.", b"ctorch\ndevice\n(X\x04\x00\x00\x00cudatR.",
+    ],
+)  # fmt: skip
+def test_broken_pickles(data):
+    with pytest.raises((FileError, RuntimeError)):
+        run(data)
+
+
+def test_keys_that_take_for_ever():
+    nested = b")" + b"2\x86" * 100  # a tuple of twice the one before, again and again
+    with pytest.raises(FileError, match="too large"):
+        run(b"}" + nested + b"Ns.")
+    with pytest.raises(FileError, match="too large"):
+        run(b"(" + nested + b"\x91.")
+
+
+def test_memo_numbers_need_no_memory():
+    assert run(b"Nr\xff\xff\xff\x7f.") is None
+
+
+# --- with PyTorch beside
+
+
+def torch_file(obj, **options):
+    import torch
+
+    file = io.BytesIO()
+    torch.save(obj, file, **options)
+    file.seek(0)
+    return file
+
+
+@needs_torch
+@pytest.mark.parametrize("zipped", [True, False])
+def test_whole_modules_of_pytorch(zipped):
+    import torch
+
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8, 3)
+    ).eval()
+    file = torch_file(model, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(FileError, match=r"torch.nn.modules"):
+        wisp.load(file)
+    file.seek(0)
+    assert set(wisp.serialization.get_unsafe_globals_in_checkpoint(file)) >= {"torch.nn.modules.conv.Conv2d"}
+    file.seek(0)
+    got = wisp.load(file, weights_only=False)
+    x = np.random.default_rng(0).normal(size=(2, 1, 4, 4)).astype("float32")
+    want = model(torch.from_numpy(x)).detach().numpy()
+    assert np.allclose(got(wisp.from_numpy(x)).detach().numpy(), want, atol=1e-5)
+
+
+@needs_torch
+def test_pytorch_loads_what_we_write(tmp_path):
+    import torch
+
+    base = wisp.arange(12.0).reshape(3, 4)
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    value = OrderedDict(
+        state=model.state_dict(), weight=nn.Parameter(wisp.ones(2)), frozen=nn.Parameter(wisp.ones(1), requires_grad=False),
+        base=base, row=base[1], turned=base.t(), leaf=wisp.ones(1, requires_grad=True), empty=wisp.empty(0, 3), scalar=wisp.tensor(7),
+        dtypes=[wisp.arange(3).to(d) for d in (wisp.bool, wisp.uint8, wisp.int8, wisp.int16, wisp.int32, wisp.int64, wisp.float16,
+                                               wisp.bfloat16, wisp.float32, wisp.float64, wisp.complex64, wisp.complex128)],
+        data=[None, True, 1, -5, 2**40, -(10**30), 1.5, float("inf"), 1j, "ü", b"\x00\xff", bytearray(b"x"), (), (1,), (1, (2, 3)), {1, 2},
+              {"a": 1, 2: "b", (1, 2): 3}, wisp.float16, wisp.device("cpu"), wisp.Size([2])],
+        many={i: str(i) for i in range(2500)}, list=list(range(2500)),
+    )  # fmt: skip
+    value["again"] = value["data"]
+    path = tmp_path / "file.pt"
+    wisp.save(value, path, format="torch")
+    for mmap in (False, True):
+        got = torch.load(path, weights_only=True, mmap=mmap)
+        assert list(got) == list(value)
+        assert got["again"] is got["data"]
+        assert got["data"] == [
+            torch.float16 if v is wisp.float16 else torch.device("cpu") if v == wisp.device("cpu") else v
+            for v in value["data"]
+        ]
+        assert got["many"] == value["many"] and got["list"] == value["list"]
+        assert (
+            type(got["weight"]) is torch.nn.Parameter
+            and got["weight"].requires_grad
+            and not got["frozen"].requires_grad
+        )
+        for name in ("base", "row", "turned", "leaf", "empty", "scalar"):
+            assert got[name].tolist() == value[name].tolist() and got[name].stride() == value[name].stride()
+            assert got[name].requires_grad == value[name].requires_grad
+        for a, b in zip(got["dtypes"], value["dtypes"]):
+            assert str(a.dtype) == str(b.dtype).replace("wisp", "torch") and a.tolist() == b.tolist()
+        assert got["state"]._metadata == value["state"]._metadata
+        got["row"].fill_(-1)
+        assert got["base"][1].tolist() == [-1] * 4
+    assert zipfile.ZipFile(path).testzip() is None
+
+
+def test_what_we_write_for_pytorch_loads_here(tmp_path):
+    state = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).state_dict()
+    wisp.save(state, tmp_path / "file.pt", format="torch")
+    got = wisp.load(tmp_path / "file.pt", mmap=True)
+    assert got._metadata == state._metadata
+    assert all(wisp.equal(got[name], state[name]) for name in state)
+    assert all(t.data_ptr() % 64 == 0 for t in got.values())
+
+
+def test_what_pytorch_would_refuse_is_not_written():
+    for value in (nn.Linear(1, 1), np.ones(2), object()):
+        with pytest.raises(TypeError, match="PyTorch"):
+            wisp.save(value, io.BytesIO(), format="torch")
+    file = io.BytesIO()
+    wisp.save([np.float32(1.5), defaultdict(list, a=[1])], file, format="torch")
+    file.seek(0)
+    assert wisp.load(file) == [1.5, {"a": [1]}]
+
+
+def test_tuples_that_contain_themselves_are_written():
+    inside = []
+    inside.append((inside,))
+    file = io.BytesIO()
+    wisp.save(inside[0], file, format="torch")
+    file.seek(0)
+    got = wisp.load(file)
+    assert got[0][0] is got
+
+
+def test_large_offsets_in_archives():
+    """The long forms of sizes are written and read, here for a file that only claims to be long."""
+    from wisp.serialization import _zip
+
+    extra = struct.pack("<HHQQQ", 1, 24, 5 << 32, 5 << 32, 6 << 32)
+    assert _zip._long_sizes(b"FB\x02\x00zz" + extra, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF) == [5 << 32, 5 << 32, 6 << 32]
+    assert _zip._long_sizes(extra, 7, 0xFFFFFFFF, 8) == [7, 5 << 32, 8]
+
+
+# --- optimizers: their state in the other library
+
+OPTIMIZERS = {
+    "SGD": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
+    "Adam": {"lr": 0.1, "amsgrad": True},
+    "AdamW": {"lr": 0.1},
+    "Adamax": {"lr": 0.1},
+    "NAdam": {"lr": 0.1},
+    "RAdam": {"lr": 0.1},
+    "Adagrad": {"lr": 0.1},
+    "Adadelta": {},
+    "RMSprop": {"lr": 0.01, "momentum": 0.5, "centered": True},
+    "Rprop": {"lr": 0.1},
+    "ASGD": {"lr": 0.1},
+    "Adafactor": {"lr": 0.1},
+    "LBFGS": {"lr": 0.5, "max_iter": 3, "line_search_fn": "strong_wolfe"},
+}
+
+
+def trained(lib, name, steps, params=None, state=None):
+    """Two parameters after some steps of an optimizer on a fixed problem, and the optimizer."""
+    given = params or [np.linspace(-1, 1, 6).reshape(2, 3).astype("float32"), np.array([0.5, -0.25], "float32")]
+    params = [lib.nn.Parameter(lib.from_numpy(p.copy())) for p in given]
+    optimizer = getattr(lib.optim, name)(params, **OPTIMIZERS[name])
+    if state is not None:
+        optimizer.load_state_dict(state)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((params[0] * 2 + 0.3) ** 2).sum() + ((params[1] - params[0].sum() / 7) ** 4).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        optimizer.step(closure)
+    return [p.detach().numpy() for p in params], optimizer
+
+
+@needs_torch
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers_continue_in_the_other_library(name):
+    import torch
+
+    straight, _ = trained(torch, name, 6)
+    half, optimizer = trained(torch, name, 3)
+    there = wisp.load(torch_file(optimizer.state_dict()))
+    for got, want in zip(trained(wisp, name, 3, half, there)[0], straight):
+        assert np.allclose(got, want, atol=2e-5)
+    half, optimizer = trained(wisp, name, 3)
+    file = io.BytesIO()
+    wisp.save(optimizer.state_dict(), file, format="torch")
+    file.seek(0)
+    for got, want in zip(trained(torch, name, 3, half, torch.load(file, weights_only=True))[0], straight):
+        assert np.allclose(got, want, atol=2e-5)
