@@ -64,9 +64,11 @@ def rebuild_storage(name, size):
         raise RuntimeError(
             "the shared memory of a tensor is gone: it was received before, or the program that sent it has ended"
         ) from None
-    if size == 0:
-        return UntypedStorage._around(_C._functions["empty"](0, dtype=_C.uint8)._move_storage(memory))
-    return UntypedStorage._around(_C.frombuffer(memory, dtype=_C.uint8, count=size))
+    if size > 0:
+        return UntypedStorage._around(_C.frombuffer(memory, dtype=_C.uint8, count=size))
+    storage = UntypedStorage(0)
+    storage._bytes._move_storage(memory)
+    return storage
 
 
 def reduce_tensor(tensor):

@@ -395,7 +395,11 @@ class Module(StateDict, ModuleHooks):
 
     def share_memory(self):
         """Moves all parameters and buffers to where other processes can see them; see Tensor.share_memory_()."""
-        return self._apply(lambda t: t.share_memory_())
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+            if tensor.grad is not None:
+                tensor.grad.share_memory_()
+        return self
 
     def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
         """Converts parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``, or keywords; returns the module.

@@ -269,6 +269,7 @@ class _BaseDataLoaderIter:
     def begin(self, epoch):
         """Starts on an epoch."""
         self._epoch = epoch
+        self._expected = None if self._loader._reported_length is None else len(self._loader)
 
     def __iter__(self):
         return self
@@ -283,19 +284,16 @@ class _BaseDataLoaderIter:
             self._epoch.finished = True
             raise
         self._epoch.given += 1
-        if self._loader._reported_length is not None:
-            self._check_length()
+        if self._expected is not None and self._epoch.given > self._expected:
+            self._warn_of_length()
         return batch
 
-    def _check_length(self):
-        loader = self._loader
-        expected = len(loader) if loader.batch_size is not None else loader._reported_length
-        if self._epoch.given > expected:
-            import warnings
+    def _warn_of_length(self):
+        import warnings
 
-            warnings.warn(
-                f"Length of IterableDataset {loader.dataset} was reported to be {loader._reported_length} (when "
-                f"accessing len(dataloader)), but {self._epoch.given} batches have been fetched.", stacklevel=3)  # fmt: skip
+        warnings.warn(
+            f"Length of IterableDataset {self._loader.dataset} was reported to be {self._loader._reported_length} (when "
+            f"accessing len(dataloader)), but {self._epoch.given} batches have been fetched.", stacklevel=3)  # fmt: skip
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):

@@ -1,5 +1,9 @@
 """Exceptions of workers, raised again where the batches are used."""
 
+import os
+
+_OURS = os.path.dirname(os.path.dirname(__file__))
+
 
 class _Text(str):
     """A text whose repr is itself: KeyError shows the repr of its argument."""
@@ -14,18 +18,35 @@ class Failure:
     def __init__(self, error, worker, place):
         from traceback import format_exception
 
-        trace = "".join(format_exception(type(error), error, error.__traceback__))
+        trace = "".join(format_exception(type(error), error, _users_part(error.__traceback__)))
         self.kind = _nearest_known(type(error))
         self.text = f"Caught {type(error).__name__} in {worker}, {place}.\nOriginal {trace}"
 
     def error(self):
-        """The exception to raise: of the same class if that can be made of a text, else a RuntimeError."""
-        if issubclass(self.kind, StopIteration | StopAsyncIteration):  # it would end the loop quietly
-            return RuntimeError(self.text)
+        """The exception to raise: of the same class, with the text."""
+        if not issubclass(self.kind, Exception) or issubclass(self.kind, StopIteration | StopAsyncIteration):
+            return RuntimeError(self.text)  # the class means something else to the loop over the loader
         try:
             return self.kind(_Text(self.text) if issubclass(self.kind, KeyError) else self.text)
-        except Exception:  # noqa: BLE001  (whatever its constructor asks for)
-            return RuntimeError(self.text)
+        except Exception:  # noqa: BLE001  (its constructor asks for something else)
+            return _with_text(self.kind, self.text)
+
+
+def _users_part(trace):
+    """A traceback without the loader's own calls that it begins with."""
+    below = trace
+    while below is not None and below.tb_frame.f_code.co_filename.startswith(_OURS):
+        below = below.tb_next
+    return below or trace
+
+
+def _with_text(kind, text):
+    """An exception of a class that cannot be made of a text: of a subclass that can."""
+    body = {"__init__": lambda self: None, "__str__": lambda self: text, "__module__": kind.__module__}
+    try:
+        return type(kind.__name__, (kind,), body)()
+    except Exception:  # noqa: BLE001  (a class that refuses even that)
+        return RuntimeError(text)
 
 
 def _nearest_known(kind):
@@ -41,13 +62,13 @@ def _nearest_known(kind):
     return RuntimeError
 
 
-def place(keys, position, batched, iterable):
+def place(keys, position, plan, doing="put together"):
     """Which sample a fetcher is at, in words. ``position`` is what it has noted as its progress."""
-    if iterable:
+    if plan.iterable:
         return f"after sample {position} of its stream"
-    if not batched:
-        return f"sample {keys!r}"
+    if not plan.batched:
+        return f"at sample {keys!r}"
     if position < len(keys):
-        return f"sample {keys[position]!r}"
+        return f"at sample {keys[position]!r}"
     shown = ", ".join(map(repr, list(keys)[:8])) + (", ..." if len(keys) > 8 else "")
-    return f"while the batch of the samples [{shown}] was put together"
+    return f"when the batch of the samples [{shown}] was {doing}"

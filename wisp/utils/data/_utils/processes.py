@@ -20,7 +20,8 @@ from wisp.multiprocessing._parent import end_with_parent, is_gone
 from wisp.utils.data._utils import failure, transport
 from wisp.utils.data._utils import worker as workers
 from wisp.utils.data._utils.fetch import END
-from wisp.utils.data._utils.seeding import Seeding, seed_all
+from wisp.utils.data._utils.generators import seed_all
+from wisp.utils.data._utils.seeding import Seeding
 
 _PATIENCE = 1.0  # seconds: for a worker to end by itself, and between two looks at whether all are alive
 
@@ -42,9 +43,20 @@ def run(number, count, plan, init_fn, tasks, results, progress, prefix):
         _Worker(number, count, plan, init_fn, results, progress, prefix).serve(tasks)
     except _Stop:
         _shared_memory.remove_files(prefix)
-    except (EOFError, ConnectionError):  # the parent has closed its ends without a word
+    except (EOFError, ConnectionError):  # the parent has closed its ends
         _shared_memory.remove_files(prefix)
-        _tidy_up_after(parent)
+        if not _was_told_to_stop(tasks):
+            _tidy_up_after(parent)
+
+
+def _was_told_to_stop(tasks):
+    """Whether the parent has closed its ends because it wants no more, not because it was killed."""
+    try:
+        while ForkingPickler.loads(tasks.recv_bytes())[0] != "stop":
+            pass
+    except (EOFError, ConnectionError):
+        return False
+    return True
 
 
 def _tidy_up_after(parent):
@@ -84,21 +96,29 @@ class _Worker:
                 self.failed = failure.Failure(error, self._name(), "in worker_init_fn")
 
     def fetch(self, number, keys, skip):
-        send = partial(transport.send, self.results, self.prefix, number)
+        kind, value = self._result(keys, skip)
+        try:
+            transport.send(self.results, self.prefix, number, kind, value)
+        except ConnectionError:  # the parent reads no more
+            raise
+        except Exception as error:  # noqa: BLE001  (it cannot be pickled)
+            failed = self._failure(error, keys, "sent to the main process")
+            transport.send(self.results, self.prefix, number, transport.ERROR, failed)
+
+    def _result(self, keys, skip):
         if self.failed is not None:
-            send(transport.ERROR, self.failed)
-            return
+            return transport.ERROR, self.failed
         try:
             batch = self.fetcher.fetch(keys, self.seed, skip)
-            if batch is END or skip:
-                send(transport.END if batch is END else transport.SKIPPED)
-            else:
-                send(transport.BATCH, batch)
-        except ConnectionError:  # of the pipe: the parent is gone
-            raise
         except Exception as error:  # noqa: BLE001  (raised in the parent)
-            at = failure.place(keys, self.progress[self.number], self.plan.batched, self.plan.iterable)
-            send(transport.ERROR, failure.Failure(error, self._name(), at))
+            return transport.ERROR, self._failure(error, keys, "put together")
+        if batch is END:
+            return transport.END, None
+        return (transport.SKIPPED, None) if skip else (transport.BATCH, batch)
+
+    def _failure(self, error, keys, doing):
+        at = failure.place(keys, self.progress[self.number], self.plan, doing)
+        return failure.Failure(error, self._name(), at)
 
     def _name(self):
         return f"DataLoader worker process {self.number}"

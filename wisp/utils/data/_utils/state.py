@@ -7,7 +7,7 @@ given before is left out.
 from contextlib import contextmanager
 
 from wisp import _C
-from wisp.utils.data._utils.seeding import others_state, put_others_back
+from wisp.utils.data._utils.generators import others_state, put_others_back
 from wisp.utils.data.distributed import DistributedSampler
 from wisp.utils.data.sampler import (
     BatchSampler,

@@ -2,9 +2,12 @@
 
 import queue
 import threading
+import time
 
 from wisp.utils.data._utils import failure, transport, worker
 from wisp.utils.data._utils.fetch import END
+
+_PATIENCE = 0.2  # seconds for workers to end
 
 
 class _Result:
@@ -26,9 +29,11 @@ class ThreadPool:
     def __init__(self, plan, count, init_fn, context=None):
         self.progress, self._results = [0] * count, queue.SimpleQueue()
         self._tasks = [queue.SimpleQueue() for _ in range(count)]
+        self._threads = []
         for number in range(count):
             args = (number, count, plan, init_fn, self._tasks[number], self._results, self.progress)
-            threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True).start()
+            self._threads.append(threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True))
+            self._threads[-1].start()
 
     def begin(self, seed):
         """Tells all workers that an epoch begins."""
@@ -47,9 +52,13 @@ class ThreadPool:
             return []
 
     def close(self):
-        """Tells the workers to end. One that is busy does so when its sample is there."""
+        """Tells the workers to end. Threads cannot be forced: one that is busy ends when its batch is there."""
         for tasks in self._tasks:
             tasks.put(("stop",))
+        deadline = time.monotonic() + _PATIENCE
+        for thread in self._threads:
+            if thread is not threading.current_thread():  # which may be collecting garbage
+                thread.join(max(0, deadline - time.monotonic()))
 
 
 def _run(number, count, plan, init_fn, tasks, results, progress):
@@ -93,7 +102,7 @@ class _Thread:
         try:
             batch = self.fetcher.fetch(keys, self.seed, skip)
         except BaseException as error:  # noqa: BLE001  (raised in the main thread)
-            at = failure.place(keys, self.progress[self.number], self.plan.batched, self.plan.iterable)
+            at = failure.place(keys, self.progress[self.number], self.plan)
             return _Result(number, transport.ERROR, failure.Failure(error, self._name(), at))
         if batch is END:
             return _Result(number, transport.END)

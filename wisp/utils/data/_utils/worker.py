@@ -4,7 +4,7 @@ import random
 import threading
 
 from wisp import _C
-from wisp.utils.data._utils.seeding import seed_of
+from wisp.utils.data._utils.generators import seed_of
 
 _process = None  # the WorkerInfo of this process, if it is a worker
 _thread = threading.local()

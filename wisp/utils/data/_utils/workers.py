@@ -117,7 +117,7 @@ class WorkersIter(_BaseDataLoaderIter):
             mine = (number for number, (worker, _) in self._tasks.items() if worker == event.worker)
             waiting = (number for number in mine if number not in self._results)
             raise RuntimeError(
-                f"DataLoader worker (pid(s) {event.pid}) exited unexpectedly: worker {event.worker} {event.how}, "
+                f"DataLoader worker (pid(s) {event.pid}) exited unexpectedly: worker {event.worker} {event.how} "
                 f"{self._place(next(waiting, None))}"
             ) from None
         self._results.update((result.number, result) for result in arrived if result.number >= self._first)
@@ -127,8 +127,8 @@ class WorkersIter(_BaseDataLoaderIter):
         if number is None:
             return "with nothing to do"
         worker, keys = self._tasks[number]
-        return failure.place(keys, self._pool.progress[worker], self._plan.batched, self._plan.iterable)
+        return failure.place(keys, self._pool.progress[worker], self._plan)
 
     def _busy(self, number):
         number = min(self._tasks) if number is None else number
-        return f"worker {self._tasks[number][0]}, {self._place(number)}"
+        return f"worker {self._tasks[number][0]} {self._place(number)}"
