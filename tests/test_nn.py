@@ -470,3 +470,15 @@ def test_parameters_are_tensors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert nn.Parameter().numel() == 0
+
+
+def test_batch_norm_loads_files_from_before_batches_were_counted():
+    norm = nn.BatchNorm1d(2)
+    norm.num_batches_tracked.fill_(5)
+    state = {name: value for name, value in nn.BatchNorm1d(2).state_dict().items() if name != "num_batches_tracked"}
+    norm.load_state_dict(state)
+    assert norm.num_batches_tracked == 5 and "num_batches_tracked" not in state
+    newer = nn.BatchNorm1d(2).state_dict()
+    del newer["num_batches_tracked"]
+    with pytest.raises(RuntimeError, match="Missing key"):
+        norm.load_state_dict(newer)

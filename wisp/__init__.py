@@ -23,7 +23,7 @@ newaxis = None
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
     "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func",
-    "functional", "linalg", "masked", "memory", "multiprocessing", "nn", "optim", "random", "return_types",
+    "functional", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types",
     "serialization", "signal", "special", "testing", "torch_version", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.

@@ -57,6 +57,12 @@ class _NormBase(Module):
             if self.bias is not None:
                 self.bias.zero_()
 
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
+        """The first files have no count of batches."""
+        if (local_metadata.get("version") or 0) < 2 and self.track_running_stats:
+            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked.clone())
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
     def extra_repr(self):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
                 f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")  # fmt: skip
