@@ -16,6 +16,7 @@ FOLDER = pathlib.Path(__file__).parent / "golden"
 MODULES = (
     "test_conversion",
     "test_creation",
+    "test_distributions",
     "test_nn",
     "test_nn_layers",
     "test_nn_utils",
@@ -26,6 +27,7 @@ MODULES = (
     "test_promotion",
     "test_random",
     "test_sequences",
+    "test_transforms",
     "test_views_inplace",
 )
 

@@ -51,8 +51,9 @@ class Categorical(GivenByProbs, Distribution):
 
     def sample(self, sample_shape=EMPTY):
         shape = Size(sample_shape)
-        draws = wisp.multinomial(self.probs.detach().reshape(-1, self._num_events), shape.numel(), True).mT
-        return draws.reshape(self._extended_shape(shape))
+        n, probs = shape.numel(), self.probs.detach().reshape(-1, self._num_events)
+        draws = wisp.multinomial(probs, max(n, 1), replacement=True)[:, :n]  # which never draws nothing
+        return draws.mT.reshape(self._extended_shape(shape))
 
     def log_prob(self, value):
         self._check(value)

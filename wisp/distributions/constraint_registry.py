@@ -4,8 +4,8 @@
 behaved and need not be one to one, as optimisers like it.
 
 >>> from wisp.distributions import biject_to, constraints, transform_to
->>> transform_to(constraints.positive)
-ExpTransform()
+>>> transform_to(constraints.simplex)
+SoftmaxTransform()
 >>> biject_to(constraints.simplex)
 StickBreakingTransform()
 """
@@ -66,8 +66,6 @@ def _to_real(constraint):
 
 @_register_both(constraints.greater_than, constraints.greater_than_eq)
 def _to_above(constraint):
-    if _is_number(constraint.lower_bound, 0):
-        return transforms.ExpTransform()
     return _scaled(transforms.ExpTransform(), constraint.lower_bound, 1)
 
 

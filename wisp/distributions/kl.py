@@ -227,7 +227,7 @@ def _kl_exponential_family(p, q):
     params, log_normalizer, gradients = p._log_normalizer_and_gradients()
     result = q._log_normalizer(*q._natural_params) - log_normalizer
     for of_p, of_q, gradient in zip(params, q._natural_params, gradients):
-        result = result - _sum_rightmost((of_q - of_p) * gradient, len(q.event_shape))
+        result = result - _sum_rightmost((of_q - of_p) * gradient, of_q.dim() - len(q.batch_shape))
     return result
 
 

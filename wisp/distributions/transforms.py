@@ -3,8 +3,8 @@
 >>> from wisp.distributions.transforms import ExpTransform
 >>> t = ExpTransform()
 >>> x = wisp.tensor([0.0, 1.0])
->>> t(x), t.inv(t(x)), t.log_abs_det_jacobian(x, t(x))
-(tensor([1.0000, 2.7183]), tensor([0., 1.]), tensor([0., 1.]))
+>>> t(x), t.inv(wisp.ones(1)), t.log_abs_det_jacobian(x, t(x))
+(tensor([1.0000, 2.7183]), tensor([0.]), tensor([0., 1.]))
 """
 
 import math

@@ -98,13 +98,29 @@ class Wishart(ExponentialFamily):
         diag = v.diagonal(dim1=-2, dim2=-1)
         return self.df[..., None, None] * (v.square() + diag.unsqueeze(-1) * diag.unsqueeze(-2))
 
-    def rsample(self, sample_shape=EMPTY):
-        """Products of Bartlett's factors: normal numbers below a diagonal of roots of chi-squared ones."""
+    def rsample(self, sample_shape=EMPTY, max_try_correction=None):
+        """Draws as `Distribution.rsample`; those that rounding made singular are drawn again, some times.
+
+        Args:
+            sample_shape: the shape of the draws.
+            max_try_correction: how often at most, 10 times unless given.
+        """
         shape = self._extended_shape(sample_shape)
+        draws = self._bartlett(shape)
+        for _ in range(10 if max_try_correction is None else max_try_correction):
+            singular = ~self.support.check(draws.detach())
+            if not singular.any():
+                break
+            warnings.warn("Singular sample detected.", stacklevel=2)
+            draws = wisp.where(singular[..., None, None], self._bartlett(shape), draws)
+        return draws
+
+    def _bartlett(self, shape):
+        """Squares of Bartlett's factors: normal numbers below a diagonal of roots of chi-squared ones."""
         halves = (self.df.unsqueeze(-1) - wisp.arange(self._p, dtype=self.df.dtype)) / 2
         diag = (2 * wisp._standard_gamma(halves.expand(shape[:-1]))).clamp(min=wisp.finfo(halves.dtype).tiny).sqrt()
-        bartlett = wisp.randn(shape, dtype=self.df.dtype).tril(-1) + diag.diag_embed()
-        factor = self._unbroadcasted_scale_tril @ bartlett
+        normal = wisp.randn(shape, dtype=self.df.dtype).tril(-1)
+        factor = self._unbroadcasted_scale_tril @ (normal + diag.diag_embed())
         return factor @ factor.mT
 
     def _half_log_det(self):
@@ -192,8 +208,6 @@ class LKJCholesky(Distribution):
 
 
 def _onion_layers(concentration, dim):
-    """The distributions of the squared lengths of the rows, left of the diagonal."""
-    rows = wisp.arange(dim - 1, dtype=concentration.dtype)
-    offset = wisp.cat([rows.new_zeros(1), rows]) + 0.5
-    marginal = concentration.unsqueeze(-1) + 0.5 * (dim - 2)
-    return Beta(offset, marginal - 0.5 * (offset - 0.5))
+    """The distributions of the squared lengths of the rows, left of the diagonal. (Of the first row nothing is left.)"""
+    left = wisp.arange(dim, dtype=concentration.dtype).clamp(min=1)  # how many elements
+    return Beta(left / 2, concentration.unsqueeze(-1) + (dim - 1 - left) / 2)
