@@ -249,7 +249,6 @@ def test_copy_construction_warns():
 
 
 def test_old_constructors_take_arrays_of_any_shape():
-    numpy = pytest.importorskip("numpy")
-    assert wisp.LongTensor(numpy.arange(6).reshape(2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert wisp.FloatTensor(numpy.array([1.5])).tolist() == [1.5]
-    assert wisp.FloatTensor(numpy.int64(3)).shape == (3,)
+    assert wisp.LongTensor(np.arange(6).reshape(2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert wisp.FloatTensor(np.array([1.5])).tolist() == [1.5]
+    assert wisp.FloatTensor(np.int64(3)).shape == (3,)
