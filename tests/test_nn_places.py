@@ -137,3 +137,38 @@ def test_slices_of_storages_share_memory():
         part[::2]
     with pytest.raises(RuntimeError, match="slices are only supported in UntypedStorage"):
         wisp.ones(2).storage()[:1]
+
+
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(16)))
+    private = wisp.UntypedStorage.from_file(str(path), False, 16)
+    private[0] = 9
+    assert private.tolist()[:3] == [9, 1, 2]
+    assert path.read_bytes()[0] == 0
+    shared = wisp.UntypedStorage.from_file(path, True, 32)
+    shared[1] = 77
+    assert len(shared) == 32
+    assert path.read_bytes()[:3] == b"\x00\x4d\x02"
+    assert len(wisp.UntypedStorage.from_file(path)) == 0
+    with pytest.raises(RuntimeError, match="smaller than the required mapping size <64>"):
+        wisp.UntypedStorage.from_file(path, False, 64)
+    with pytest.raises(RuntimeError, match="unable to open file"):
+        wisp.UntypedStorage.from_file(tmp_path / "nothing", False, 4)
+    assert len(wisp.UntypedStorage.from_file(tmp_path / "new", True, 4)) == 4
+
+
+def test_tensors_of_storages_and_files(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(16)))
+    storage = wisp.UntypedStorage.from_file(path, False, 16)
+    view = wisp.asarray(storage[4:8], dtype=wisp.uint8)
+    assert view.tolist() == [4, 5, 6, 7]
+    view[0] = 50
+    assert storage[4] == 50
+    assert wisp.asarray(storage[:4], dtype=wisp.int16).tolist() == [256, 770]
+    assert wisp.asarray(storage[:0], dtype=wisp.int16).shape == (0,)
+    assert wisp.from_file(path, size=3, dtype=wisp.uint8).tolist() == [0, 1, 2]
+    wisp.from_file(path, shared=True, size=2, dtype=wisp.uint8).fill_(7)
+    assert path.read_bytes()[:3] == b"\x07\x07\x02"
+    assert wisp.from_file(path).shape == (0,)

@@ -30,7 +30,7 @@ _SUBMODULES = (
 _HOMES = {
     "_basics": (
         "_assert", "_check", "_check_index", "_check_not_implemented", "_check_type", "_check_value", "addmv_",
-        "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "from_dlpack", "gcd_", "get_device",
+        "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "from_dlpack", "from_file", "gcd_", "get_device",
         "index_put_", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg",
         "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_",
         "resolve_conj", "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",

@@ -39,6 +39,33 @@ class UntypedStorage:
         _live[bytes._storage_id()] = self
         return self
 
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """A storage whose memory is a file.
+
+        Args:
+            shared: whether writing changes the file, which is then made, or made larger, as needed. Otherwise what is
+                written is private to this process.
+            nbytes: how many bytes of the file.
+        """
+        from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
+
+        try:
+            with open(filename, "a+b" if shared else "rb") as file:
+                size = file.seek(0, 2)
+                if size < nbytes and not shared:
+                    raise RuntimeError(
+                        f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>"
+                    )
+                if size < nbytes:
+                    file.truncate(nbytes)
+                if nbytes == 0:
+                    return cls(0)
+                mapped = mmap(file.fileno(), nbytes, access=ACCESS_WRITE if shared else ACCESS_COPY)
+        except OSError as error:
+            raise RuntimeError(f"unable to open file <{filename}>: {error.strerror} ({error.errno})") from error
+        return cls._around(_C.frombuffer(mapped, dtype=_C.uint8))
+
     @property
     def _cdata(self):
         return self._bytes._storage_id()
@@ -59,6 +86,10 @@ class UntypedStorage:
     def data_ptr(self):
         """The address of the first byte."""
         return self._bytes._storage_data_ptr()
+
+    def untyped(self):
+        """The storage itself: it is one of bytes already."""
+        return self
 
     def resizable(self):
         """Whether the memory is wisp's own, not NumPy's or somebody else's."""
