@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -388,3 +389,10 @@ def test_a_small_training_script_gives_what_wisp_gives(tmp_path):
 
 def test_as_torch_is_not_imported_by_looking_around():
     assert fresh.python("import wisp, sys; [getattr(wisp, name) for name in dir(wisp)]; print('torch' in sys.modules)").split() == ["False"]  # fmt: skip
+
+
+def test_the_guide_tells_the_truth():
+    page = pathlib.Path(__file__).parent.parent / "docs" / "drop_in.md"
+    if not page.exists():
+        pytest.skip("the guide is not here")
+    fresh.python("\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)))

@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 import wisp
+from tests import fresh
 from wisp import nn
 from wisp.nn.modules import module as modules
 
@@ -172,3 +173,17 @@ def test_tensors_of_storages_and_files(tmp_path):
     wisp.from_file(path, shared=True, size=2, dtype=wisp.uint8).fill_(7)
     assert path.read_bytes()[:3] == b"\x07\x07\x02"
     assert wisp.from_file(path).shape == (0,)
+
+
+def test_submodules_come_by_name_without_being_imported():
+    printed = fresh.python("""
+import wisp
+from tests import fresh
+for name in ("activation", "channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling", "utils"):
+    print(getattr(wisp.nn.modules, name).__name__)
+print(wisp.nn.utils.rnn.__name__, wisp.optim.lr_scheduler.__name__, wisp.utils.data.dataloader.__name__)
+""").split()
+    assert printed[1] == "wisp.nn.modules.channelshuffle"
+    assert printed[-1] == "wisp.utils.data.dataloader"
+    with pytest.raises(AttributeError, match=r"module 'wisp.nn.modules' has no attribute 'nothing'"):
+        nn.modules.nothing  # noqa: B018
