@@ -23,8 +23,8 @@ newaxis = None
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
     "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func",
-    "functional", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types",
-    "serialization", "signal", "special", "testing", "torch_version", "types", "utils", "version",
+    "functional", "hub", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random",
+    "return_types", "serialization", "signal", "special", "testing", "torch_version", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
@@ -54,6 +54,7 @@ _HOMES = {
         "is_warn_always_enabled", "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms",
     ),
     "_storage": ("TypedStorage", "UntypedStorage"),
+    "_summary": ("summary",),
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
     "func": ("vmap",),

@@ -32,7 +32,7 @@ _HOME_OF = {name: file for file, kinds in _NAMES.items() for names in kinds for 
 _BUILDERS = sorted(name for _, builders in _NAMES.values() for name in builders)
 
 __all__ = ["get_model", "get_model_builder", "list_models"]
-__all__ += _HOME_OF
+__all__ += list(_HOME_OF)
 
 
 def list_models(module=None, include=None, exclude=None):
