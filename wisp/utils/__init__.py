@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("data", "dlpack", "hooks", "safetensors")
+_SUBMODULES = ("checkpoint", "collect_env", "data", "dlpack", "hooks", "safetensors", "tensorboard")
 
 
 def __getattr__(name):
