@@ -187,3 +187,11 @@ print(wisp.nn.utils.rnn.__name__, wisp.optim.lr_scheduler.__name__, wisp.utils.d
     assert printed[-1] == "wisp.utils.data.dataloader"
     with pytest.raises(AttributeError, match=r"module 'wisp.nn.modules' has no attribute 'nothing'"):
         nn.modules.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("first", ["import wisp.nn.utils.weight_norm", "wisp.nn.utils.remove_weight_norm", "pass"])
+def test_functions_are_not_hidden_by_their_modules(first):
+    printed = fresh.python(
+        f"import wisp\n{first}\nprint(callable(wisp.nn.utils.weight_norm), callable(wisp.nn.utils.spectral_norm))"
+    )
+    assert printed.split() == ["True", "True"]
