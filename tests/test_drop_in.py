@@ -120,7 +120,7 @@ def test_a_missing_name_says_that_wisp_stands_in():
 
 def test_modules_that_scripts_import_but_rarely_use_are_empty():
     printed = as_torch("""
-        import torch.jit, torch.onnx, wisp
+        import torch
         try:
             torch.onnx.not_there
         except AttributeError as error:
@@ -132,6 +132,44 @@ def test_modules_that_scripts_import_but_rarely_use_are_empty():
     """)
     assert "has no attribute 'not_there' (wisp stands in for torch here" in printed
     assert printed.splitlines()[-1] == "cannot import"
+
+
+def test_nothing_is_compiled():
+    printed = as_torch("""
+        import torch
+        from typing import Dict, List, Optional, Tuple
+
+        @torch.jit.script
+        def double(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        class Part(torch.jit.ScriptModule):
+            @torch.jit.script_method
+            def forward(self, x):
+                return self.hidden(double(x))
+
+            @torch.jit.ignore(drop=True)
+            def hidden(self, x):
+                return x + 1
+
+            @torch.jit.ignore
+            @torch.jit.unused
+            @torch.jit.export
+            def other(self):
+                pass
+
+        net = torch.jit.script(torch.nn.Sequential(Part()))
+        print(torch.jit.trace(net, torch.ones(1))(torch.ones(1)).item(), isinstance(net[0], torch.nn.Module))
+        print(torch.jit.is_scripting(), torch.jit.is_tracing(), torch.jit.annotate(int, 3), torch.jit.Attribute(4, int))
+        of = torch.jit.isinstance
+        print(of([1], List[int]), of(["a"], List[int]), of({"a": 1}, Dict[str, int]), of((1, "a"), Tuple[int, str]),
+              of((1, 2), Tuple[int, str]), of(None, Optional[int]), of("a", Optional[int]), of(1, (int, str)), of((1, 2), Tuple[int, ...]))
+        print(hasattr(torch.jit, "load"), of(1, int | str), of(1.5, int | str))
+    """).splitlines()
+    assert printed[0] == "3.0 True"
+    assert printed[1] == "False False 3 4"
+    assert printed[2] == "True False True True False True False True True"
+    assert printed[3] == "False True False"
 
 
 def test_distributed_training_is_said_not_to_be_there():

@@ -17,9 +17,9 @@ _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "rprop", "sgd",
 )}  # fmt: skip
 _HOMES["torch.storage"] = "wisp._storage"
-# Modules that programs import at their beginning and use, if at all, when asked to. Where wisp has none, importing them
-# works and using them is an error.
-_EMPTY = ("torch.jit", "torch.onnx")
+# What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
+# here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
+_INSTEAD = {"torch.jit": "wisp._jit_off", "torch.onnx": None}
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
@@ -43,7 +43,7 @@ class Finder:
             return None
         found = self._home(name)
         if found is None:
-            if name in _EMPTY:
+            if name in _INSTEAD:
                 return ModuleSpec(name, self)
             if _is_only_asked():
                 return None
@@ -55,7 +55,8 @@ class Finder:
     @staticmethod
     def _home(name):
         """Where wisp has what torch calls by this name, or None."""
-        return find_spec(_HOMES.get(name, "wisp" + name[len("torch") :]))
+        home = find_spec(_HOMES.get(name, "wisp" + name[len("torch") :]))
+        return find_spec(_INSTEAD[name]) if home is None and _INSTEAD.get(name) else home
 
     def create_module(self, spec):
         """None: the module exists, or will when wisp's own is imported."""
@@ -117,5 +118,7 @@ def install():
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
     wisp.__version__ = version.__version__ = version.as_torch()
+    for name in _INSTEAD:
+        import_module(name)  # programs that import torch alone find them too
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)
