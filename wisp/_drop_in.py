@@ -84,6 +84,10 @@ def _refuse(module, name):
     raise MissingName(module, name)
 
 
+def _nothing(*args):
+    """Does nothing."""
+
+
 def _is_only_asked():
     """Whether importlib.util.find_spec() wants to know if a module exists: it expects None, not an error."""
     return sys._getframe(3).f_globals.get("__name__") == "importlib.util"
@@ -118,6 +122,7 @@ def install():
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
     wisp.__version__ = version.__version__ = version.as_torch()
+    wisp._C._log_api_usage_once = _nothing  # libraries call it
     for name in _INSTEAD:
         import_module(name)  # programs that import torch alone find them too
     if STAND_IN not in sys.path:

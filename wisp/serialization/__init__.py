@@ -23,6 +23,8 @@ __all__ = [
     "set_default_load_endianness",
 ]  # fmt: skip
 
+MAP_LOCATION = "Callable | wisp.device | str | dict | None"  # the type of ``map_location``, for annotations
+
 
 class LoadEndianness(Enum):
     """Byte orders of files that do not say theirs."""
