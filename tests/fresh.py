@@ -33,3 +33,12 @@ def program(path, code, timeout=120):
             running.kill()
     assert running.returncode == 0, f"return code {running.returncode}\n{err[-3000:]}"
     return out
+
+
+def alive(pid):
+    """Whether a process runs (on Linux); one that has ended and waits to be noticed does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -2,6 +2,8 @@
 
 import collections
 import copy
+import doctest
+import pathlib
 import pickle
 import random
 import warnings
@@ -540,6 +542,7 @@ def test_too_many_workers_are_warned_of():
 
 def test_loaders_are_copied_and_pickled():
     loader = DataLoader(Squares(), 3, shuffle=True)
+    next(iter(loader))
     for other in (copy.deepcopy(loader), pickle.loads(pickle.dumps(loader))):
         wisp.manual_seed(1)
         want = lists(loader)
@@ -804,13 +807,20 @@ def test_states_that_do_not_fit():
 
 
 def test_examples_in_the_documentation():
-    import doctest
-
     from wisp.utils.data import dataloader, dataset, distributed, sampler
     from wisp.utils.data._utils import collate
 
     for module in (dataloader, dataset, distributed, sampler, collate):
         assert doctest.testmod(module, extraglobs={"wisp": wisp}).failed == 0
+
+
+def test_the_guide(tmp_path):
+    page = pathlib.Path(__file__).parent.parent / "docs" / "data.md"
+    if not page.exists():
+        pytest.skip("needs the source tree")
+    code = tmp_path / "data.md"
+    code.write_text(page.read_text().replace("```", ""))
+    assert doctest.testfile(str(code), module_relative=False).failed == 0
 
 
 def test_importing_it_imports_little():

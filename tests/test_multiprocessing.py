@@ -347,20 +347,21 @@ def test_spawn_starts_new_interpreters():
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 def test_processes_end_with_the_program_that_started_them(tmp_path):
     code = """
-import time, wisp.multiprocessing as mp
+import time, wisp, wisp.multiprocessing as mp
 def work(rank):
     time.sleep(60)
 context = mp.start_processes(work, nprocs=2, join=False, start_method="fork")
-print(*context.pids(), flush=True)
+print(*context.pids(), wisp._shared_memory.folder(), flush=True)
 time.sleep(60)
 """
     with fresh.start(tmp_path / "program.py", code) as program:
-        pids = program.stdout.readline().split()
+        *pids, folder = program.stdout.readline().split()
+        assert all(map(fresh.alive, pids)) and os.path.exists(folder)
         program.kill()
         deadline = time.monotonic() + 3
-        while any(os.path.exists(f"/proc/{pid}") for pid in pids) and time.monotonic() < deadline:
+        while (any(map(fresh.alive, pids)) or os.path.exists(folder)) and time.monotonic() < deadline:
             time.sleep(0.05)
-    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+    assert not any(map(fresh.alive, pids)) and not os.path.exists(folder)
 
 
 # --- names

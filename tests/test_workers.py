@@ -116,7 +116,7 @@ def test_samples_that_draw_after_many_that_did_not():
     assert drawn[40] != drawn[41] and drawn.count_nonzero() == 2
 
 
-class ByThread(Dataset):
+class FromWorker(Dataset):
     def __len__(self):
         return 12
 
@@ -125,12 +125,12 @@ class ByThread(Dataset):
         return rng.random_generator.random(), rng.numpy_generator.random(), wisp.rand(1, generator=rng.torch_generator)
 
 
-def test_threads_have_generators_of_their_own():
+def test_workers_have_generators_of_their_own():
     found = []
-    for workers in (1, 3):
+    for workers, kind in ((1, "thread"), (3, "thread"), (2, "process")):
         wisp.manual_seed(5)
-        found.append(list(DataLoader(ByThread(), batch_size=2, num_workers=workers, worker_type="thread")))
-    assert same(*found)
+        found.append(list(DataLoader(FromWorker(), batch_size=2, num_workers=workers, worker_type=kind)))
+    assert same(*found[:2]) and same(*found[1:])
     assert len({x for batch in found[0] for x in batch[0].tolist()}) == 12
 
 
@@ -499,6 +499,8 @@ def test_a_worker_that_is_killed_from_outside():
     loader = DataLoader(Numbers(100, lambda: time.sleep(60)), 4, num_workers=2)
     iterator = iter(loader)
     next(iterator)
+    while iterator._pool.progress[1] != 3:  # of the samples 4, 5, 6, 7
+        time.sleep(0.01)
     os.kill(iterator._pool.pids()[1], signal.SIGKILL)
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="worker 1 was killed by SIGKILL at sample 7"):
@@ -520,6 +522,36 @@ def test_a_dead_worker_whose_children_live():
     fails_soon(
         DataLoader(Numbers(20, die), 4, num_workers=2), RuntimeError, "worker 1 ended with exit code 1 at sample 7"
     )
+
+
+def test_a_worker_that_loses_its_pipes():
+    def close_everything():
+        os.closerange(3, 1000)
+        time.sleep(60)
+
+    loader = DataLoader(Numbers(20, close_everything), 4, num_workers=2)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="worker 1 was killed by SIGKILL at sample 7"):
+        list(loader)
+    assert time.monotonic() - start < 3
+
+
+def test_samplers_that_fail():
+    def keys(bad):
+        yield from range(bad)
+        raise ValueError("no more")
+
+    class Order:
+        def __init__(self, bad):
+            self.bad = bad
+
+        def __iter__(self):
+            return keys(self.bad)
+
+    for bad in (0, 2, 10):
+        with pytest.raises(ValueError, match="no more"):
+            list(DataLoader(Numbers(), num_workers=2, sampler=Order(bad)))
+        assert multiprocessing.active_children() == []
 
 
 def test_persistent_workers_are_replaced_after_an_error():
@@ -665,27 +697,20 @@ class Images(Dataset):
         return wisp.zeros(50_000)
     pause = 0.05
 
-def start(pause=0.05):
-    Images.pause = pause
-    iterator = iter(DataLoader(Images(), batch_size=2, num_workers=2))
+def start(pause=0.05, method="fork"):
+    images = Images()
+    images.pause = pause
+    iterator = iter(DataLoader(images, batch_size=2, num_workers=2, multiprocessing_context=method))
     next(iterator)
     print(*iterator._pool.pids(), _shared_memory.folder(), flush=True)
     return iterator
 """
 
 
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def all_gone(pids, folder, within=2.5):
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
-        if not any(map(alive, pids)) and not os.path.exists(folder):
+        if not any(map(fresh.alive, pids)) and not os.path.exists(folder):
             return True
         time.sleep(0.02)
     return False
@@ -695,13 +720,14 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /
 
 
 @needs_proc
-@pytest.mark.parametrize("pause", [0.05, 60])
-@pytest.mark.parametrize("by", ["SIGKILL", "SIGTERM"])
-def test_workers_of_a_program_that_is_killed_end_too(by, pause, tmp_path):
-    code = SLOW + f"iterator = start({pause})\nfor _ in iterator: pass\n"
+@pytest.mark.parametrize(("by", "pause", "method"), [
+    ("SIGKILL", 0.05, "fork"), ("SIGKILL", 60, "fork"), ("SIGTERM", 0.05, "fork"), ("SIGKILL", 60, "spawn"),
+    ("SIGKILL", 0.05, "forkserver"), ("SIGKILL", 60, "forkserver")])  # fmt: skip
+def test_workers_of_a_program_that_is_killed_end_too(by, pause, method, tmp_path):
+    code = SLOW + f"if __name__ == '__main__':\n    for _ in start({pause}, {method!r}): pass\n"
     with fresh.start(tmp_path / "program.py", code) as program:
         *pids, folder = program.stdout.readline().split()
-        assert all(map(alive, pids)) and os.path.exists(folder)
+        assert all(map(fresh.alive, pids)) and os.path.exists(folder)
         time.sleep(0.2)
         program.send_signal(getattr(signal, by))
         program.wait(5)

@@ -73,13 +73,16 @@ def _make_folder():
 class _Lock:
     """A lock that ends with the process, or with the last of those forked from it."""
 
+    file = None
+
     def __init__(self, path, exclusive=False):
         self.file = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if fcntl is not None:
             fcntl.flock(self.file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
 
     def __del__(self):
-        os.close(self.file)
+        if self.file is not None:
+            os.close(self.file)
 
 
 def _sweep(root):
@@ -103,8 +106,9 @@ def _remove(path):
 
 def remove_folder():
     """Removes the folder of this program: for those that outlive the process that made it."""
-    if _joined is not None:
-        _remove(_joined[0])
+    path = process.current_process()._config.get("wisp_folder")
+    if path is not None:
+        _remove(path)
 
 
 # --- files
@@ -117,10 +121,10 @@ def new_name(prefix=""):
 
 def remove_files(prefix):
     """Removes the files whose names begin like this."""
-    path = folder()
-    for name in os.listdir(path):
-        if name.startswith(prefix):
-            unlink(os.path.join(path, name))
+    if _joined is not None and os.path.isdir(_joined[0]):
+        for name in os.listdir(_joined[0]):
+            if name.startswith(prefix):
+                unlink(os.path.join(_joined[0], name))
 
 
 def unlink(path):

@@ -155,7 +155,7 @@ class UntypedStorage:
         from sys import modules
 
         sharing = modules.get("wisp.multiprocessing.reductions")  # without it nothing has been shared
-        return sharing is not None and sharing.is_shared(self)
+        return sharing is not None and sharing.is_shared(self._bytes)
 
     def __copy__(self):
         return self.clone()

@@ -8,17 +8,28 @@ from multiprocessing import parent_process
 _INTERVAL = 0.5  # seconds
 
 
-def is_gone(started_by):
-    """Whether the parent, whose id was ``started_by``, has ended: orphans have another one."""
-    parent = parent_process()
-    return os.getppid() != started_by or (parent is not None and not parent.is_alive())
+def expected_parent(context):
+    """What those started from here by a context will know this process by: its id, or None if they are not its children."""
+    return None if context.get_start_method() == "forkserver" else os.getpid()
 
 
-def end_with_parent(last_words=lambda: None):
-    """From now on this process ends soon after its parent, however that ends, and whatever this one is doing."""
+def is_gone(parent):
+    """Whether the process that started this one has ended; ``parent`` as given by expected_parent() there."""
+    if parent is None:
+        return not parent_process().is_alive()
+    return os.getppid() != parent  # orphans have another one
 
-    def watch(started_by=os.getppid()):  # noqa: B008  (the id as of now)
-        while not is_gone(started_by):
+
+def end_with_parent(parent, last_words=lambda: None):
+    """From now on this process ends soon after its parent, however that ends, and whatever this one is doing.
+
+    Args:
+        parent: as given by expected_parent() there.
+        last_words: called before the end.
+    """
+
+    def watch():
+        while not is_gone(parent):
             time.sleep(_INTERVAL)
         last_words()
         os._exit(1)

@@ -12,14 +12,14 @@ from wisp.nn.parameter import Parameter
 _names = {}  # of every storage in shared memory: its file, and the process to remove it, by the address of the memory
 
 
-def is_shared(storage):
-    """Whether a storage lies in shared memory."""
-    return storage.data_ptr() in _names
+def is_shared(tensor):
+    """Whether a tensor lies in shared memory."""
+    return tensor._storage_data_ptr() in _names
 
 
 def share(storage):
     """Moves a storage into shared memory, with all tensors on it."""
-    if is_shared(storage):
+    if is_shared(storage._bytes):
         return
     try:
         path = _shared_memory.create(max(storage.nbytes(), 1))

@@ -6,6 +6,9 @@ import sys
 import time
 from multiprocessing import connection
 
+from wisp._shared_memory import remove_folder
+from wisp.multiprocessing._parent import end_with_parent, expected_parent
+
 __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
            "spawn", "start_processes"]  # fmt: skip
 
@@ -39,11 +42,9 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
 
 
-def _run(fn, index, args, report):
+def _run(fn, index, args, report, parent):
     """What a process does: the function, and a report of its exception."""
-    from wisp.multiprocessing._parent import end_with_parent
-
-    end_with_parent()
+    end_with_parent(parent, last_words=remove_folder)
     try:
         fn(index, *args)
     except KeyboardInterrupt:
@@ -144,10 +145,10 @@ def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
 
 def _start(kind, fn, args, nprocs, join, daemon, start_method):
     context = multiprocessing.get_context(start_method)
-    processes, reports = [], []
+    processes, reports, parent = [], [], expected_parent(context)
     for index in range(nprocs):
         receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_run, args=(fn, index, args, sending), daemon=daemon)
+        process = context.Process(target=_run, args=(fn, index, args, sending, parent), daemon=daemon)
         process.start()
         sending.close()
         processes.append(process)

@@ -159,6 +159,10 @@ class DataLoader:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
+    def __getstate__(self):
+        """For copies, which begin anew: an epoch that goes on cannot be copied."""
+        return {**self.__dict__, "_iterator": None, "_epoch": None}
+
     def check_worker_number_rationality(self):
         """Warns if there are more worker processes than processors to run them."""
         import os

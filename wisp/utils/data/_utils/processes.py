@@ -16,7 +16,7 @@ from functools import partial
 from multiprocessing.reduction import ForkingPickler
 
 from wisp import _C, _shared_memory
-from wisp.multiprocessing._parent import end_with_parent, is_gone
+from wisp.multiprocessing._parent import end_with_parent, expected_parent, is_gone
 from wisp.utils.data._utils import failure, transport
 from wisp.utils.data._utils import worker as workers
 from wisp.utils.data._utils.fetch import END
@@ -32,12 +32,12 @@ class _Stop(Exception):
     """The parent wants no more."""
 
 
-def run(number, count, plan, init_fn, tasks, results, progress, prefix):
+def run(number, count, plan, init_fn, tasks, results, progress, prefix, parent):
     """What a worker process does until it is told to stop, or its parent has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent, prefix = os.getppid(), f"{prefix}{number}-"
-    end_with_parent(last_words=_shared_memory.remove_folder)
+    prefix = f"{prefix}{number}-"
+    end_with_parent(parent, last_words=_shared_memory.remove_folder)
     _C.set_num_threads(1)
     try:
         _Worker(number, count, plan, init_fn, results, progress, prefix).serve(tasks)
@@ -73,7 +73,7 @@ class _Worker:
         self.number, self.plan, self.init_fn = number, plan, init_fn
         self.results, self.progress, self.prefix = results, progress, prefix
         self.fetcher = self.failed = None
-        workers._process = self.info = workers.WorkerInfo(number, count, None, plan.dataset)
+        workers._process = self.info = workers.WorkerInfo(number, count, None, plan.dataset, workers.SampleGenerators())
 
     def serve(self, tasks):
         while True:
@@ -84,16 +84,15 @@ class _Worker:
 
     def begin(self, seed):
         """Starts on an epoch; on the first one the user's function is called."""
-        first = self.fetcher is None
         self.seed, self.info.seed = seed, seed + self.number
-        seed_all(self.info.seed)
         self.progress[self.number] = 0
-        self.fetcher = self.plan.fetcher(partial(Seeding, put_back=False), self.progress, self.number)
-        if first and self.init_fn is not None:
+        seed_all(self.info.seed)
+        if self.fetcher is None and self.init_fn is not None:
             try:
                 self.init_fn(self.number)
             except Exception as error:  # noqa: BLE001  (raised in the parent)
                 self.failed = failure.Failure(error, self._name(), "in worker_init_fn")
+        self.fetcher = self.plan.fetcher(partial(Seeding, put_back=False), self.progress, self.number)
 
     def fetch(self, number, keys, skip):
         kind, value = self._result(keys, skip)
@@ -204,9 +203,17 @@ class _Process:
         self.tasks.close()
         self.results.close()
 
-    def died(self):
-        """Whether the process has ended."""
+    def ended_within(self, seconds):
+        """Whether the process ends in time. (Its join() waits for ever if it has only closed its files.)"""
+        deadline = time.monotonic() + seconds
+        while self.process.exitcode is None and time.monotonic() < deadline:
+            time.sleep(0.002)
         return self.process.exitcode is not None
+
+    def release(self):
+        """Gives back what the parent keeps of a process that has ended."""
+        self.process.join()
+        self.process.close()
 
 
 class ProcessPool:
@@ -221,12 +228,13 @@ class ProcessPool:
         self.progress = context.RawArray("q", count)
         self._prefix = f"batch-{os.urandom(4).hex()}-"
         _shared_memory.folder()  # the same for all
+        parent = expected_parent(context)
         self._owner, self._workers = os.getpid(), []
         try:
             with _frozen():
                 for number in range(count):
                     self._workers.append(_Process(context, number, lambda tasks, results: (
-                        count, plan, init_fn, tasks, results, self.progress, self._prefix)))  # fmt: skip
+                        count, plan, init_fn, tasks, results, self.progress, self._prefix, parent)))  # fmt: skip
         except BaseException:
             self.close()
             raise
@@ -265,27 +273,30 @@ class ProcessPool:
         try:
             while worker.results.poll():
                 yield transport.Result(bytearray(worker.results.recv_bytes()))
-        except (EOFError, ConnectionError):
-            worker.process.join(_PATIENCE)
+        except (EOFError, ConnectionError):  # nothing will come any more
+            if not worker.ended_within(_PATIENCE / 2):  # it has only lost its pipe
+                worker.process.kill()
+                worker.process.join()
 
     def _check_alive(self):
         for number, worker in enumerate(self._workers):
-            if worker.died():
+            if worker.process.exitcode is not None:
                 raise WorkerDied(number, worker.process)
 
     def close(self):
         """Ends all workers: by word, and those that do not listen by force. Only in the process that started them."""
         if self._owner != os.getpid():
             return
-        ended, self._workers = self._workers, []
-        for worker in ended:
+        left, self._workers = self._workers, []
+        for worker in left:
             worker.send(("stop",))
             worker.close_ends()
-        for end in (None, lambda process: process.terminate(), lambda process: process.kill()):
-            if end is not None:
-                for worker in ended:
-                    end(worker.process)
+        for force in (lambda process: None, lambda process: process.terminate(), lambda process: process.kill()):
+            for worker in left:
+                force(worker.process)
             deadline = time.monotonic() + _PATIENCE / 2
-            for worker in ended:
-                worker.process.join(max(0, deadline - time.monotonic()))
+            done = [worker for worker in left if worker.ended_within(deadline - time.monotonic())]
+            left = [worker for worker in left if worker not in done]
+            for worker in done:
+                worker.release()
         _shared_memory.remove_files(self._prefix)

@@ -62,7 +62,7 @@ class ThreadPool:
 
 
 def _run(number, count, plan, init_fn, tasks, results, progress):
-    rng = worker.SampleGenerators()
+    rng = worker.ThreadGenerators()
     worker._thread.info = worker.WorkerInfo(number, count, None, plan.dataset, rng, "thread")
     serving = _Thread(number, plan, results, progress, rng)
     while True:
@@ -81,17 +81,15 @@ class _Thread:
         self.fetcher = self.failed = None
 
     def begin(self, seed, init_fn):
-        first = self.fetcher is None
         self.seed = seed
-        worker._thread.info.seed = seed + self.number
-        self.rng.seed = seed + self.number
+        worker._thread.info.seed = self.rng.seed = seed + self.number
         self.progress[self.number] = 0
-        self.fetcher = self.plan.fetcher(lambda repeatable: self.rng, self.progress, self.number)
-        if first and init_fn is not None:
+        if self.fetcher is None and init_fn is not None:
             try:
                 init_fn(self.number)
-            except Exception as error:  # noqa: BLE001  (raised in the main thread)
+            except BaseException as error:  # noqa: BLE001  (raised in the main thread)
                 self.failed = failure.Failure(error, self._name(), "in worker_init_fn")
+        self.fetcher = self.plan.fetcher(lambda repeatable: self.rng, self.progress, self.number)
 
     def fetch(self, number, keys, skip):
         self.results.put(self._result(number, keys, skip))

@@ -12,7 +12,7 @@ from multiprocessing.reduction import ForkingPickler
 
 from wisp import _C, _shared_memory
 from wisp._C import Tensor
-from wisp.multiprocessing.reductions import check_can_leave
+from wisp.multiprocessing.reductions import check_can_leave, is_shared
 
 BATCH, SKIPPED, END, ERROR = range(4)
 _HEAD = struct.Struct("<qBBI")  # number of the task, kind, whether there is a file, number of parts
@@ -27,22 +27,22 @@ class _BatchPickler(pickle.Pickler):
         self.dispatch_table = ForkingPickler(file).dispatch_table
 
     def reducer_override(self, value):
-        if type(value) is not Tensor or value.is_shared() or value._attributes():
+        if type(value) is not Tensor or is_shared(value) or value._attributes():
             return NotImplemented
         check_can_leave(value)
-        order = value.dim_order()
-        dense = value.detach().permute(order).contiguous()  # keeps a memory format
+        order = None if value.is_contiguous() else value.dim_order()
+        dense = value.detach() if order is None else value.detach().permute(order).contiguous()  # keeps a memory format
         memory = pickle.PickleBuffer(dense.reshape(-1).view(_C.uint8))
         return _tensor, (memory, value.dtype, tuple(dense.shape), order, value.requires_grad)
 
 
 def _tensor(memory, dtype, size, order, requires_grad):
-    """A tensor over some memory; ``order`` is that of its dimensions there."""
+    """A tensor over some memory; ``order`` is that of its dimensions there, if not the usual one."""
     if 0 in size:
         made = _C._functions["empty"](size, dtype=dtype)
     else:
         made = _C.frombuffer(memory, dtype=dtype).view(size)
-    if list(order) != sorted(order):
+    if order is not None:
         made = made.permute([order.index(d) for d in range(len(order))])
     return made.requires_grad_() if requires_grad else made
 

@@ -32,36 +32,21 @@ def get_worker_info():
 
 
 class SampleGenerators:
-    """Random generators for the sample that is being fetched, seeded by the epoch and the sample's key when first used.
+    """Random generators for the sample that is being fetched, seeded by the epoch and the sample's key when first used."""
 
-    Worker threads share the global generators with everybody else. A dataset that wants the same random numbers in any
-    number of threads draws from these: ``random_generator`` (of Python's random), ``torch_generator`` (a wisp.Generator)
-    and ``numpy_generator`` (a numpy.random.Generator).
-    """
-
-    def __init__(self, seed=0):
-        self.seed = seed
-
-    def run(self, fetch, seed):
-        """``fetch(before)``, which calls ``before(key)`` before every sample."""
-
-        def before(key):
-            self.seed = seed_of(seed, key)
-
-        return fetch(before)
+    def __init__(self):
+        self._made, self._seeded_with = {}, None
 
     @property
     def seed(self):
-        """What the generators are seeded with."""
-        return self._seed
-
-    @seed.setter
-    def seed(self, seed):
-        self._seed, self._made = seed, {}
+        """What the generators are seeded with. The process's own are, too."""
+        return _C.default_generator.initial_seed()
 
     def _one(self, name, make):
+        if self._seeded_with != self.seed:
+            self._made, self._seeded_with = {}, self.seed
         if name not in self._made:
-            self._made[name] = make(self._seed)
+            self._made[name] = make(self.seed)
         return self._made[name]
 
     @property
@@ -80,3 +65,18 @@ class SampleGenerators:
         import numpy
 
         return self._one("numpy", numpy.random.default_rng)
+
+
+class ThreadGenerators(SampleGenerators):
+    """The same in a worker thread. Threads share the process's generators with everybody else, so these are the only ones
+    that a dataset can draw the same numbers from in any number of threads."""
+
+    seed = 0
+
+    def run(self, fetch, seed):
+        """``fetch(before)``, which calls ``before(key)`` before every sample."""
+
+        def before(key):
+            self.seed = seed_of(seed, key)
+
+        return fetch(before)

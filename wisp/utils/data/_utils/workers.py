@@ -19,7 +19,11 @@ class WorkersIter(_BaseDataLoaderIter):
         self._pool = kind(self._plan, loader.num_workers, loader.worker_init_fn, loader.multiprocessing_context)
         self._end = weakref.finalize(self, self._pool.close)
         self._next_task = 0
-        super().__init__(loader)
+        try:
+            super().__init__(loader)
+        except BaseException:
+            self.close()
+            raise
 
     def begin(self, epoch):
         super().begin(epoch)
@@ -107,7 +111,7 @@ class WorkersIter(_BaseDataLoaderIter):
 
     def _wanted(self):
         if self._loader.in_order:
-            return min(self._tasks)
+            return next(iter(self._tasks))
         return next(iter(self._results), None)
 
     def _receive(self, timeout):
@@ -130,5 +134,5 @@ class WorkersIter(_BaseDataLoaderIter):
         return failure.place(keys, self._pool.progress[worker], self._plan)
 
     def _busy(self, number):
-        number = min(self._tasks) if number is None else number
+        number = next(iter(self._tasks)) if number is None else number
         return f"worker {self._tasks[number][0]} {self._place(number)}"
