@@ -1,5 +1,7 @@
 """Checkpoint: a run that was stopped goes on with the same bits."""
 
+import doctest
+import importlib
 import os
 import pathlib
 import random
@@ -171,3 +173,26 @@ def test_what_killed_processes_left_is_removed(tmp_path):
     os.utime(other, (0, 0))
     wisp.Checkpoint(tmp_path).save(1)
     assert not old.exists() and new.exists() and other.exists()
+
+
+@pytest.mark.parametrize("name", ["checkpoints.md", "models.md"])
+def test_the_guides(name, tmp_path, monkeypatch):
+    page = pathlib.Path(__file__).parents[1] / "docs" / name
+    if not page.exists():
+        pytest.skip("needs the source tree")
+    monkeypatch.setattr(wisp.hub._folders, "_chosen", str(tmp_path))
+    guide = doctest.DocTestParser().get_doctest(page.read_text().replace("```", "\n"), {}, name, str(page), 0)
+    assert doctest.DocTestRunner().run(guide).failed == 0
+
+
+MODULES = ("models", "models._gpt", "models.lstm", "serialization", "serialization._trust", "utils.safetensors")
+
+
+@pytest.mark.parametrize("name", ["Checkpoint", "summary", *MODULES])
+def test_the_examples_in_docstrings(name):
+    item = importlib.import_module(f"wisp.{name}") if name in MODULES else getattr(wisp, name)
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(item, name, globs={"wisp": wisp}):
+        runner.run(test)
+    wisp.serialization.clear_safe_globals()
+    assert runner.failures == 0 and runner.tries > 0

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import enum
+import gzip
 import io
 import json
 import math
@@ -11,6 +12,7 @@ import pathlib
 import pickle
 import stat
 import sys
+import threading
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import ClassVar
 
@@ -374,6 +376,33 @@ def test_names_of_the_standard_library_stay_refused():
         again({"run": os.system}, weights_only=False)
 
 
+def test_what_a_module_has_imported_is_not_its_own():
+    trust = wisp.serialization._trust.Trust(weights_only=False)
+    for name in ("os.system", "os", "pathlib.Path", "wisp.save", "pytest.main"):
+        with pytest.raises(FileError):
+            trust.find(__name__, name)
+    assert trust.find(__name__, "Settings") is Settings
+
+
+def test_naming_something_does_not_import_it():
+    code = """
+import io, sys, wisp
+file = io.BytesIO()
+wisp.save(0, file)
+trust = wisp.serialization._trust
+assert trust.imported("wisp", "fft") is None and "wisp.fft" not in sys.modules
+for weights_only in (True, False):
+    for name in (("this", "s"), ("wisp", "fft"), ("wisp.hub", "load"), ("antigravity", "webbrowser")):
+        try:
+            trust.Trust(weights_only).find(*name)
+        except wisp.serialization.FileError:
+            assert not {"this", "wisp.fft", "wisp.hub", "antigravity"} & set(sys.modules)
+        else:
+            raise AssertionError(name)
+"""
+    fresh.python(code)
+
+
 def test_what_would_be_refused_can_be_listed():
     file = io.BytesIO()
     wisp.save([Settings(), nn.ReLU(), Point(1, 2), wisp.ones(1), datetime.date(2020, 1, 1)], file)
@@ -439,6 +468,37 @@ def test_files_with_only_read():
         read = io.BytesIO(file.getvalue()).read
 
     assert wisp.load(Pipe())[1].tolist() == [1, 1]
+
+
+def test_pipes_and_compressed_files(tmp_path):
+    value = {"x": wisp.arange(5)}
+    os.mkfifo(tmp_path / "pipe")
+    for buffered in (True, False):
+        writer = threading.Thread(target=wisp.save, args=(value, tmp_path / "pipe"))
+        writer.start()
+        with open(tmp_path / "pipe", "rb", buffering=-1 if buffered else 0) as file:
+            assert wisp.load(file)["x"].tolist() == [0, 1, 2, 3, 4]
+        writer.join()
+    writer = threading.Thread(target=wisp.save, args=(value, tmp_path / "pipe"))
+    writer.start()
+    assert wisp.load(tmp_path / "pipe")["x"].tolist() == [0, 1, 2, 3, 4]
+    writer.join()
+    with gzip.open(tmp_path / "packed", "wb") as file:
+        wisp.save(value, file)
+    with gzip.open(tmp_path / "packed", "rb") as file:
+        assert wisp.load(file)["x"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_files_that_take_little_at_once():
+    class Slow(io.BytesIO):
+        def write(self, data):
+            return super().write(data[:7])
+
+    for form in ("wisp", "torch"):
+        file = Slow()
+        wisp.save(list(range(100)), file, format=form)
+        file.seek(0)
+        assert wisp.load(file) == list(range(100))
 
 
 def test_modes_and_links_are_kept(tmp_path):
@@ -548,6 +608,23 @@ def test_endianness_of_files_that_do_not_say():
     wisp.serialization.set_default_load_endianness(None)
     with pytest.raises(TypeError):
         wisp.serialization.set_default_load_endianness("big")
+
+
+def test_structures_too_large_for_a_header(tmp_path):
+    large = {
+        "text": "ü" * 400_000,
+        "numbers": list(range(200_000)),
+        "raw": bytes(range(256)) * 10_000,
+        "structure": wisp.ones(2),
+        "s": Settings(a=1),
+    }
+    for mmap in (True, False):
+        wisp.save(large, tmp_path / "large")
+        got = wisp.load(tmp_path / "large", mmap=mmap, weights_only=False)
+        assert all(got[key] == large[key] for key in ("text", "numbers", "raw")) and got["structure"].tolist() == [1, 1]
+    assert len(wisp.serialization.get_unsafe_globals_in_checkpoint(tmp_path / "large")) == 1
+    with open(tmp_path / "large", "rb") as file:
+        assert int.from_bytes(file.read(8), "little") < 2000
 
 
 # --- the safetensors format, as its own readers see it

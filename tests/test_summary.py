@@ -1,7 +1,5 @@
 """summary: what networks consist of, by numbers counted by hand or published."""
 
-import doctest
-
 import pytest
 
 import wisp
@@ -191,9 +189,3 @@ def test_the_table():
     assert str(s) == repr(s)
     assert "0: Linear" not in str(wisp.summary(model, (2, 4), depth=1))
     assert "KiB of parameters" in str(s)
-
-
-def test_examples_in_the_documentation():
-    from wisp import _summary
-
-    assert doctest.testmod(_summary, extraglobs={"wisp": wisp}).failed == 0

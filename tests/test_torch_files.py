@@ -3,7 +3,6 @@
 import io
 import pathlib
 import pickle
-import struct
 import sys
 import zipfile
 from collections import OrderedDict, defaultdict
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import wisp
-from tests import oracle
+from tests import fresh, oracle
 from wisp import nn
 from wisp.serialization import FileError
 from wisp.serialization._pickle import Machine
@@ -226,6 +225,16 @@ def test_broken_pickles(data):
         run(data)
 
 
+@pytest.mark.parametrize(
+    "name", ["_utils\n_rebuild_sparse_tensor", "\nQInt8Storage", "\nuint16", "_utils\n_rebuild_nested_tensor"]
+)
+def test_kinds_of_tensors_that_do_not_exist_here(name):
+    module, _, item = name.partition("\n")
+    data = f"ctorch{'.' + module if module else ''}\n{item}\n.".encode()
+    with pytest.raises(FileError, match=f"a kind of tensor that wisp does not have: torch.*{item}"):
+        run(data)
+
+
 def test_keys_that_take_for_ever():
     nested = b")" + b"2\x86" * 100  # a tuple of twice the one before, again and again
     with pytest.raises(FileError, match="too large"):
@@ -268,6 +277,24 @@ def test_whole_modules_of_pytorch(zipped):
     x = np.random.default_rng(0).normal(size=(2, 1, 4, 4)).astype("float32")
     want = model(torch.from_numpy(x)).detach().numpy()
     assert np.allclose(got(wisp.from_numpy(x)).detach().numpy(), want, atol=1e-5)
+
+
+@needs_torch
+def test_plain_pickles_of_tensors_load_in_place_of_pytorch(tmp_path):
+    import torch
+
+    base = torch.arange(6.0).reshape(2, 3)
+    value = [base, base.t(), torch.nn.Parameter(torch.ones(2)), torch.ones(2, dtype=torch.bfloat16)]
+    (tmp_path / "tensors.pkl").write_bytes(pickle.dumps(value))
+    code = f"""
+import importlib, pickle, sys
+for name in ("", ".storage", "._utils", ".nn", ".nn.parameter"):
+    sys.modules["torch" + name] = importlib.import_module("wisp" + name)
+got = pickle.load(open({str(tmp_path / "tensors.pkl")!r}, "rb"))
+print([x.tolist() for x in got], type(got[2]).__name__, got[3].dtype)
+"""
+    want = f"{[x.tolist() for x in value]} Parameter wisp.bfloat16"
+    assert fresh.python(code).strip() == want
 
 
 @needs_torch
@@ -342,13 +369,21 @@ def test_tuples_that_contain_themselves_are_written():
     assert got[0][0] is got
 
 
-def test_large_offsets_in_archives():
-    """The long forms of sizes are written and read, here for a file that only claims to be long."""
-    from wisp.serialization import _zip
+def test_long_forms_of_sizes_in_archives(monkeypatch, tmp_path):
+    """What files of more than 4 GiB have, here in a small one."""
+    from wisp.serialization import _torch_write
 
-    extra = struct.pack("<HHQQQ", 1, 24, 5 << 32, 5 << 32, 6 << 32)
-    assert _zip._long_sizes(b"FB\x02\x00zz" + extra, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF) == [5 << 32, 5 << 32, 6 << 32]
-    assert _zip._long_sizes(extra, 7, 0xFFFFFFFF, 8) == [7, 5 << 32, 8]
+    monkeypatch.setattr(_torch_write, "_LARGEST", 3)
+    state = {"a": wisp.arange(5), "b": wisp.ones(3)}
+    wisp.save(state, tmp_path / "file", format="torch")
+    assert zipfile.ZipFile(tmp_path / "file").testzip() is None
+    assert {name: t.tolist() for name, t in wisp.load(tmp_path / "file").items()} == {
+        name: t.tolist() for name, t in state.items()
+    }
+    if oracle.HAS_TORCH:
+        import torch
+
+        assert torch.load(tmp_path / "file")["a"].tolist() == [0, 1, 2, 3, 4]
 
 
 # --- optimizers: their state in the other library
@@ -366,13 +401,14 @@ OPTIMIZERS = {
     "Rprop": {"lr": 0.1},
     "ASGD": {"lr": 0.1},
     "Adafactor": {"lr": 0.1},
+    "Muon": {"lr": 0.1},
     "LBFGS": {"lr": 0.5, "max_iter": 3, "line_search_fn": "strong_wolfe"},
 }
 
 
 def trained(lib, name, steps, params=None, state=None):
     """Two parameters after some steps of an optimizer on a fixed problem, and the optimizer."""
-    given = params or [np.linspace(-1, 1, 6).reshape(2, 3).astype("float32"), np.array([0.5, -0.25], "float32")]
+    given = params or [np.linspace(-1, 1, 6).reshape(2, 3).astype("float32"), np.array([[0.5, -0.25]], "float32")]
     params = [lib.nn.Parameter(lib.from_numpy(p.copy())) for p in given]
     optimizer = getattr(lib.optim, name)(params, **OPTIMIZERS[name])
     if state is not None:
@@ -405,3 +441,46 @@ def test_optimizers_continue_in_the_other_library(name):
     file.seek(0)
     for got, want in zip(trained(torch, name, 3, half, torch.load(file, weights_only=True))[0], straight):
         assert np.allclose(got, want, atol=2e-5)
+
+
+SCHEDULERS = {
+    "StepLR": {"step_size": 2},
+    "MultiStepLR": {"milestones": [2, 5]},
+    "LinearLR": {},
+    "ExponentialLR": {"gamma": 0.9},
+    "CosineAnnealingLR": {"T_max": 5},
+    "CosineAnnealingWarmRestarts": {"T_0": 3},
+    "CyclicLR": {"base_lr": 0.01, "max_lr": 0.1},
+    "OneCycleLR": {"max_lr": 0.1, "total_steps": 20},
+    "ReduceLROnPlateau": {"patience": 1},
+}
+
+
+def scheduled(lib, name, state=None):
+    """The rates of four steps of a schedule, and the states after them."""
+    optimizer = lib.optim.SGD([lib.nn.Parameter(lib.ones(2))], lr=0.1, momentum=0.9)
+    scheduler = getattr(lib.optim.lr_scheduler, name)(optimizer, **SCHEDULERS[name])
+    if state is not None:
+        optimizer.load_state_dict(state[0])
+        scheduler.load_state_dict(state[1])
+    rates = []
+    for _ in range(4):
+        optimizer.step()
+        scheduler.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+        rates.append(optimizer.param_groups[0]["lr"])
+    return rates, [optimizer.state_dict(), scheduler.state_dict()]
+
+
+@needs_torch
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_schedules_continue_in_the_other_library(name):
+    import torch
+
+    _, state = scheduled(torch, name)
+    file = torch_file(state)
+    want, _ = scheduled(torch, name, state)
+    assert scheduled(wisp, name, wisp.load(file))[0] == pytest.approx(want)
+    file = io.BytesIO()
+    wisp.save(scheduled(wisp, name)[1], file, format="torch")
+    file.seek(0)
+    assert scheduled(torch, name, torch.load(file))[0] == pytest.approx(want)

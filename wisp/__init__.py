@@ -24,7 +24,8 @@ newaxis = None
 _SUBMODULES = (
     "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func",
     "functional", "hub", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random",
-    "return_types", "serialization", "signal", "special", "testing", "torch_version", "types", "utils", "version",
+    "return_types", "serialization", "signal", "special", "storage", "testing", "torch_version", "types", "utils",
+    "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {

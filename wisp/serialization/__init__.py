@@ -4,8 +4,6 @@ Files of ours are safetensors files: tensors in its layout, the structure around
 runs no code; see _trust.py for what files may name.
 """
 
-import json
-import zlib
 from enum import Enum
 
 from wisp.serialization._files import FileError, Source, write
@@ -87,36 +85,11 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 
         write(f, archive(obj))
     elif format == "wisp":
-        write(f, _chunks(obj))
+        from wisp.serialization._format import chunks
+
+        write(f, chunks(obj))
     else:
         raise ValueError(f'save(): format must be "wisp" or "torch", got {format!r}')
-
-
-def _chunks(obj):
-    """The bytes of a file of ours: the header, then the data of all tensors."""
-    from wisp import _C
-    from wisp.serialization import _safetensors as layout
-    from wisp.serialization._encode import Encoder
-
-    encoder = Encoder(obj)
-    sizes = {
-        name: (_C.uint8, (len(blob),)) if isinstance(blob, bytes) else (blob.dtype, blob.shape)
-        for name, blob in encoder.blobs.items()
-    }
-    header = layout.layout(sizes)
-    data = [encoder.blobs[name] for name in header]
-    data = [blob if isinstance(blob, bytes) else layout.raw(blob) for blob in data]
-    crc = 0
-    for blob in data:
-        crc = zlib.crc32(blob, crc)
-    structure = json.dumps(encoder.document, separators=(",", ":"))
-    checks = {"header": _header_check(header, structure), "data": crc}
-    metadata = {"format": "pt", "wisp": structure, "wisp.checksums": json.dumps(checks)}
-    return [layout.head(header, metadata), *data]
-
-
-def _header_check(header, structure):
-    return zlib.crc32(structure.encode(), zlib.crc32(json.dumps(header, sort_keys=True).encode()))
 
 
 # --- loading
@@ -149,47 +122,18 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
 
 
 def _read(source, trust, relocate, encoding):
-    from wisp.serialization import _safetensors, _torch_read
+    from wisp.serialization import _format, _safetensors, _torch_read
 
     start = bytes(source.buffer[:4])
     if start == b"PK\x03\x04":
         return _torch_read.read_zip(source, trust, relocate, encoding, _byte_order())
     if _safetensors.looks_like_it(source.buffer):
-        return _read_safetensors(source, trust, relocate)
+        return _format.read(source, trust, relocate)
     if start[:1] == b"\x80":
         return _torch_read.read_legacy(source, trust, relocate, encoding)
     raise FileError(
         "the file is neither one of wisp's or PyTorch's nor a safetensors file, or its beginning is damaged"
     )
-
-
-def _read_safetensors(source, trust, relocate):
-    from wisp._storage import storage_of
-    from wisp.serialization import _safetensors as layout
-    from wisp.serialization._decode import Decoder
-
-    reader = layout.Reader(source)
-    source.used(reader.end)
-    if "wisp" not in reader.metadata:
-        return {name: reader.tensor(name) for name in reader.entries}
-    _check(reader)
-
-    def bytes_of(name, alignment):
-        return relocate(storage_of(reader.bytes_of(name, alignment)), "cpu")._bytes
-
-    return Decoder(layout.parse_json(reader.metadata["wisp"]), bytes_of, reader.entries.__getitem__, trust).result
-
-
-def _check(reader):
-    """Compares the checksums of a file of ours; that of the data only where it has been read anyway."""
-    from wisp.serialization._safetensors import parse_json
-
-    checks = parse_json(reader.metadata.get("wisp.checksums", "null"))
-    wanted = {"header": _header_check(reader.header, reader.metadata["wisp"])}
-    wanted["data"] = zlib.crc32(reader.data()) if reader.source.fresh else None
-    for part, value in wanted.items():
-        if not isinstance(checks, dict) or part not in checks or value not in (None, checks[part]):
-            raise FileError(f"the file is damaged: its {part} is not what was written")
 
 
 def _relocation(map_location):

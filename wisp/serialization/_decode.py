@@ -4,6 +4,7 @@ from base64 import b64decode
 from collections import Counter, OrderedDict, defaultdict, deque
 
 from wisp import _C
+from wisp._storage import storage_of
 from wisp.nn.parameter import Parameter
 from wisp.serialization._encode import VERSION
 from wisp.serialization._files import FileError, view
@@ -180,6 +181,9 @@ class Decoder:
         if name not in self._data:
             self._data[name] = self._bytes_of(name, self._alignment[name])
         return self._data[name]
+
+    def _complete_storage(self, node, made):
+        self._made[node["id"]] = storage_of(self._bytes_of(node["storage"], _ALIGNMENT))
 
     def _complete_array(self, node, made):
         import numpy as np

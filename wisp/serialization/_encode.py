@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections import Counter, OrderedDict, defaultdict, deque
 
 from wisp import _C
+from wisp._storage import UntypedStorage
 from wisp.nn.parameter import Parameter, is_lazy
 from wisp.serialization._storages import plan
 from wisp.serialization._trust import name_of
@@ -60,6 +61,8 @@ class Encoder:
             return self._mapping(obj, _MAPPINGS[kind], path)
         if isinstance(obj, _C.Tensor):
             return self._tensor(obj, path)
+        if kind is UntypedStorage:
+            return self._storage(obj, path)
         if isinstance(obj, tuple) and hasattr(kind, "_fields"):
             return self._named_tuple(obj, path)
         if isinstance(obj, enum.Enum):
@@ -132,6 +135,11 @@ class Encoder:
             node["state"] = self._value(attributes, (*path, "__dict__"))
         self._tensors.append((obj, self._name(path), number))
         return self._finish(number, node)
+
+    def _storage(self, obj, path):
+        name = self._name(path)
+        self.blobs[name] = obj._whole()
+        return self._node(obj, {"storage": name})
 
     def _numpy(self, obj, path):
         if obj.dtype.kind not in "biufcSUMm":

@@ -23,8 +23,15 @@ def write(f, chunks):
     if not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     for chunk in chunks:
-        f.write(chunk)
+        _write_all(f, memoryview(chunk))
     return None
+
+
+def _write_all(f, chunk):
+    """Files without a buffer may take less at once than they are given."""
+    while len(chunk):
+        taken = f.write(chunk)
+        chunk = chunk[taken if isinstance(taken, int) else len(chunk) :]
 
 
 def write_path(path, chunks):
@@ -100,6 +107,7 @@ class Source:
             size = os.fstat(file.fileno()).st_size
             if size == 0 or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 self._read(file)
+                self._stream = None
                 return
             import mmap as maps
 
@@ -112,8 +120,10 @@ class Source:
             raise AttributeError(
                 f"expected 'f' to be string, path, or a file-like object with a 'read' attribute, got {type(f)}"
             )
-        if hasattr(f, "seek") and hasattr(f, "tell"):
+        try:
             self._stream, self._start = f, f.tell()
+        except (AttributeError, OSError):  # a pipe
+            self._stream = None
         data = f.read()
         if not isinstance(data, (bytes, bytearray)):
             raise TypeError(f"expected a file opened in binary mode, but read() gave {type(data).__name__}")

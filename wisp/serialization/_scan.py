@@ -1,6 +1,6 @@
 """Going through a file for the names in it, without making what they name."""
 
-from wisp.serialization._safetensors import parse_json
+from wisp.serialization._format import document_of
 
 
 class _Anything(dict):
@@ -37,8 +37,9 @@ class Everything:
 
 def document(reader, trust):
     """Asks a judge about all names in a file of ours."""
-    if "wisp" in reader.metadata:
-        _visit(parse_json(reader.metadata["wisp"]).get("nodes"), trust)
+    found = document_of(reader)
+    if isinstance(found, dict):
+        _visit(found.get("nodes"), trust)
 
 
 def _visit(value, trust):

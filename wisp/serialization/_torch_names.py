@@ -41,16 +41,16 @@ def _typed(storage):
     raise FileError("the file is damaged: a tensor has no storage")
 
 
-def _tensor(storage, offset, size, stride, requires_grad=False, hooks=None, metadata=None):
+def rebuild_tensor(storage, offset, size, stride, requires_grad=False, hooks=None, metadata=None):
     data, dtype = _typed(storage)
     return view(_C.Tensor, data, dtype or _C.uint8, offset, size, stride, bool(requires_grad))
 
 
-def _tensor_of_dtype(storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None):
+def rebuild_tensor_of_dtype(storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None):
     return view(_C.Tensor, _typed(storage)[0], dtype, offset, size, stride, bool(requires_grad))
 
 
-def _parameter(data, requires_grad=True, hooks=None, state=None):
+def rebuild_parameter(data, requires_grad=True, hooks=None, state=None):
     if not isinstance(data, _C.Tensor):
         raise FileError("the file is damaged: a parameter is no tensor")
     made = Parameter(data.detach(), bool(requires_grad))
@@ -180,11 +180,11 @@ _BUILDERS = {
     "numpy.dtype": _numpy_dtype,
     "torch.Size": _size,
     "torch._tensor._rebuild_from_type_v2": _tensor_with_state,
-    "torch._utils._rebuild_parameter": _parameter,
-    "torch._utils._rebuild_parameter_with_state": _parameter,
-    "torch._utils._rebuild_tensor": _tensor,
-    "torch._utils._rebuild_tensor_v2": _tensor,
-    "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,
+    "torch._utils._rebuild_parameter": rebuild_parameter,
+    "torch._utils._rebuild_parameter_with_state": rebuild_parameter,
+    "torch._utils._rebuild_tensor": rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": rebuild_tensor,
+    "torch._utils._rebuild_tensor_v3": rebuild_tensor_of_dtype,
     "torch.device": lambda kind, index=None: _C.device(kind if index is None else f"{kind}:{index}"),
     "torch.nn.parameter.UninitializedParameter": _lazy_parameter,
 }

@@ -13,6 +13,7 @@ from wisp.serialization._torch_names import STORAGES
 _NAMES = {dtype: name for name, dtype in STORAGES.items()}
 _ALIGNMENT = 64  # of the data of storages
 _BATCH = 1000  # items between two marks
+_LARGEST = 0xFFFFFFFF  # what the short form of sizes in an archive holds; it stands for "see the long form" too
 
 
 def archive(obj):
@@ -228,25 +229,33 @@ def _zip(members):
     """An archive of stored members, their data aligned by an extra field as PyTorch does it."""
     chunks, directory, offset = [], [], 0
     for name, data in members:
-        name, crc, size = f"archive/{name}".encode(), zlib.crc32(data), len(data)
-        long = size >= 0xFFFFFFFF or offset >= 0xFFFFFFFF
-        local = struct.pack("<HHQQ", 1, 16, size, size) if long else b""
-        pad = -(offset + 30 + len(name) + len(local) + 4) % _ALIGNMENT
-        local += b"FB" + struct.pack("<H", pad) + b"Z" * pad
-        short = 0xFFFFFFFF if long else size
-        common = struct.pack("<5H3L", 45 if long else 20, 0, 0, 0, 0x21, crc, short, short)
-        chunks += [b"PK\x03\x04" + common + struct.pack("<2H", len(name), len(local)) + name + local, data]
-        extra = struct.pack("<HHQQQ", 1, 24, size, size, offset) if long else b""
-        directory.append(b"PK\x01\x02" + struct.pack("<H", 45 if long else 20) + common
-                         + struct.pack("<5H2L", len(name), len(extra), 0, 0, 0, 0, 0xFFFFFFFF if long else offset)
-                         + name + extra)  # fmt: skip
-        offset += len(chunks[-2]) + size
+        head, entry = _headers(f"archive/{name}".encode(), data, offset)
+        chunks += [head, data]
+        directory.append(entry)
+        offset += len(head) + len(data)
     return [*chunks, *directory, _end(len(directory), offset, sum(map(len, directory)))]
+
+
+def _headers(name, data, offset):
+    """What stands before a member, and its entry in the directory at the end."""
+    size = len(data)
+    is_long = size >= _LARGEST or offset >= _LARGEST
+    before, behind = (struct.pack("<HHQQ", 1, 16, size, size), struct.pack("<HHQQQ", 1, 24, size, size, offset))
+    if not is_long:
+        before = behind = b""
+    pad = -(offset + 30 + len(name) + len(before) + 4) % _ALIGNMENT
+    before += b"FB" + struct.pack("<H", pad) + b"Z" * pad
+    shown_size, shown_offset = (0xFFFFFFFF, 0xFFFFFFFF) if is_long else (size, offset)
+    version = 45 if is_long else 20
+    common = struct.pack("<5H3L", version, 0, 0, 0, 0x21, zlib.crc32(data), shown_size, shown_size)
+    head = b"PK\x03\x04" + common + struct.pack("<2H", len(name), len(before)) + name + before
+    places = struct.pack("<5H2L", len(name), len(behind), 0, 0, 0, 0, shown_offset)
+    return head, b"PK\x01\x02" + struct.pack("<H", version) + common + places + name + behind
 
 
 def _end(count, offset, size):
     """The end of the archive. The forms for large and for small archives: readers take what fits."""
     large = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", 44, 45, 45, 0, 0, count, count, size, offset)
     where = b"PK\x06\x07" + struct.pack("<LQL", 0, offset + size, 1)
-    small = struct.pack("<4H2LH", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF), size, min(offset, 0xFFFFFFFF), 0)
-    return large + where + b"PK\x05\x06" + small
+    shown = (min(count, 0xFFFF), min(count, 0xFFFF), min(size, 0xFFFFFFFF), min(offset, 0xFFFFFFFF))
+    return large + where + b"PK\x05\x06" + struct.pack("<4H2LH", 0, 0, *shown, 0)

@@ -21,13 +21,13 @@ _HARMLESS = {
     "pathlib": ("PosixPath", "PurePosixPath", "PureWindowsPath", "WindowsPath"),
     "uuid": ("UUID",),
     "wisp": ("TypedStorage",),
-    "wisp._rebuild": ("storage",),
     "wisp.nn.parameter": ("UninitializedBuffer", "UninitializedParameter"),
 }
 # What any file may name without calling it: default factories.
 _NAMED = ("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "str", "tuple")
 # Of the standard library, objects that weights_only=False allows.
 _PLAIN = {"argparse": ("Namespace",), "types": ("SimpleNamespace",)}
+_DTYPES = ("complex32", "float8_e4m3fn", "float8_e5m2", "qint32", "qint8", "quint8", "uint16", "uint32", "uint64")
 _HEAP_TYPE = 1 << 9  # Python's flag of classes written in Python
 
 
@@ -89,25 +89,24 @@ def ours(module):
     return "wisp" + module[5:] if module == "torch" or module.startswith("torch.") else module
 
 
+def _root(module):
+    return module.split(".")[0]
+
+
 def name_of(item):
     """(module, qualified name) under which a class or function can be found again, or None."""
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
-    if module is None or name is None:
-        return None
-    return (module, name) if imported(module, name) is item else None
+    found = sys.modules.get(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part, None)
+    return (module, name) if found is item else None
 
 
 def imported(module, name):
-    """What the program has under that name, without importing anything; None if there is nothing."""
+    """What the program has under that name; None if there is nothing. Nothing is imported, also not by looking."""
     found = sys.modules.get(module)
     for part in name.split("."):
-        found = (
-            None
-            if found is None
-            else found.__dict__.get(part)
-            if isinstance(found, type)
-            else getattr(found, part, None)
-        )
+        found = found.__dict__.get(part) if hasattr(found, "__dict__") else None
     return found
 
 
@@ -147,16 +146,20 @@ class Trust:
 
     def _known(self, module, name):
         foreign, module = module != ours(module), ours(module)
-        if module.split(".")[0] in sys.stdlib_module_names and name not in _PLAIN.get(module, ()):
+        if _root(module) in sys.stdlib_module_names and name not in _PLAIN.get(module, ()):
             return None
         found = imported(module, name)
         if found is None and module.startswith(("wisp.nn.", "wisp.optim.")):
             found = _anywhere(module, name) if foreign else _after_import(module, name)
-        return found if callable(found) else None
+        # What a module has imported from elsewhere is not its own.
+        home = getattr(found, "__module__", None)
+        return found if callable(found) and isinstance(home, str) and _root(home) == _root(module) else None
 
     def _refuse(self, module, name):
         if self.refused is not None:
             return self.refused.add(f"{module}.{name}")
+        if _root(module) == "torch" and (name.startswith("_rebuild") or name.endswith("Storage") or name in _DTYPES):
+            raise FileError(f"the file contains a kind of tensor that wisp does not have: {module}.{name}")
         how = f"wisp.serialization.add_safe_globals([{name}]) allows it, if you trust it"
         if self.weights_only and self._known(module, name):
             how += "; weights_only=False allows all objects of classes that the program has imported"
@@ -202,7 +205,7 @@ class Trust:
         """Gives an object its attributes."""
         set_state = getattr(type(made), "__setstate__", None)
         if set_state is not None:
-            if not (self.may_call(type(made)) or set_state.__module__.split(".")[0] == "wisp"):
+            if not (self.may_call(type(made)) or _root(set_state.__module__) == "wisp"):
                 raise FileError(f"{_shown(type(made))} has a __setstate__() of its own; to have it called, use "
                                 f"wisp.serialization.add_safe_globals([{type(made).__name__}])")  # fmt: skip
             return set_state(made, state)
