@@ -344,6 +344,15 @@ def test_the_mean_gradient_of_draws_is_the_gradient_of_the_mean(name):
     assert got.item() == pytest.approx(want.item(), rel=0.06, abs=0.01)
 
 
+def test_draws_of_dirichlets_have_derivatives_forwards():
+    def draw(p):
+        wisp.manual_seed(5)
+        return distributions.Dirichlet(p).rsample((4,))
+
+    p = wisp.tensor([0.3, 2.0, 1e-3], dtype=wisp.float64)
+    assert wisp.allclose(wisp.func.jacfwd(draw, randomness="same")(p), wisp.func.jacrev(draw)(p))
+
+
 def test_straight_through_draws_pass_gradients_on():
     probs = wisp.tensor([0.2, 0.8], requires_grad=True)
     draw = distributions.OneHotCategoricalStraightThrough(probs).rsample()
@@ -459,6 +468,16 @@ def test_subclasses_with_a_constructor_of_their_own_expand_themselves():
     assert type(Plain(0.0, 1.0).expand((2,))) is Plain
     with pytest.raises(NotImplementedError):
         distributions.Distribution(validate_args=False).expand((2,))
+
+
+def test_matrices_that_are_no_covariances_are_told(checked):
+    wrong = wisp.tensor([[1.0, 1.0], [1.0, -2.0]])
+    for make in (
+        lambda: distributions.Wishart(3.0, wrong),
+        lambda: distributions.MultivariateNormal(wisp.zeros(2), wrong),
+    ):
+        with pytest.raises(ValueError, match="covariance_matrix .* to satisfy the constraint PositiveDefinite"):
+            make()
 
 
 def test_validation_is_switched():

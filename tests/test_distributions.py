@@ -270,3 +270,9 @@ def test_as_in_pytorch(name):
     for key in want:
         tolerance = COARSE.get(key, 1e-7)
         assert_close(got[key], want[key], key, rel_tol=tolerance, abs_tol=tolerance / 100)
+
+
+@pytest.mark.skipif(not oracle.HAS_TORCH, reason="compares what was recorded with PyTorch")
+@pytest.mark.parametrize("name", ORACLES)
+def test_recorded_answers_are_pytorchs(name):
+    assert_close(oracle.recorded(name), oracle.answers(name, ORACLES[name]), name)

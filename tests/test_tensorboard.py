@@ -15,6 +15,7 @@ import wisp
 from tests import fresh
 from wisp import nn
 from wisp.utils.tensorboard import FileWriter, RecordWriter, SummaryWriter, _records, summary, writer
+from wisp.utils.tensorboard._proto import chunk, integer
 
 # --- an independent reader
 
@@ -513,6 +514,20 @@ def test_graphs(written):
     assert [e for e in events(folder) if e[8]]
 
 
+def test_graphs_of_dicts(written):
+    class Dicts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+
+        def forward(self, batch):
+            return {"y": self.inner(batch["x"]), "n": 3}
+
+    folder = written(lambda w: w.add_graph(Dicts(), {"x": wisp.ones(1, 2)}))
+    (graph,) = [fields(e[4][0]) for e in events(folder) if e[4]]
+    assert [fields(n)[1][0] for n in graph[1]] == [b"input/input.1", b"Dicts/Linear[inner]", b"output/output.1"]
+
+
 def test_graphs_of_repeated_and_of_single_modules(written):
     layer = nn.Linear(2, 2)
     folder = written(
@@ -530,6 +545,40 @@ def test_a_graph_that_fails_leaves_no_hooks(tmp_path):
     with SummaryWriter(tmp_path) as w, pytest.raises(TypeError):
         w.add_graph(model, wisp.ones(4, 2))
     assert model.training and not any(m._forward_hooks for m in model.modules())
+
+
+def onnx_file():
+    """A model by hand: y = Relu(MatMul(x, w)), x of the shape (batch, 3)."""
+    shape = chunk(1, chunk(2, "batch")) + chunk(1, integer(1, 3))
+    x = chunk(1, "x") + chunk(2, chunk(1, integer(1, 1) + chunk(2, shape)))
+    axis = chunk(1, "axis") + integer(3, 1) + integer(20, 2)
+    nodes = [
+        chunk(1, "x") + chunk(1, "w") + chunk(2, "h") + chunk(3, "first") + chunk(4, "MatMul") + chunk(5, axis),
+        chunk(1, "h") + chunk(2, "y") + chunk(4, "Relu"),
+    ]
+    return integer(1, 8) + chunk(7, b"".join(chunk(1, n) for n in nodes) + chunk(11, x) + chunk(12, chunk(1, "y")))
+
+
+def test_graphs_of_onnx_files(written, tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx_file())
+    folder = written(lambda w: w.add_onnx_graph(path))
+    (graph,) = [fields(e[4][0]) for e in events(folder) if e[4]]
+    nodes = [fields(n) for n in graph[1]]
+    assert [(n[1][0], n[2][0], n[3]) for n in nodes] == [
+        (b"x", b"Variable", []), (b"h", b"MatMul", [b"x", b"w"]), (b"y", b"Relu", [b"h"]),
+        (b"output/y", b"Variable", [b"y"]),
+    ]  # fmt: skip
+    dims = fields(fields(fields(nodes[0][5][0])[2][0])[7][0])[2]
+    assert [fields(d)[1][0] for d in dims] == [(1 << 64) - 1, 3]
+    assert b"axis" in nodes[1][5][0]
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"\x3a\xff\x01", onnx_file()[:40], bytes(range(256))])
+def test_files_that_are_no_onnx(tmp_path, data):
+    (tmp_path / "m").write_bytes(data)
+    with SummaryWriter(tmp_path) as w, pytest.raises(ValueError, match="is not an ONNX file"):
+        w.add_onnx_graph(tmp_path / "m")
 
 
 # --- the writer

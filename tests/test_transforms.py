@@ -214,6 +214,12 @@ def test_as_in_pytorch(name):
     assert_close(got, want, name, rel_tol=1e-7, abs_tol=1e-9)
 
 
+@pytest.mark.skipif(not oracle.HAS_TORCH, reason="compares what was recorded with PyTorch")
+@pytest.mark.parametrize("name", ORACLES)
+def test_recorded_answers_are_pytorchs(name):
+    assert_close(oracle.recorded(name), oracle.answers(name, ORACLES[name]), name)
+
+
 # --- by definition
 
 BIJECTIVE = [name for name in TRANSFORMS if made(wisp, name)[0].bijective]

@@ -2,6 +2,7 @@
 
 import wisp
 from wisp.autograd import Function
+from wisp.autograd.function import once_differentiable
 from wisp.distributions import constraints
 from wisp.distributions.distribution import EMPTY
 from wisp.distributions.exp_family import ExponentialFamily
@@ -24,17 +25,26 @@ class _LogGamma(Function):
         u = uniform_open(concentration.shape, concentration.dtype)
         draws = wisp._standard_gamma(concentration + 1).log() + u.log() / concentration
         ctx.save_for_backward(concentration, draws)
+        ctx.save_for_forward(concentration, draws)
         return draws
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad):
-        concentration, draws = ctx.saved_tensors
-        gamma = draws.exp()
-        # Close to 0 the cumulative distribution is x^a / Gamma(a + 1), up to a factor 1 - x.
-        near_zero = (wisp.digamma(concentration + 1) - draws) / concentration
-        small = gamma < wisp.finfo(gamma.dtype).eps
-        implicit = wisp._standard_gamma_grad(concentration, gamma.clamp(min=wisp.finfo(gamma.dtype).eps)) / gamma
-        return grad * wisp.where(small, near_zero, implicit)
+        return grad * _slope(*ctx.saved_tensors)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * _slope(*ctx.saved_tensors)
+
+
+def _slope(concentration, draws):
+    """How logarithms of gamma draws move with the concentration."""
+    gamma, eps = draws.exp(), wisp.finfo(draws.dtype).eps
+    # Close to 0 the cumulative distribution is x^a / Gamma(a + 1), up to a factor 1 - x.
+    near_zero = (wisp.digamma(concentration + 1) - draws) / concentration
+    implicit = wisp._standard_gamma_grad(concentration, gamma.clamp(min=eps)) / gamma
+    return wisp.where(gamma < eps, near_zero, implicit)
 
 
 class Dirichlet(ExponentialFamily):

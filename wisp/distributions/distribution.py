@@ -9,7 +9,7 @@ from wisp.distributions.utils import as_tensors, broadcast_all, lazy_property
 
 __all__ = ["Distribution"]
 
-EMPTY = Size()
+EMPTY = Size()  # the shape of one draw
 
 
 class Distribution:
@@ -100,6 +100,7 @@ class Distribution:
             batch_shape: the larger shape.
             _instance: a new object to fill, which subclasses with a constructor of their own pass on.
         """
+        # The class of this package whose constructor the object has, or would have without one of its own.
         home = next(c for c in type(self).__mro__ if "__init__" in vars(c) and c.__module__.startswith(__package__))
         if home is Distribution:
             raise NotImplementedError

@@ -372,8 +372,7 @@ def _to_continuous_bernoulli(p, q):
 
 
 def _to_uniform(p, q):
-    """From distributions on the unit interval."""
-    return wisp.where((q.low > 0) | (q.high < 1), math.inf, (q.high - q.low).log())
+    return (q.high - q.low).log()
 
 
 def _uniform_to_beta(p, q):
@@ -404,18 +403,18 @@ _CROSS_ENTROPIES = [
     (_to_normal, Normal, (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)),
     (_to_gumbel, Gumbel, (Exponential, Gamma, Normal, Uniform)),
     (_to_continuous_bernoulli, ContinuousBernoulli, (Beta,)),
-    (_to_uniform, Uniform, (Beta, ContinuousBernoulli)),
     (_normal_to_laplace, Laplace, (Normal,)),
     (_bernoulli_to_poisson, Poisson, (Bernoulli,)),
 ]
 
-# The uniform distribution, where it lies within the other's support: what is computed, and what lies outside.
-_UNIFORM_WITHIN = [
-    (_uniform_to_beta, Beta, lambda p, q: (p.low < 0) | (p.high > 1)),
-    (_to_continuous_bernoulli, ContinuousBernoulli, lambda p, q: (p.low < 0) | (p.high > 1)),
-    (_to_exponential, Exponential, lambda p, q: p.low < 0),
-    (_to_gamma, Gamma, lambda p, q: p.low < 0),
-    (_uniform_to_pareto, Pareto, lambda p, q: p.low < q.scale),
+# The same where everything that can happen under p can under q; the last function says where not.
+_CROSS_ENTROPIES_WITHIN = [
+    (_to_uniform, Uniform, (Beta, ContinuousBernoulli), lambda p, q: (q.low > 0) | (q.high < 1)),
+    (_uniform_to_beta, Beta, (Uniform,), lambda p, q: (p.low < 0) | (p.high > 1)),
+    (_to_continuous_bernoulli, ContinuousBernoulli, (Uniform,), lambda p, q: (p.low < 0) | (p.high > 1)),
+    (_to_exponential, Exponential, (Uniform,), lambda p, q: p.low < 0),
+    (_to_gamma, Gamma, (Uniform,), lambda p, q: p.low < 0),
+    (_uniform_to_pareto, Pareto, (Uniform,), lambda p, q: p.low < q.scale),
 ]
 
 # What can happen under the first cannot under the others.
@@ -449,8 +448,9 @@ def _kl_infinite(p, q):
 for _function, _q, _ps in _CROSS_ENTROPIES:
     for _p in _ps:
         register_kl(_p, _q)(_from_cross_entropy(_function))
-for _function, _q, _outside in _UNIFORM_WITHIN:
-    register_kl(Uniform, _q)(_from_cross_entropy(_function, _outside))
+for _function, _q, _ps, _outside in _CROSS_ENTROPIES_WITHIN:
+    for _p in _ps:
+        register_kl(_p, _q)(_from_cross_entropy(_function, _outside))
 for _p, _qs in _INFINITE:
     for _q in _qs:
         register_kl(_p, _q)(_kl_infinite)

@@ -12,14 +12,11 @@ __all__ = ["LowRankMultivariateNormal", "MultivariateNormal"]
 
 def _batch_mahalanobis(factor, x):
     """The squared norm of ``factor^-1 x``, for batches of lower triangular factors and of vectors that broadcast."""
-    batch = wisp.broadcast_shapes(factor.shape[:-2], x.shape[:-1])
-    kept = len(batch) - (factor.dim() - 2)
+    batch, n = wisp.broadcast_shapes(factor.shape[:-2], x.shape[:-1]), x.shape[-1]
     # Vectors of one factor become columns of one right-hand side: a factor is never copied.
-    n = x.shape[-1]
-    columns = x.expand((*batch, n)).reshape((-1, *batch[kept:], n)) if factor.dim() > 2 else x.reshape(-1, n)
-    if factor.dim() == 2:
-        return wisp.linalg.solve_triangular(factor, columns.mT, upper=False).square().sum(-2).reshape(x.shape[:-1])
-    solved = wisp.linalg.solve_triangular(factor, columns.movedim(0, -1), upper=False)
+    shared = len(batch) - (factor.dim() - 2)
+    columns = x.expand(batch + (n,)).reshape((batch[:shared].numel(), *batch[shared:], n)).movedim(0, -1)
+    solved = wisp.linalg.solve_triangular(factor, columns, upper=False)
     return solved.square().sum(-2).movedim(-1, 0).reshape(batch)
 
 

@@ -36,11 +36,6 @@ def as_tensors(*values):
     return tuple(value if isinstance(value, Tensor) else wisp.tensor(value, dtype=dtype) for value in values)
 
 
-def all_numbers(*values):
-    """Whether none of the values is a tensor."""
-    return all(isinstance(value, (int, float)) for value in values)
-
-
 def _standard_normal(shape, dtype, device=None):
     """Draws from the normal distribution of mean 0 and deviation 1."""
     return wisp.randn(shape, dtype=dtype, device=device)

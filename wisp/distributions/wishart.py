@@ -43,8 +43,8 @@ class Wishart(ExponentialFamily):
         if df.le(dimension - 1).any():
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {dimension - 1}.")
         batch_shape = self._keep(**{name: matrix, "df": df})
-        self._unbroadcasted_scale_tril = factor_of(name, matrix)
         super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
         if self.df.lt(dimension).any():
             warnings.warn(
                 "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",

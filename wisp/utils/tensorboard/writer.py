@@ -44,6 +44,10 @@ class FileWriter:
         for event in graph_profile:
             self.add_event(event, None, walltime)
 
+    def add_onnx_graph(self, graph, walltime=None):
+        """Writes the event of a graph that was read from an ONNX file."""
+        self.add_event(graph, None, walltime)
+
     def flush(self):
         """Waits until everything is in the file."""
         self.event_writer.flush()
@@ -264,6 +268,12 @@ class SummaryWriter:
         if not hasattr(model, "forward"):
             raise TypeError(f"add_graph(): expected a module, got {type(model).__name__}")
         self._get_file_writer().add_graph(graph(model, () if input_to_model is None else input_to_model, verbose))
+
+    def add_onnx_graph(self, prototxt):
+        """Adds the graph of a model in an ONNX file, by its path."""
+        from wisp.utils.tensorboard._onnx import onnx_graph
+
+        self._get_file_writer().add_onnx_graph(onnx_graph(prototxt))
 
     def add_embedding(
         self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None
