@@ -22,13 +22,14 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "accelerator", "array_api", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func",
+    "accelerator", "amp", "array_api", "autograd", "backends", "cuda", "distributed", "distributions", "fft", "func",
     "functional", "hub", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random",
     "return_types", "serialization", "signal", "special", "storage", "testing", "torch_version", "types", "utils",
     "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
+    "amp": ("GradScaler",),
     "_basics": (
         "_assert", "_check", "_check_index", "_check_not_implemented", "_check_type", "_check_value", "addmv_",
         "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "from_dlpack", "from_file", "gcd_", "get_device",

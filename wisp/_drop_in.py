@@ -16,7 +16,6 @@ _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd",
 )}  # fmt: skip
-_HOMES["torch.storage"] = "wisp._storage"
 # What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
 _INSTEAD = {"torch.jit": "wisp._jit_off", "torch.onnx": None}
