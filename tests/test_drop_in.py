@@ -172,6 +172,28 @@ def test_nothing_is_compiled():
     assert printed[3] == "False True False"
 
 
+def test_compile_leaves_programs_as_they_are():
+    printed = as_torch("""
+        import torch
+
+        @torch.compile
+        def double(x):
+            return x * 2
+
+        @torch.compile(fullgraph=True, mode="max-autotune")
+        def triple(x):
+            return x * 3
+
+        @torch.compiler.disable()
+        def same(x):
+            return x
+
+        net = torch.nn.Linear(1, 1)
+        print(double(2), triple(2), same(2), torch.compile(net, dynamic=True) is net, net.compile(), torch.compiler.is_compiling())
+    """)
+    assert printed.split() == ["4", "6", "2", "True", "None", "False"]
+
+
 def test_distributed_training_is_said_not_to_be_there():
     assert (
         as_torch("import torch.distributed as dist; print(dist.is_available(), hasattr(dist, 'init_process_group'))")

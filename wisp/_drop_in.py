@@ -18,7 +18,7 @@ _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
 )}  # fmt: skip
 # What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
-_INSTEAD = {"torch.jit": "wisp._jit_off", "torch.onnx": None}
+_INSTEAD = {"torch.compiler": "wisp._compiler_off", "torch.jit": "wisp._jit_off", "torch.onnx": None}
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
@@ -124,5 +124,7 @@ def install():
     wisp._C._log_api_usage_once = _nothing  # libraries call it
     for name in _INSTEAD:
         import_module(name)  # programs that import torch alone find them too
+    if not hasattr(wisp, "compile"):
+        wisp.compile = wisp.compiler.compile
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)
