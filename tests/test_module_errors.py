@@ -229,16 +229,20 @@ def test_errors_with_a_path_can_be_pickled():
     assert again.__notes__ == caught.value.__notes__
 
 
-def test_without_notes_the_message_has_the_path(monkeypatch):
+def test_without_notes_the_message_has_the_path():
     class Old(ValueError):  # as in Python 3.10, which has no notes
         add_note = property()
 
-    error = Old("short", 1)
+    class OldKey(KeyError):
+        add_note = property()
+
+    error = Old("short")
     _where._add_note(error, "in module x")
-    assert error.args == ("short\nin module x", 1)
-    nameless = Old(5)
-    _where._add_note(nameless, "in module x")
-    assert nameless.args == (5,)
+    assert error.args == ("short\nin module x",)
+    for other in (Old(5), Old("text", 1), Old(), OldKey("key")):  # what is not a message stays as it is
+        before = other.args
+        _where._add_note(other, "in module x")
+        assert other.args == before
 
 
 # --- state dicts that do not fit

@@ -39,8 +39,8 @@ def _is_noted(error):
 def _add_note(error, note):
     if hasattr(error, "add_note"):
         error.add_note(note)
-    elif error.args and isinstance(error.args[0], str):  # Python 3.10
-        error.args = (f"{error.args[0]}\n{note}", *error.args[1:])
+    elif len(error.args) == 1 and isinstance(error.args[0], str) and not isinstance(error, KeyError):  # Python 3.10
+        error.args = (f"{error.args[0]}\n{note}",)
 
 
 def _frames(traceback):
