@@ -43,10 +43,18 @@ class Net(nn.Module):
 def note_of(call, kind=RuntimeError):
     with pytest.raises(kind) as caught:
         call()
-    shown = "".join(traceback.format_exception(caught.value))
-    (note,) = caught.value.__notes__
-    assert note in shown
+    (note,) = notes(caught.value)
+    assert note in "".join(traceback.format_exception(caught.type, caught.value, caught.tb))
     return note
+
+
+HAS_NOTES = hasattr(Exception, "add_note")  # else, in Python 3.10, messages have the note at their end
+
+
+def notes(error):
+    if HAS_NOTES:
+        return getattr(error, "__notes__", [])
+    return ["in module " + part for part in str(error).split("\nin module ")[1:]]
 
 
 def line_of(function, text):
@@ -67,7 +75,7 @@ def test_type_and_message_stay():
     with pytest.raises(RuntimeError) as inside:
         Net()(wisp.ones(2, 4))
     assert type(inside.value) is type(direct.value)
-    assert str(inside.value) == str(direct.value)
+    assert str(inside.value).partition("\nin module")[0] == str(direct.value)
     assert "(2x4 and 5x4)" in str(inside.value)
 
 
@@ -88,7 +96,7 @@ def test_containers_are_part_of_the_path_but_not_of_the_users_lines():
 def test_an_error_in_a_forward_of_ones_own():
     class Own(nn.Module):
         def forward(self, x, how=None):
-            raise KeyError("mine")
+            raise ValueError("mine")
 
     class Outer(nn.Module):
         def __init__(self):
@@ -98,7 +106,7 @@ def test_an_error_in_a_forward_of_ones_own():
         def forward(self, *args, **kwargs):
             return self.part(*args, **kwargs)
 
-    note = note_of(lambda: Outer()([wisp.ones(1), wisp.ones(2, dtype=wisp.int64)], how="x"), KeyError)
+    note = note_of(lambda: Outer()([wisp.ones(1), wisp.ones(2, dtype=wisp.int64)], how="x"), ValueError)
     assert "in module part of Outer: Own()" in note
     assert "given a list of (a tensor [1] of float32, a tensor [2] of int64), how=a str" in note
     assert "given nothing" in note_of(lambda: Outer()(), TypeError)
@@ -170,7 +178,7 @@ def test_there_is_one_note_however_often_an_error_passes():
     for _ in range(3):
         with pytest.raises(ValueError, match="again"):
             Raises()()
-    assert len(error.__notes__) == 1
+    assert len(notes(error)) == 1
 
 
 def test_an_error_that_a_module_handles_leaves_no_trace():
@@ -183,7 +191,7 @@ def test_an_error_that_a_module_handles_leaves_no_trace():
             try:
                 return self.fc(x)
             except RuntimeError as error:
-                return getattr(error, "__notes__", [])
+                return notes(error)
 
     assert Careful()(wisp.ones(2, 9)) == []
 
@@ -198,7 +206,7 @@ def test_a_repr_that_fails_does_not_hide_the_error():
 
     with pytest.raises(ValueError, match="the real one") as caught:
         Odd()(1)
-    assert not hasattr(caught.value, "__notes__")
+    assert notes(caught.value) == []
 
 
 def test_exits_and_interrupts_are_left_alone():
@@ -209,7 +217,7 @@ def test_exits_and_interrupts_are_left_alone():
     for error in (KeyboardInterrupt(), SystemExit(3)):
         with pytest.raises(type(error)) as caught:
             Stops()(error)
-        assert not hasattr(caught.value, "__notes__")
+        assert notes(caught.value) == []
 
 
 def test_endless_recursion_is_still_a_recursion_error():
@@ -226,7 +234,7 @@ def test_errors_with_a_path_can_be_pickled():
         Net()(wisp.ones(2, 4))
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
-    assert again.__notes__ == caught.value.__notes__
+    assert notes(again) == notes(caught.value) != []
 
 
 def test_without_notes_the_message_has_the_path():

@@ -33,7 +33,8 @@ def _is_called_by_module(frame):
 
 
 def _is_noted(error):
-    return any(note.startswith(_START) for note in getattr(error, "__notes__", ()))
+    notes = getattr(error, "__notes__", None) or str(error).split("\n")
+    return any(note.startswith(_START) for note in notes)
 
 
 def _add_note(error, note):
