@@ -7,7 +7,6 @@ from multiprocessing.reduction import ForkingPickler
 from wisp import _C, _shared_memory
 from wisp._C import Tensor
 from wisp._storage import UntypedStorage
-from wisp.nn.parameter import Parameter
 
 _names = {}  # of every storage in shared memory: its file, and the process to remove it, by the address of the memory
 
@@ -90,8 +89,7 @@ def check_can_leave(tensor):
 def init_reductions():
     """Teaches multiprocessing to send tensors; done when wisp.multiprocessing is imported."""
     ForkingPickler.register(UntypedStorage, reduce_storage)
-    for kind in (Tensor, Parameter):
-        ForkingPickler.register(kind, reduce_tensor)
+    ForkingPickler.register(Tensor, reduce_tensor)
 
 
 def _tidy_up_at_the_end(_=None):

@@ -68,7 +68,8 @@ def place(keys, position, plan, doing="put together"):
         return f"after sample {position} of its stream"
     if not plan.batched:
         return f"at sample {keys!r}"
+    keys = list(keys)
     if position < len(keys):
         return f"at sample {keys[position]!r}"
-    shown = ", ".join(map(repr, list(keys)[:8])) + (", ..." if len(keys) > 8 else "")
+    shown = ", ".join(map(repr, keys[:8])) + (", ..." if len(keys) > 8 else "")
     return f"when the batch of the samples [{shown}] was {doing}"

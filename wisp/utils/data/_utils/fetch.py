@@ -31,6 +31,11 @@ def draws_nothing(dataset):
     return False
 
 
+def sized(keys):
+    """The keys of a batch, which may be any iterable, as something with a length."""
+    return keys if hasattr(keys, "__len__") else list(keys)
+
+
 def _whole_batches(dataset):
     """A function of a list of keys that gives what default_collate would make of their samples, or None."""
     if _uses(dataset, TensorDataset) and all(type(t) is Tensor for t in dataset.tensors):
@@ -44,6 +49,14 @@ def _whole_batches(dataset):
 def _rows(tensors, keys):
     rows = _C.tensor(keys)
     return [tensor[rows] for tensor in tensors]
+
+
+def _fetches_many(dataset):
+    """Whether several samples are fetched by one call of the user's ``__getitems__``."""
+    for kind in (Subset, StackDataset):  # theirs only pass it on
+        if _uses(dataset, kind):
+            return any(map(_fetches_many, _NESTS[kind](dataset)))
+    return callable(getattr(dataset, "__getitems__", None))
 
 
 class Plan:
@@ -73,7 +86,7 @@ class MapFetcher:
         self._draws_nothing = draws_nothing(self.dataset)
         self._seeding = None if self._draws_nothing and known else seeding(repeatable=True)
         self._whole = _whole_batches(self.dataset) if self.batched and self.collate is default_collate else None
-        self._many = callable(getattr(self.dataset, "__getitems__", None))
+        self._many = _fetches_many(self.dataset)
 
     def fetch(self, keys, seed, skip=False):
         """The batch of some keys. (There is nothing to ``skip``: keys that are not wanted do not come.)"""
@@ -99,7 +112,7 @@ class MapFetcher:
         return self.collate(self.dataset[key])
 
     def _batch(self, keys, before):
-        keys = keys if hasattr(keys, "__len__") else list(keys)
+        keys = sized(keys)
         samples = self._together(keys, before) if self._many or self._draws_nothing else self._each(keys, before)
         self.progress[self.slot] = len(keys)
         return self.collate(samples)
@@ -141,7 +154,8 @@ class IterableFetcher:
         """The next batch, or END. ``skip`` takes its samples and leaves it at that."""
         if self._ended:
             return END
-        batch = self._seeding.run(lambda before: self._fetch(before, skip), seed)
+        # Every worker has a stream of its own.
+        batch = self._seeding.run(lambda before: self._fetch(before, skip), seed + self.slot)
         self._batches += 1
         self._ended = batch is END
         return batch

@@ -32,7 +32,7 @@ class _Stop(Exception):
     """The parent wants no more."""
 
 
-def run(number, count, plan, init_fn, tasks, results, progress, prefix, parent):
+def run(number, tasks, results, count, plan, init_fn, progress, prefix, parent):
     """What a worker process does until it is told to stop, or its parent has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -167,13 +167,13 @@ class WorkerDied(Exception):
 class _Process:
     """A worker process as its parent sees it."""
 
-    def __init__(self, context, number, arguments):
+    def __init__(self, context, number, *arguments):
         tasks, self.tasks = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)
         _own_ends.update((self.tasks, self.results))
         os.set_blocking(self.tasks.fileno(), False)
         self.unsent = bytearray()
-        self.process = context.Process(target=run, args=(number, *arguments(tasks, results)), daemon=True)
+        self.process = context.Process(target=run, args=(number, tasks, results, *arguments), daemon=True)
         try:
             self.process.start()
         except BaseException:
@@ -219,8 +219,6 @@ class _Process:
 class ProcessPool:
     """The worker processes of a loader."""
 
-    name = "DataLoader worker process"
-
     def __init__(self, plan, count, init_fn, context):
         import multiprocessing
 
@@ -228,13 +226,12 @@ class ProcessPool:
         self.progress = context.RawArray("q", count)
         self._prefix = f"batch-{os.urandom(4).hex()}-"
         _shared_memory.folder()  # the same for all
-        parent = expected_parent(context)
+        arguments = count, plan, init_fn, self.progress, self._prefix, expected_parent(context)
         self._owner, self._workers = os.getpid(), []
         try:
             with _frozen():
                 for number in range(count):
-                    self._workers.append(_Process(context, number, lambda tasks, results: (
-                        count, plan, init_fn, tasks, results, self.progress, self._prefix, parent)))  # fmt: skip
+                    self._workers.append(_Process(context, number, *arguments))
         except BaseException:
             self.close()
             raise

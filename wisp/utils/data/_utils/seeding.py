@@ -69,11 +69,13 @@ class Seeding:
 
     def _compared(self, fetch, seed):
         found = fingerprint()
-        result = fetch(lambda key: _wisp.manual_seed(seed_of(seed, key)))
-        if fingerprint() == found:
+        try:
+            result = fetch(lambda key: _wisp.manual_seed(seed_of(seed, key)))
+        finally:
+            drew = fingerprint() != found
+            if drew:
+                put_back(found)
+        if not drew:
             return result
         self._draws = True
-        if not self._repeatable:
-            return result
-        put_back(found)
-        return self._seeded(fetch, seed)
+        return self._seeded(fetch, seed) if self._repeatable else result

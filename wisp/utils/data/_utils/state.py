@@ -18,7 +18,7 @@ from wisp.utils.data.sampler import (
 )
 
 _OURS = (BatchSampler, RandomSampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler,
-         range, list)  # fmt: skip
+         range, list, tuple)  # fmt: skip
 
 
 def _samplers(loader):

@@ -24,8 +24,6 @@ class _Result:
 class ThreadPool:
     """The worker threads of a loader. They share the dataset, and results need not be sent."""
 
-    name = "DataLoader worker thread"
-
     def __init__(self, plan, count, init_fn, context=None):
         self.progress, self._results = [0] * count, queue.SimpleQueue()
         self._tasks = [queue.SimpleQueue() for _ in range(count)]
