@@ -92,6 +92,14 @@ def test_pieces_moved_around(name):
         attempt(changed)
 
 
+def test_the_older_format_says_which_data_follows():
+    data = FILES["legacy"]
+    end = data.rindex(b"]q\x00(")
+    for keys in (b"K\x01.", b"].", b"]K\x01a.", b"]X\x01\x00\x00\x00aa."):
+        with pytest.raises(FileError, match="damaged"):
+            wisp.load(io.BytesIO(data[:end] + keys + data[end:]))
+
+
 def test_random_bytes_are_no_file():
     rng = random.Random(4)
     for size in range(200):
@@ -184,6 +192,7 @@ def test_structures_by_hand_load():
         [{"id": 0, "list": [{"device": "cuda"}]}], [{"id": 0, "list": [{"size": [-1.5]}]}], [{"id": 0, "list": [{"numpy": ["O", "AAAA"]}]}],
         [{"id": 0, "list": [{"numpy": ["<f4", "AAAA"]}]}], [{"id": 0, "array": "a", "dtype": "O", "shape": [1]}],
         [{"id": 0, "array": "a", "dtype": "<f4", "shape": [7]}], [{"id": 0, "array": "a", "dtype": "<f8", "shape": [1]}],
+        [{"id": 0, "array": "a", "dtype": "{'x': 1", "shape": [1]}], [{"id": 0, "array": "a", "dtype": "<f4, <f4", "shape": [1]}],
         [{"id": 0, "array": "b", "dtype": "<f4", "shape": [1]}], [{"id": 0, "tensor": "b"}], [{"id": 0, "tensor": None}],
         [{"id": 0, "tensor": "a", "shape": [2], "stride": [1]}], [{"id": 0, "tensor": "a", "shape": [2], "stride": [-1]}],
         [{"id": 0, "tensor": "a", "shape": [1], "stride": [1], "offset": 1}], [{"id": 0, "tensor": "a", "shape": [1], "stride": [1], "offset": -1}],

@@ -9,6 +9,7 @@ from wisp.nn.parameter import Parameter
 from wisp.serialization._encode import VERSION
 from wisp.serialization._files import FileError, view
 from wisp.serialization._pickle import checked_key, set_item
+from wisp.serialization._torch_names import numpy_dtype
 
 _MUTABLE = {"list": list, "set": set, "dict": dict, "ordered": OrderedDict, "counter": Counter}
 _ALIGNMENT = 16  # what any element of NumPy's wants
@@ -86,7 +87,7 @@ class Decoder:
     def _value_numpy(self, data):
         import numpy as np
 
-        return np.frombuffer(b64decode(data[1], validate=True), _numpy_dtype(data[0]))[0]
+        return np.frombuffer(b64decode(data[1], validate=True), numpy_dtype(data[0]))[0]
 
     # --- nodes: first what may be referred to before it is complete
 
@@ -188,7 +189,7 @@ class Decoder:
     def _complete_array(self, node, made):
         import numpy as np
 
-        data, dtype = self._bytes_of(node["array"], _ALIGNMENT), _numpy_dtype(node["dtype"])
+        data, dtype = self._bytes_of(node["array"], _ALIGNMENT), numpy_dtype(node["dtype"])
         array = np.frombuffer(data, dtype) if len(data) else np.empty(0, dtype)
         self._made[node["id"]] = array.reshape(node["shape"])
 
@@ -231,15 +232,6 @@ def dtype_of(name):
     if not isinstance(found, _C.dtype):
         raise FileError(f"the file contains a tensor of dtype {name}, which wisp does not have")
     return found
-
-
-def _numpy_dtype(text):
-    import numpy as np
-
-    dtype = np.dtype(text) if isinstance(text, str) else None
-    if dtype is None or dtype.kind not in "biufcSUMm" or dtype.itemsize == 0:
-        raise FileError(f"the file is damaged: it contains an array of dtype {text!r}")
-    return dtype
 
 
 def _reordered(data, dtype, shape, stride):

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from wisp.serialization._files import FileError
 
 _MARK = object()
+_SIZES = {form: struct.calcsize(form) for form in ("<B", "<H", "<i", "<I", "<Q", ">d")}
 _LONGEST_LINE = 1 << 20
 _LARGEST_KEY = 10_000  # parts of a key of a dict; nested tuples could make its hash take for ever
 
@@ -83,7 +84,9 @@ class Machine:
         return found
 
     def number(self, form):
-        return struct.unpack(form, self.bytes(struct.calcsize(form)))[0]
+        found = struct.unpack_from(form, self.data, self.position)[0]
+        self.position += _SIZES[form]
+        return found
 
     def line(self):
         for window in (256, _LONGEST_LINE):

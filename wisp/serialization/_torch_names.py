@@ -1,5 +1,6 @@
 """What the pickles in PyTorch's files name and call, and what is made of it here."""
 
+import re
 from collections import Counter, OrderedDict, defaultdict
 
 from wisp import _C
@@ -124,13 +125,13 @@ def _array(cls, shape, kind):
     return np.ndarray((0,), "b")
 
 
-def _numpy_dtype(text, align=False, copy=True):
+def numpy_dtype(text, align=False, copy=True):
+    """A dtype of numbers, texts or dates by its name. Other texts are not given to NumPy, which would parse them."""
     import numpy as np
 
-    found = np.dtype(text) if isinstance(text, str) else None
-    if found is None or found.kind not in "biufcSUMm":
+    if not isinstance(text, str) or not re.fullmatch(r"[<>|=]?[biufcSUMm][0-9]{1,9}(\[[A-Za-z0-9]+\])?", text):
         raise FileError(f"the file contains an array of dtype {text!r}: only numbers, texts and dates can be loaded")
-    return found
+    return np.dtype(text)
 
 
 def _numpy_scalar(dtype, data):
@@ -177,7 +178,7 @@ _BUILDERS = {
     "numpy._core.multiarray.scalar": _numpy_scalar,
     "numpy.core.multiarray._reconstruct": _array,
     "numpy.core.multiarray.scalar": _numpy_scalar,
-    "numpy.dtype": _numpy_dtype,
+    "numpy.dtype": numpy_dtype,
     "torch.Size": _size,
     "torch._tensor._rebuild_from_type_v2": _tensor_with_state,
     "torch._utils._rebuild_parameter": rebuild_parameter,

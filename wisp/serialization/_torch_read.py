@@ -178,7 +178,10 @@ def read_legacy(source, trust, relocate, encoding):
     swap = isinstance(info, dict) and bool(info.get("little_endian", True)) != (sys.byteorder == "little")
     owner = _Following(source, trust, relocate)
     found = pickle(owner)
-    for key in pickle(plain):
+    keys = pickle(plain)
+    if not isinstance(keys, list) or len(keys) < len(owner.room):
+        raise FileError("the file is damaged: it does not say which data it has")
+    for key in keys:
         position = _fill(source, owner, key, position, swap)
     source.used(position)
     return found
@@ -186,7 +189,7 @@ def read_legacy(source, trust, relocate, encoding):
 
 def _fill(source, owner, key, position, swap):
     """Copies the data of one storage to its place; returns where it ended."""
-    if key not in owner.room:
+    if not isinstance(key, str) or key not in owner.room:
         raise FileError("the file is damaged: it has data of a storage that nothing refers to")
     room, dtype = owner.room[key], owner.dtypes[key]
     begin = position + 8
