@@ -106,7 +106,6 @@ class EventFile:
         self._folder, self._suffix = folder, suffix
         self._max_queue, self._flush_secs = max(1, max_queue), max(0.001, flush_secs)
         self._start()
-        _open_files.add(self)
 
     def _start(self):
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
@@ -118,6 +117,7 @@ class EventFile:
         self._urgent = self._writing = self._stopping = False
         self._thread = threading.Thread(target=self._run, name="wisp event writer", daemon=True)
         self._thread.start()
+        _open_files.add(self)
 
     def add(self, event):
         """Takes an encoded event."""
