@@ -175,7 +175,8 @@ class Module(StateDict, ModuleHooks):
                     return self._replace(held, name, value)
             return super().__setattr__(name, value)
         if kind not in own:
-            raise AttributeError(f"cannot assign {_KINDS[kind]} before Module.__init__() call")
+            what = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}[kind]
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         if name not in own[kind]:  # whatever the name was before, it is no more
             own.pop(name, None)
             for other in _KINDS:
