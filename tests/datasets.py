@@ -1,10 +1,15 @@
 """Datasets that several tests of loading use, and how they look at batches."""
 
+import gc
+import multiprocessing
+import os
 import random
+from contextlib import contextmanager
 
 import numpy as np
 
 import wisp
+from wisp import _shared_memory
 from wisp.utils.data import Dataset, IterableDataset
 
 
@@ -56,3 +61,24 @@ def lists(batches):
 
 def same(first, second):
     return len(first) == len(second) and all(x.equal(y) for a, b in zip(first, second) for x, y in zip(a, b))
+
+
+@contextmanager
+def forking():
+    """Processes are forked, whatever Python's default is: tests send them functions that have no name."""
+    before = multiprocessing.get_start_method(allow_none=True)
+    multiprocessing.set_start_method("fork", force=True)
+    try:
+        yield
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+
+
+@contextmanager
+def nothing_left():
+    """Afterwards no process is left, and no file in shared memory."""
+    yield
+    if multiprocessing.active_children() or os.listdir(_shared_memory.folder()) != ["lock"]:
+        gc.collect()  # takes its time
+    assert multiprocessing.active_children() == []
+    assert os.listdir(_shared_memory.folder()) == ["lock"]

@@ -13,7 +13,7 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Count, Squares, lists, same
+from tests.datasets import Count, Squares, forking, lists, same
 from wisp.utils import data
 from wisp.utils.data import (
     BatchSampler,
@@ -453,8 +453,13 @@ def test_stop_iteration_of_a_sample_is_not_the_end():
 
 
 def test_errors_of_samples_are_raised_as_they_are():
-    with pytest.raises(KeyError, match="^0$"):
+    with pytest.raises(KeyError, match="^0") as caught:
         list(DataLoader({1: 2}))
+    with pytest.raises(KeyError, match="^8") as in_a_batch:
+        list(DataLoader({1: 2}, batch_sampler=[[1, 1], iter([1, 8, 1])]))
+    if hasattr(caught.value, "__notes__"):
+        assert caught.value.__notes__ == ["DataLoader: at sample 0"]
+        assert in_a_batch.value.__notes__ == ["DataLoader: at sample 8"]
 
 
 ERRORS = {
@@ -544,7 +549,8 @@ def test_the_guide(tmp_path):
         pytest.skip("needs the source tree")
     code = tmp_path / "data.md"
     code.write_text(page.read_text().replace("```", ""))
-    assert doctest.testfile(str(code), module_relative=False).failed == 0
+    with forking():
+        assert doctest.testfile(str(code), module_relative=False).failed == 0
 
 
 def test_importing_it_imports_little():

@@ -12,6 +12,7 @@ import pytest
 import wisp
 import wisp.multiprocessing as mp
 from tests import fresh
+from tests.datasets import forking, nothing_left
 from wisp import _shared_memory, nn
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -23,11 +24,9 @@ def files():
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """After every test no process and no file is left."""
-    yield
-    assert multiprocessing.active_children() == []
-    assert files() == []
+def forked_and_gone():
+    with forking(), nothing_left():
+        yield
 
 
 def in_child(function, *args):

@@ -12,8 +12,7 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Random, Squares, lists, same
-from wisp import _shared_memory
+from tests.datasets import Random, Squares, forking, lists, nothing_left, same
 from wisp.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 pytestmark = [
@@ -24,12 +23,9 @@ BOTH = pytest.mark.parametrize("kind", ["process", "thread"])
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """After every test no process is left, and no file in shared memory."""
-    yield
-    gc.collect()
-    assert multiprocessing.active_children() == []
-    assert os.listdir(_shared_memory.folder()) == ["lock"]
+def forked_and_gone():
+    with forking(), nothing_left():
+        yield
 
 
 class Stream(IterableDataset):
@@ -325,6 +321,23 @@ def test_epochs_are_resumed(kind, after):
     other = make()
     other.load_state_dict(state)
     assert (lists(other), lists(other)) == want
+
+
+def test_epochs_are_resumed_with_other_numbers_of_workers():
+    def make(workers, **options):
+        return DataLoader(Random(), batch_size=3, shuffle=True, num_workers=workers, **options)
+
+    loader = make(2, persistent_workers=True)
+    list(loader)
+    iterator = iter(loader)
+    for _ in range(4):
+        next(iterator)
+    state = loader.state_dict()
+    want = list(iterator), list(loader)
+    for other in (make(0), make(1), make(3), loader):
+        other.load_state_dict(state)
+        assert same(list(other), want[0]) and same(list(other), want[1])
+    loader._iterator.close()
 
 
 @pytest.mark.parametrize("after", [1, 3, 5])

@@ -12,7 +12,7 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Random, Trouble, lists
+from tests.datasets import Random, Trouble, forking, lists, nothing_left
 from wisp import _shared_memory
 from wisp.utils.data import DataLoader, IterableDataset, TensorDataset
 
@@ -24,12 +24,9 @@ BOTH = pytest.mark.parametrize("kind", ["process", "thread"])
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """After every test no process is left, and no file in shared memory."""
-    yield
-    gc.collect()
-    assert multiprocessing.active_children() == []
-    assert os.listdir(_shared_memory.folder()) == ["lock"]
+def forked_and_gone():
+    with forking(), nothing_left():
+        yield
 
 
 # --- trouble
@@ -401,6 +398,23 @@ def test_programs_end_with_workers_running(ending, tmp_path):
         _, err = program.communicate(timeout=5)
         assert ("own" in err) if "own" in ending else err == ""
         assert all_gone(pids, folder)
+
+
+def test_programs_end_with_threads_running():
+    code = """
+import wisp
+from wisp.utils.data import DataLoader, Dataset
+
+class Products(Dataset):
+    def __len__(self):
+        return 10_000
+    def __getitem__(self, index):
+        return wisp.rand(300, 300) @ wisp.rand(300, 300)
+
+iterator = iter(DataLoader(Products(), batch_size=100, num_workers=3, worker_type="thread"))
+next(iterator)
+"""
+    assert fresh.python(code) == ""
 
 
 @needs_proc

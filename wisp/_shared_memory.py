@@ -31,12 +31,11 @@ _READ_WRITE, _SHARED, _FAILED = 3, 1, ctypes.c_void_p(-1).value
 # --- the folder
 
 
-def _root():
-    if os.access("/dev/shm", os.W_OK | os.X_OK):
-        return "/dev/shm"
+def _roots():
+    """Where the folder may be, best place first."""
     from tempfile import gettempdir
 
-    return gettempdir()
+    return [path for path in ("/dev/shm", gettempdir()) if os.access(path, os.W_OK | os.X_OK)]
 
 
 def folder():
@@ -44,7 +43,7 @@ def folder():
     global _joined
     if _joined is None or not os.path.isdir(_joined[0]):
         config = process.current_process()._config  # what processes hand on to those they start
-        _joined = _join(config.get("wisp_folder")) or _make_folder()
+        _joined = _join(config.get("wisp_folder")) or _make_folder(_roots())
         config["wisp_folder"] = _joined[0]
     return _joined[0]
 
@@ -56,12 +55,17 @@ def _join(path):
         return None
 
 
-def _make_folder():
+def _make_folder(roots):
     from tempfile import mkdtemp
 
-    root = _root()
+    root, *others = roots
     _sweep(root)
-    unfinished = mkdtemp(prefix=".wisp-", dir=root)
+    try:
+        unfinished = mkdtemp(prefix=".wisp-", dir=root)
+    except OSError:  # full
+        if others:
+            return _make_folder(others)
+        raise
     lock = _Lock(unfinished)
     path = os.path.join(root, _PREFIX + os.path.basename(unfinished)[6:])
     os.rename(unfinished, path)  # only now others can see it, and it is locked
@@ -76,7 +80,8 @@ class _Lock:
     file = None
 
     def __init__(self, path, exclusive=False):
-        self.file = os.open(os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CLOEXEC | (0 if exclusive else os.O_CREAT)
+        self.file = os.open(os.path.join(path, "lock"), flags, 0o600)
         if fcntl is not None:
             fcntl.flock(self.file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
 

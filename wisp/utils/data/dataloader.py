@@ -6,7 +6,8 @@ from types import GenericAlias
 
 from wisp.utils.data._utils import state
 from wisp.utils.data._utils.collate import default_collate, default_convert
-from wisp.utils.data._utils.fetch import END, Plan
+from wisp.utils.data._utils.failure import place
+from wisp.utils.data._utils.fetch import END, Plan, sized
 from wisp.utils.data._utils.seeding import Seeding
 from wisp.utils.data._utils.worker import get_worker_info
 from wisp.utils.data.dataset import IterableDataset
@@ -216,6 +217,8 @@ class DataLoader:
             start = state.sampling_state(self)
             seed = drawn_seed(self.generator)
             keys = repeat(None) if self._iterable else iter(self._index_sampler)
+            if self._auto_collation and not self._iterable:
+                keys = map(sized, keys)
             keys = chain(list(islice(keys, 1)), keys)  # samplers draw when they are first asked
             epoch = Epoch(self._epochs, seed, start, keys)
             if resumed is not None:
@@ -305,13 +308,19 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def begin(self, epoch):
         super().begin(epoch)
-        self._fetcher = Plan(self._loader).fetcher(partial(Seeding, put_back=True), progress=[0])
+        self._plan, self._progress = Plan(self._loader), [0]
+        self._fetcher = self._plan.fetcher(partial(Seeding, put_back=True), self._progress)
         for _ in range(epoch.to_skip):
             self._fetcher.fetch(None, epoch.seed, skip=True)
 
     def _next_data(self):
-        epoch = self._epoch
-        batch = self._fetcher.fetch(next(epoch.keys), epoch.seed)
+        keys = next(self._epoch.keys)
+        try:
+            batch = self._fetcher.fetch(keys, self._epoch.seed)
+        except Exception as error:
+            if hasattr(error, "add_note"):  # from Python 3.11 on
+                error.add_note(f"DataLoader: {place(keys, self._progress[0], self._plan)}")
+            raise
         if batch is END:
             raise StopIteration
         return batch

@@ -112,7 +112,6 @@ class MapFetcher:
         return self.collate(self.dataset[key])
 
     def _batch(self, keys, before):
-        keys = sized(keys)
         samples = self._together(keys, before) if self._many or self._draws_nothing else self._each(keys, before)
         self.progress[self.slot] = len(keys)
         return self.collate(samples)

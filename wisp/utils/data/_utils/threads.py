@@ -7,7 +7,7 @@ import time
 from wisp.utils.data._utils import failure, transport, worker
 from wisp.utils.data._utils.fetch import END
 
-_PATIENCE = 0.2  # seconds for workers to end
+_PATIENCE = 0.5  # seconds for workers to end
 
 
 class _Result:
@@ -27,9 +27,10 @@ class ThreadPool:
     def __init__(self, plan, count, init_fn, context=None):
         self.progress, self._results = [0] * count, queue.SimpleQueue()
         self._tasks = [queue.SimpleQueue() for _ in range(count)]
+        self._generators = [worker.ThreadGenerators() for _ in range(count)]
         self._threads = []
-        for number in range(count):
-            args = (number, count, plan, init_fn, self._tasks[number], self._results, self.progress)
+        for number, (tasks, rng) in enumerate(zip(self._tasks, self._generators)):
+            args = (number, count, plan, init_fn, tasks, self._results, self.progress, rng)
             self._threads.append(threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True))
             self._threads[-1].start()
 
@@ -50,8 +51,9 @@ class ThreadPool:
             return []
 
     def close(self):
-        """Tells the workers to end. Threads cannot be forced: one that is busy ends when its batch is there."""
-        for tasks in self._tasks:
+        """Tells the workers to end. Threads cannot be forced: one that is busy ends when its sample is there."""
+        for tasks, rng in zip(self._tasks, self._generators):
+            rng.stopped = True
             tasks.put(("stop",))
         deadline = time.monotonic() + _PATIENCE
         for thread in self._threads:
@@ -59,8 +61,7 @@ class ThreadPool:
                 thread.join(max(0, deadline - time.monotonic()))
 
 
-def _run(number, count, plan, init_fn, tasks, results, progress):
-    rng = worker.ThreadGenerators()
+def _run(number, count, plan, init_fn, tasks, results, progress, rng):
     worker._thread.info = worker.WorkerInfo(number, count, None, plan.dataset, rng, "thread")
     serving = _Thread(number, plan, results, progress, rng)
     while True:

@@ -72,11 +72,14 @@ class ThreadGenerators(SampleGenerators):
     that a dataset can draw the same numbers from in any number of threads."""
 
     seed = 0
+    stopped = False  # set by the thread that uses the batches, when it wants no more
 
     def run(self, fetch, seed):
         """``fetch(before)``, which calls ``before(key)`` before every sample."""
 
         def before(key):
+            if self.stopped:
+                raise RuntimeError("the loader was closed")
             self.seed = seed_of(seed, key)
 
         return fetch(before)

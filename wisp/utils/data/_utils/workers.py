@@ -4,7 +4,7 @@ import time
 import weakref
 
 from wisp.utils.data._utils import failure, transport
-from wisp.utils.data._utils.fetch import Plan, sized
+from wisp.utils.data._utils.fetch import Plan
 from wisp.utils.data._utils.processes import ProcessPool, WorkerDied
 from wisp.utils.data._utils.threads import ThreadPool
 from wisp.utils.data.dataloader import _BaseDataLoaderIter
@@ -51,7 +51,6 @@ class WorkersIter(_BaseDataLoaderIter):
             except StopIteration:
                 self._keys_left = False
                 return
-            keys = sized(keys) if self._plan.batched and not self._plan.iterable else keys
             skip = self._skips_to_send > 0
             self._skips_to_send -= skip
             worker = self._next_worker()
