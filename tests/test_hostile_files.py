@@ -151,6 +151,7 @@ LYING = {
     "not UTF-8": headed(b'{"\xff":1}'),
     "many dimensions": headed({"a": entry("U8", [1] * 5000, 0, 1)}, b"0"),
     "huge products": headed({"a": entry(shape=[2**62, 2**62, 0], end=0)}),
+    "half a character in the structure": headed(b'{"__metadata__":{"wisp":"{\\udf38}","wisp.checksums":"{}"}}'),
     "a huge header": (90_000_000).to_bytes(8, "little") + b"{}",
     "a header beyond limits": (1 << 62).to_bytes(8, "little") + b"{}" + b" " * 100,
 }

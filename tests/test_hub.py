@@ -330,5 +330,6 @@ def test_weights_by_url(folder, server, tmp_path):
         f"{server.url}/weights-00000000.pth", model_dir=tmp_path / "here", file_name="mine.pth"
     )
     assert os.listdir(tmp_path / "here") == ["mine.pth"]
+    assert wisp.utils.model_zoo.load_url is hub.load_state_dict_from_url
     with pytest.raises(ValueError, match="names no file"):
         hub.load_state_dict_from_url(server.url)

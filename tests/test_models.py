@@ -152,6 +152,9 @@ def test_initialisation_as_published():
     assert squeeze.features[3].squeeze.weight.abs().max() <= math.sqrt(6 / 64)
     google = models.GoogLeNet(num_classes=3)
     assert google.inception4a.branch2[1].conv.weight.std().item() == pytest.approx(0.01, rel=0.03)
+    inception = models.inception_v3(num_classes=300)
+    assert inception.Mixed_6e.branch7x7_2.conv.weight.std().item() == pytest.approx(0.1, rel=0.02)
+    assert inception.AuxLogits.fc.weight.std().item() == pytest.approx(0.001, rel=0.02)
     dense = models.densenet121(num_classes=3)
     assert (dense.classifier.bias == 0).all()
 

@@ -160,6 +160,20 @@ def test_multiply_adds_of_layers(layer, inputs, count):
     assert wisp.summary(layer, *inputs).multiply_adds == count
 
 
+class Odd(nn.Linear):
+    """A known layer that gives something else."""
+
+    def forward(self, x):
+        return None if x.dim() == 1 else {"out": super().forward(x)}
+
+
+def test_packed_sequences_and_odd_results():
+    packed = nn.utils.rnn.pack_padded_sequence(wisp.zeros(4, 2, 3), [4, 2])
+    assert wisp.summary(nn.GRU(3, 5), packed).multiply_adds == 6 * 3 * 5 * 8
+    assert wisp.summary(Odd(3, 2), (4, 3)).multiply_adds == 4 * 6
+    assert wisp.summary(Odd(3, 2), (3,)).multiply_adds == 0
+
+
 def test_attention_is_one_layer():
     s = wisp.summary(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (3, 5, 8))
     assert "self_attn" in by_path(s) and "self_attn.out_proj" not in by_path(s)

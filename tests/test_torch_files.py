@@ -176,6 +176,25 @@ def test_python_2_texts():
     assert Machine(memoryview(b"S'a\\n'\n."), 0, Owner(Trust()), "bytes").run() == b"a\n"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin1", "bytes"])
+def test_files_that_python_2_wrote(encoding):
+    """Its texts are short strings of bytes."""
+
+    def short(text):
+        return b"U" + bytes([len(text)]) + text
+
+    storage = b"(" + short(b"storage") + b"ctorch\nFloatStorage\n" + short(b"123") + short(b"cpu") + b"K\x02NtQ"
+    tensor = b"ctorch._utils\n_rebuild_tensor\n(" + storage + b"K\x00K\x02\x85K\x01\x85tR"
+    parts = [
+        b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", b"\x80\x02M\xe9\x03.", b"\x80\x02}" + short(b"little_endian") + b"\x88s.",
+        b"\x80\x02}" + short(b"w\xc3\xbc") + tensor + b"s.", b"\x80\x02]" + short(b"123") + b"a.",
+        (2).to_bytes(8, "little") + np.array([1.5, -2], "<f4").tobytes(),
+    ]  # fmt: skip
+    got = wisp.load(io.BytesIO(b"".join(parts)), encoding=encoding)
+    key = {"utf-8": "wü", "latin1": "wÃ¼", "bytes": b"w\xc3\xbc"}[encoding]
+    assert {name: t.tolist() for name, t in got.items()} == {key: [1.5, -2]}
+
+
 def test_objects_in_pickles():
     made = Plain()
     made.x = [1]

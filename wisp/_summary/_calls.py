@@ -61,16 +61,15 @@ class Layer:
         self.input_shapes, self.output_shapes = [t.shape for t in given], [t.shape for t in found]
         memory = {t._storage_id() for t in given}
         self._kept += sum(t.numel() * t.element_size() for t in found if t._storage_id() not in memory)
-        self._work += multiply_adds(self.module, inputs, output)
+        self._work += multiply_adds(self.module, given, found)
 
     def __repr__(self):
         return f"<{self.path or 'top'}: {self.kind}, {self.parameters} parameters>"
 
 
 def _tensors(value):
-    return [
-        leaf for leaf in tree_leaves(list(value) if isinstance(value, tuple) else value) if isinstance(leaf, _C.Tensor)
-    ]
+    """The tensors in nested arguments or results, in order."""
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, _C.Tensor)]
 
 
 class _Observer:

@@ -6,23 +6,23 @@ from wisp import nn
 
 
 def multiply_adds(module, inputs, output):
-    """Those of one call; 0 of a module that is not known to have any."""
+    """Those of one call, by the tensors it was given and gave; 0 of a module that is not known to have any."""
     for kinds, count in _COUNTS:
         if isinstance(module, kinds):
-            return count(module, inputs, output)
+            return count(module, inputs, output) if inputs and output else 0
     return 0
 
 
 def _linear(module, inputs, output):
-    return output.numel() * module.in_features
+    return output[0].numel() * module.in_features
 
 
 def _bilinear(module, inputs, output):
-    return output.numel() * module.in1_features * (module.in2_features + 1)
+    return output[0].numel() * module.in1_features * (module.in2_features + 1)
 
 
 def _convolution(module, inputs, output):
-    return output.numel() * (module.in_channels // module.groups) * math.prod(module.kernel_size)
+    return output[0].numel() * (module.in_channels // module.groups) * math.prod(module.kernel_size)
 
 
 def _transposed_convolution(module, inputs, output):
@@ -33,8 +33,7 @@ _GATES = {"LSTM": 4, "GRU": 3}
 
 
 def _recurrent(module, inputs, output):
-    data = inputs[0].data if hasattr(inputs[0], "batch_sizes") else inputs[0]
-    steps = data.numel() // module.input_size
+    steps = inputs[0].numel() // module.input_size
     directions = 2 if module.bidirectional else 1
     gates, out = _GATES.get(module.mode, 1), module.proj_size or module.hidden_size
     total, width = 0, module.input_size
@@ -52,7 +51,7 @@ def _recurrent_cell(module, inputs, output):
 
 def _attention(module, inputs, output):
     """Of the projections before and after, and of the products between."""
-    query, key = inputs[:2]
+    query, key = (*inputs, inputs[0])[:2]
     width, by_batch = module.embed_dim, query.dim() == 3
     batch = (query.shape[0] if module.batch_first else query.shape[1]) if by_batch else 1
     targets, sources = query.numel() // width, key.numel() // module.kdim

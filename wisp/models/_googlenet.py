@@ -87,7 +87,7 @@ class GoogLeNet(nn.Module):
         self.dropout = nn.Dropout(p=dropout)
         self.fc = nn.Linear(1024, num_classes)
         if init_weights is None or init_weights:
-            init_truncated(self)
+            init_truncated(self, 0.01)
 
     def forward(self, x):
         x = normalised_anew(x) if self.transform_input else x

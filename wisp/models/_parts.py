@@ -90,13 +90,12 @@ def init_mobile(model):
             nn.init.zeros_(module.bias)
 
 
-def init_truncated(model):
-    """The initialisation of Inception networks."""
+def init_truncated(model, std):
+    """The initialisation of Inception networks; a layer may have a ``stddev`` of its own."""
     for module in model.modules():
         set_norms(module)
         if isinstance(module, (nn.Conv2d, nn.Linear)):
-            std = getattr(module, "stddev", 0.1 if model.__class__.__name__ == "Inception3" else 0.01)
-            nn.init.trunc_normal_(module.weight, mean=0.0, std=std, a=-2, b=2)
+            nn.init.trunc_normal_(module.weight, mean=0.0, std=getattr(module, "stddev", std), a=-2, b=2)
 
 
 def normalised_anew(x):

@@ -180,7 +180,7 @@ class Inception3(nn.Module):
         self.dropout = nn.Dropout(p=dropout)
         self.fc = nn.Linear(2048, num_classes)
         if init_weights is None or init_weights:
-            init_truncated(self)
+            init_truncated(self, 0.1)
 
     def forward(self, x):
         x = normalised_anew(x) if self.transform_input else x

@@ -16,9 +16,9 @@ from wisp.serialization._trust import (
 )
 
 __all__ = [
-    "FileError", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_default_load_endianness",
-    "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save",
-    "set_default_load_endianness",
+    "FileError", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
+    "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
+    "safe_globals", "save", "set_default_load_endianness",
 ]  # fmt: skip
 
 MAP_LOCATION = "Callable | wisp.device | str | dict | None"  # the type of ``map_location``, for annotations
@@ -140,26 +140,32 @@ def _relocation(map_location):
     """A function (storage, location) -> storage for what was asked for. There is one device: the CPU."""
     if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
         target = str(map_location)
-        return lambda storage, location: _on_this_machine(storage, target)
+        return lambda storage, location: default_restore_location(storage, target)
     if isinstance(map_location, dict):
-        return lambda storage, location: _on_this_machine(storage, str(map_location.get(location, location)))
+        return lambda storage, location: default_restore_location(storage, str(map_location.get(location, location)))
     if map_location is None:
-        return _on_this_machine
+        return default_restore_location
 
     def by_function(storage, location):
         found = map_location(storage, location)
-        return _on_this_machine(storage, location) if found is None else found
+        return default_restore_location(storage, location) if found is None else found
 
     return by_function
 
 
-def _on_this_machine(storage, location):
+def default_restore_location(storage, location):
+    """The storage itself, if its location is the CPU; fails otherwise: no other device exists here."""
     if location.split(":")[0] != "cpu":
         raise RuntimeError(
             f"Attempting to load an object of device {location!r}, which this machine does not have for wisp. Please use "
             "wisp.load with map_location=wisp.device('cpu') to map your storages to the CPU."
         )
     return storage
+
+
+def location_tag(storage):
+    """Where a storage is: "cpu"."""
+    return str(storage.device)
 
 
 # --- looking without loading
@@ -173,5 +179,5 @@ def get_unsafe_globals_in_checkpoint(f):
     if _safetensors.looks_like_it(source.buffer):
         _scan.document(_safetensors.Reader(source), trust)
     else:
-        _read(source, _scan.Everything(trust), _on_this_machine, "utf-8")
+        _read(source, _scan.Everything(trust), default_restore_location, "utf-8")
     return sorted(trust.refused)

@@ -8,8 +8,8 @@ from wisp._storage import storage_of
 from wisp.nn.parameter import Parameter
 from wisp.serialization._encode import VERSION
 from wisp.serialization._files import FileError, view
+from wisp.serialization._numpy import numpy, numpy_dtype, numpy_scalar
 from wisp.serialization._pickle import checked_key, set_item
-from wisp.serialization._torch_names import numpy_dtype
 
 _MUTABLE = {"list": list, "set": set, "dict": dict, "ordered": OrderedDict, "counter": Counter}
 _ALIGNMENT = 16  # what any element of NumPy's wants
@@ -85,9 +85,7 @@ class Decoder:
         return self._trust.find(*data)
 
     def _value_numpy(self, data):
-        import numpy as np
-
-        return np.frombuffer(b64decode(data[1], validate=True), numpy_dtype(data[0]))[0]
+        return numpy_scalar(numpy_dtype(data[0]), b64decode(data[1], validate=True))
 
     # --- nodes: first what may be referred to before it is complete
 
@@ -187,10 +185,8 @@ class Decoder:
         self._made[node["id"]] = storage_of(self._bytes_of(node["storage"], _ALIGNMENT))
 
     def _complete_array(self, node, made):
-        import numpy as np
-
         data, dtype = self._bytes_of(node["array"], _ALIGNMENT), numpy_dtype(node["dtype"])
-        array = np.frombuffer(data, dtype) if len(data) else np.empty(0, dtype)
+        array = numpy().frombuffer(data, dtype) if len(data) else numpy().empty(0, dtype)
         self._made[node["id"]] = array.reshape(node["shape"])
 
     def _complete_enum(self, node, made):

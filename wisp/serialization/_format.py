@@ -56,7 +56,9 @@ def _checksum(data):
 
 
 def _header_check(header, structure):
-    return zlib.crc32(structure.encode(), zlib.crc32(json.dumps(header, sort_keys=True).encode()))
+    return zlib.crc32(
+        structure.encode("utf-8", "surrogatepass"), zlib.crc32(json.dumps(header, sort_keys=True).encode())
+    )
 
 
 # --- reading

@@ -1,12 +1,12 @@
 """What the pickles in PyTorch's files name and call, and what is made of it here."""
 
-import re
 from collections import Counter, OrderedDict, defaultdict
 
 from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage
 from wisp.nn.parameter import Parameter
 from wisp.serialization._files import FileError, view
+from wisp.serialization._numpy import empty_array, numpy, numpy_dtype, numpy_scalar
 from wisp.serialization._pickle import checked_key
 
 STORAGES = {
@@ -115,55 +115,6 @@ def _size(sizes=()):
     return _C.Size([int(n) for n in sizes])
 
 
-# --- NumPy
-
-
-def _array(cls, shape, kind):
-    """An empty array, filled by a state afterwards."""
-    import numpy as np
-
-    return np.ndarray((0,), "b")
-
-
-def numpy_dtype(text, align=False, copy=True):
-    """A dtype of numbers, texts or dates by its name. Other texts are not given to NumPy, which would parse them."""
-    import numpy as np
-
-    if not isinstance(text, str) or not re.fullmatch(r"[<>|=]?[biufcSUMm][0-9]{1,9}(\[[A-Za-z0-9]+\])?", text):
-        raise FileError(f"the file contains an array of dtype {text!r}: only numbers, texts and dates can be loaded")
-    return np.dtype(text)
-
-
-def _numpy_scalar(dtype, data):
-    import numpy as np
-
-    raw = data.encode("latin1") if isinstance(data, str) else bytes(data)
-    if dtype.itemsize != len(raw):
-        raise FileError("the file is damaged: a number of NumPy has the wrong size")
-    return np.frombuffer(raw, dtype)[0]
-
-
-def set_numpy_state(made, state):
-    """Fills an array, or gives a dtype its byte order; returns whether ``made`` is one of NumPy's."""
-    if type(made).__module__.split(".")[0] != "numpy":
-        return False
-    import numpy as np
-
-    if isinstance(made, np.dtype):
-        if state[1] not in "<>=|" or made.newbyteorder(state[1]) != made:
-            raise FileError("the file contains an array in another byte order than this machine's")
-        return True
-    _, shape, dtype, fortran, data = state
-    data = data.encode("latin1") if isinstance(data, str) else data
-    count = 1
-    for n in shape:
-        count *= n
-    if min((0, *shape)) < 0 or count * dtype.itemsize != len(data):
-        raise FileError(f"the file is damaged: an array of shape {shape} has {len(data)} bytes")
-    made.__setstate__((1, tuple(shape), dtype, bool(fortran), bytes(data)))
-    return True
-
-
 # --- by name
 
 _BUILDERS = {
@@ -174,10 +125,10 @@ _BUILDERS = {
     "collections.Counter": _counter,
     "collections.OrderedDict": _ordered_dict,
     "collections.defaultdict": _default_dict,
-    "numpy._core.multiarray._reconstruct": _array,
-    "numpy._core.multiarray.scalar": _numpy_scalar,
-    "numpy.core.multiarray._reconstruct": _array,
-    "numpy.core.multiarray.scalar": _numpy_scalar,
+    "numpy._core.multiarray._reconstruct": empty_array,
+    "numpy._core.multiarray.scalar": numpy_scalar,
+    "numpy.core.multiarray._reconstruct": empty_array,
+    "numpy.core.multiarray.scalar": numpy_scalar,
     "numpy.dtype": numpy_dtype,
     "torch.Size": _size,
     "torch._tensor._rebuild_from_type_v2": _tensor_with_state,
@@ -204,8 +155,6 @@ TYPES = {**_TYPES, **{f"torch.{name}": StorageType(dtype) for name, dtype in STO
 def constant(module, name):
     """A dtype by its name in PyTorch, or the class of NumPy's arrays; None if it is neither."""
     if (module, name) == ("numpy", "ndarray"):
-        import numpy as np
-
-        return np.ndarray
+        return numpy().ndarray
     found = getattr(_C, name, None) if module == "torch" else None
     return found if isinstance(found, _C.dtype) else None

@@ -5,8 +5,9 @@ import sys
 from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage, storage_of
 from wisp.serialization._files import FileError
+from wisp.serialization._numpy import set_numpy_state
 from wisp.serialization._pickle import Machine
-from wisp.serialization._torch_names import BUILDERS, TYPES, Builder, StorageType, constant, set_numpy_state
+from wisp.serialization._torch_names import BUILDERS, TYPES, Builder, StorageType, constant
 from wisp.serialization._zip import Archive
 
 _MAGIC = 0x1950A86A20F9469CFC6C
@@ -48,12 +49,17 @@ class Owner:
     def build(self, made, state):
         if set_numpy_state(made, state):
             return
-        if isinstance(state, dict) and "_modules" in state:  # hooks are none of a file's business
+        if isinstance(state, dict) and "_modules" in state:  # modules here keep no empty dicts of hooks
             state = {name: value for name, value in state.items() if value or "_hooks" not in name}
         self.trust.set_state(made, state)
 
     def persistent(self, found):
         raise FileError("the file is damaged: its pickle refers to something outside it")
+
+
+def _text(item):
+    """A name that Python 2 wrote, where texts are to be left as bytes."""
+    return item.decode("ascii", "replace") if isinstance(item, bytes) else item
 
 
 class _Storages(Owner):
@@ -64,14 +70,11 @@ class _Storages(Owner):
         self.relocate, self.made = relocate, {}
 
     def persistent(self, found):
+        found = tuple(map(_text, found)) if isinstance(found, tuple) else found
         if isinstance(found, tuple) and len(found) == 4 and found[0] == "module":  # a class, with its source text
             return found[1]
-        if (
-            not isinstance(found, tuple)
-            or len(found) < 5
-            or found[0] != "storage"
-            or not isinstance(found[1], StorageType)
-        ):
+        is_storage = isinstance(found, tuple) and len(found) >= 5 and found[0] == "storage"
+        if not is_storage or not isinstance(found[1], StorageType):
             raise FileError("the file is damaged: its pickle refers to something that is no storage")
         _, kind, key, location, count, *views = found
         if type(count) is not int or count < 0 or not isinstance(key, str) or not isinstance(location, str):
@@ -106,23 +109,25 @@ class _Zipped(_Storages):
         name = f"{self.folder}/data/{key}"
         if name not in self.archive.members:
             raise FileError(f"the file is damaged: it has no data {name!r}")
-        place = self.archive.place(name)
-        if place is None:
-            data = (
-                _C.frombuffer(self.archive.read(name), dtype=_C.uint8)
-                if size
-                else _C._functions["empty"](0, dtype=_C.uint8)
-            )
-        else:
-            data = self.source.bytes_of(*place, alignment=16)
-            if self.source.fresh and size:
-                self.archive.check(name, self.source.buffer[slice(*place)])
+        data = self._contents(name)
         if len(data) < size:
             raise FileError(f"the file is damaged: {name!r} should have {size} bytes, it has {len(data)}")
         return swapped(data.clone(), dtype) if self.swap and dtype else data
 
+    def _contents(self, name):
+        """The bytes of a member, on the mapped file itself if they are stored there as they are."""
+        place = self.archive.place(name)
+        if place is not None:
+            if self.source.fresh:
+                self.archive.check(name, self.source.buffer[slice(*place)])
+            return self.source.bytes_of(*place, alignment=16)
+        unpacked = self.archive.read(name)
+        empty = _C._functions["empty"](0, dtype=_C.uint8)
+        return _C.frombuffer(unpacked, dtype=_C.uint8) if len(unpacked) else empty
+
 
 def read_zip(source, trust, relocate, encoding, byte_order):
+    """The object in a file of the zip format; ``byte_order`` is that of files that do not say theirs."""
     archive = Archive(source.buffer)
     pickles = [name for name in archive.members if name.endswith("/data.pkl")]
     if not pickles:
@@ -162,6 +167,7 @@ class _Following(_Storages):
 
 
 def read_legacy(source, trust, relocate, encoding):
+    """The object in a file of the older format."""
     position = 0
 
     def pickle(owner):
@@ -182,7 +188,7 @@ def read_legacy(source, trust, relocate, encoding):
     if not isinstance(keys, list) or len(keys) < len(owner.room):
         raise FileError("the file is damaged: it does not say which data it has")
     for key in keys:
-        position = _fill(source, owner, key, position, swap)
+        position = _fill(source, owner, _text(key), position, swap)
     source.used(position)
     return found
 

@@ -28,6 +28,7 @@ _NAMED = ("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list
 # Of the standard library, objects that weights_only=False allows.
 _PLAIN = {"argparse": ("Namespace",), "types": ("SimpleNamespace",)}
 _DTYPES = ("complex32", "float8_e4m3fn", "float8_e5m2", "qint32", "qint8", "quint8", "uint16", "uint32", "uint64")
+_MOVED = {"pathlib._local": "pathlib"}  # where classes are in some versions of Python only
 _HEAP_TYPE = 1 << 9  # Python's flag of classes written in Python
 
 
@@ -99,7 +100,7 @@ def name_of(item):
     found = sys.modules.get(module)
     for part in name.split(".") if name else ():
         found = getattr(found, part, None)
-    return (module, name) if found is item else None
+    return (_MOVED.get(module, module), name) if found is item else None
 
 
 def imported(module, name):
@@ -124,6 +125,7 @@ class Trust:
 
     def find(self, module, name):
         """The class or function of that name; fails if a file may not name it."""
+        module = _MOVED.get(module, module)
         callable = self._callable(module, name)
         if callable is not None:
             self._may_call[id(callable)] = callable

@@ -1,6 +1,6 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("checkpoint", "collect_env", "data", "dlpack", "hooks", "safetensors", "tensorboard")
+_SUBMODULES = ("checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo", "safetensors", "tensorboard")
 
 
 def __getattr__(name):
