@@ -296,11 +296,17 @@ class VonMises(Distribution):
     def sample(self, sample_shape=EMPTY):
         """Angles from a wrapped Cauchy distribution, accepted so that the von Mises density results."""
         with wisp.no_grad():
-            shape = self._extended_shape(sample_shape)
             # Computed in double precision: for small concentrations the proposal is nearly flat.
-            concentration = self.concentration.double().expand(shape)
-            angles = _from_wrapped_cauchy(concentration, _proposal(concentration))
+            concentration = self.concentration.double().expand(self._extended_shape(sample_shape))
+            bounded = concentration.clamp(max=_NEARLY_NORMAL)
+            angles = _from_wrapped_cauchy(bounded, _proposal(bounded))
+            normal = _standard_normal(concentration.shape, concentration.dtype) * concentration.rsqrt()
+            angles = wisp.where(concentration > _NEARLY_NORMAL, normal, angles)
             return ((angles + math.pi + self.loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
+
+
+# From this concentration on draws are normal: the difference is less than one in a million.
+_NEARLY_NORMAL = 1e6
 
 
 def _proposal(concentration):

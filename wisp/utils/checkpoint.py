@@ -142,9 +142,11 @@ class _Segment:
         if not given or not (wanted or self.hooked):
             return [None] * len(tensors)
         outputs, grads = zip(*given)
+        # Kept: what the function used besides may have a history that others walk too. The rest dies with `outputs`.
+        kept = {"retain_graph": True, "create_graph": create_graph}
         if self.hooked:
-            backward(outputs, grads, retain_graph=True, create_graph=create_graph, inputs=self.hooked)
-        found = iter(grad(outputs, wanted, grads, create_graph=create_graph, allow_unused=True) if wanted else ())
+            backward(outputs, grads, inputs=self.hooked, **kept)
+        found = iter(grad(outputs, wanted, grads, allow_unused=True, **kept) if wanted else ())
         return [next(found) if x.requires_grad else None for x in (*inputs, *captured)]
 
 
