@@ -207,6 +207,25 @@ def test_what_was_sent_outlives_the_sender():
     assert got.eq(3).all() and len(files()) == 1
 
 
+def test_what_the_sharing_process_has_dropped_cannot_be_sent_on():
+    kept = [wisp.zeros(3).share_memory_()]
+    ready, queue = mp.SimpleQueue(), mp.SimpleQueue()
+
+    def send():
+        ready.get()
+        try:
+            queue.put(kept[0])
+        except RuntimeError as error:
+            queue.put(str(error))
+
+    process = mp.Process(target=send)
+    process.start()
+    kept.clear()
+    ready.put("dropped")
+    assert "which has dropped it" in queue.get()
+    process.join()
+
+
 def test_a_message_is_received_once():
     message = multiprocessing.reduction.ForkingPickler.dumps(wisp.ones(3))
     assert pickle.loads(message).tolist() == [1, 1, 1]
@@ -282,6 +301,22 @@ def test_hogwild():
     y = x @ wisp.tensor([[1.0], [-2.0], [3.0]]) + 0.5
     mp.start_processes(train, (model, (x, y)), nprocs=2, start_method="fork")
     assert (model(x) - y).square().mean() < 1e-2
+
+
+def test_programs_end_quietly_with_tensors_in_shared_memory(tmp_path):
+    code = """
+import wisp, wisp.multiprocessing as mp
+x = wisp.ones(3).share_memory_()
+model = wisp.nn.Linear(2, 2).share_memory()
+queue = mp.SimpleQueue()
+queue.put(x)
+y = queue.get()
+x.cycle = [x, y]
+print(wisp._shared_memory.folder())
+"""
+    with fresh.start(tmp_path / "program.py", code) as program:
+        out, err = program.communicate(timeout=20)
+    assert err == "" and program.returncode == 0 and not os.path.exists(out.strip())
 
 
 # --- start_processes

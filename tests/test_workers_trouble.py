@@ -79,6 +79,7 @@ def test_exceptions_keep_their_class(kind):
     check(UnicodeDecodeError("utf8", b"x", 0, 1, "no"), UnicodeDecodeError, "UnicodeDecodeError")
     check(Local("x"), ValueError, "Local")
     check(StopIteration(), RuntimeError, "RuntimeError")
+    check(SystemExit(3), RuntimeError, "SystemExit")
 
 
 @BOTH
@@ -259,6 +260,23 @@ except RuntimeError as error:
     print(error)
 """
     assert "share_memory_(): 400,000 bytes of shared memory do not fit into" in fresh.python(code)
+
+
+def test_no_place_for_shared_memory():
+    code = """
+import os
+can = os.access
+os.access = lambda path, mode: False if mode & os.W_OK else can(path, mode)
+import wisp, wisp.multiprocessing
+from wisp.utils.data import DataLoader, TensorDataset
+images = TensorDataset(wisp.arange(10.0)[:, None].expand(10, 50_000))
+assert [batch[0, 0].item() for batch, in DataLoader(images, 2, num_workers=2)] == [0, 2, 4, 6, 8]
+try:
+    wisp.zeros(1).share_memory_()
+except RuntimeError as error:
+    print(error)
+"""
+    assert "share_memory_(): there is no place for shared memory" in fresh.python(code)
 
 
 def test_no_file_descriptors_are_kept():

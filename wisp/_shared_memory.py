@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import weakref
+from contextlib import suppress
 from multiprocessing import process, util
 
 try:
@@ -35,7 +36,10 @@ def _roots():
     """Where the folder may be, best place first."""
     from tempfile import gettempdir
 
-    return [path for path in ("/dev/shm", gettempdir()) if os.access(path, os.W_OK | os.X_OK)]
+    places = ["/dev/shm"]
+    with suppress(FileNotFoundError):
+        places.append(gettempdir())
+    return [path for path in places if os.access(path, os.W_OK | os.X_OK)]
 
 
 def folder():
@@ -48,6 +52,12 @@ def folder():
     return _joined[0]
 
 
+def prepare_folder():
+    """Makes the folder now, so that processes started from here will use it. Without one they can still do much."""
+    with suppress(OSError):
+        folder()
+
+
 def _join(path):
     try:
         return path and (path, _Lock(path))
@@ -58,14 +68,14 @@ def _join(path):
 def _make_folder(roots):
     from tempfile import mkdtemp
 
+    if not roots:
+        raise OSError(errno.ENOSPC, "there is no place for shared memory: neither /dev/shm nor a temporary folder")
     root, *others = roots
-    _sweep(root)
     try:
+        _sweep(root)
         unfinished = mkdtemp(prefix=".wisp-", dir=root)
     except OSError:  # full
-        if others:
-            return _make_folder(others)
-        raise
+        return _make_folder(others)
     lock = _Lock(unfinished)
     path = os.path.join(root, _PREFIX + os.path.basename(unfinished)[6:])
     os.rename(unfinished, path)  # only now others can see it, and it is locked
@@ -134,10 +144,8 @@ def remove_files(prefix):
 
 def unlink(path):
     """Removes a name, if it is there."""
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def create(size):

@@ -49,4 +49,4 @@ init_reductions()
 if not getattr(
     _process.current_process(), "_inheriting", False
 ):  # a process being spawned will use its parent's folder
-    _shared_memory.folder()
+    _shared_memory.prepare_folder()

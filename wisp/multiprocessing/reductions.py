@@ -51,7 +51,12 @@ def reduce_storage(storage):
     """A storage as a name of its memory, which belongs to the receiver."""
     share(storage)
     name = _shared_memory.new_name()
-    os.link(_names[storage.data_ptr()][0], name)
+    try:
+        os.link(_names[storage.data_ptr()][0], name)
+    except FileNotFoundError:
+        raise RuntimeError(
+            "cannot send a tensor whose memory was shared by another process, which has dropped it; send a clone()"
+        ) from None
     return rebuild_storage, (name, storage.nbytes())
 
 

@@ -1,4 +1,4 @@
-"""Worker processes.
+"""Worker processes, as their parent sees them.
 
 Each has a pipe for tasks and one for results, and shares nothing else with anybody: no locks, no queues. Whoever dies, the
 other side finds its pipe closed.
@@ -12,118 +12,13 @@ import struct
 import time
 import weakref
 from contextlib import contextmanager
-from functools import partial
 from multiprocessing.reduction import ForkingPickler
 
-from wisp import _C, _shared_memory
-from wisp.multiprocessing._parent import end_with_parent, expected_parent, is_gone
-from wisp.utils.data._utils import failure, transport
-from wisp.utils.data._utils import worker as workers
-from wisp.utils.data._utils.fetch import END
-from wisp.utils.data._utils.generators import seed_all
-from wisp.utils.data._utils.seeding import Seeding
+from wisp import _shared_memory
+from wisp.multiprocessing._parent import expected_parent
+from wisp.utils.data._utils import process_worker, transport
 
 _PATIENCE = 1.0  # seconds: for a worker to end by itself, and between two looks at whether all are alive
-
-# --- in the worker
-
-
-class _Stop(Exception):
-    """The parent wants no more."""
-
-
-def run(number, tasks, results, count, plan, init_fn, progress, prefix, parent):
-    """What a worker process does until it is told to stop, or its parent has gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    prefix = f"{prefix}{number}-"
-    end_with_parent(parent, last_words=_shared_memory.remove_folder)
-    _C.set_num_threads(1)
-    try:
-        _Worker(number, count, plan, init_fn, results, progress, prefix).serve(tasks)
-    except _Stop:
-        _shared_memory.remove_files(prefix)
-    except (EOFError, ConnectionError):  # the parent has closed its ends
-        _shared_memory.remove_files(prefix)
-        if not _was_told_to_stop(tasks):
-            _tidy_up_after(parent)
-
-
-def _was_told_to_stop(tasks):
-    """Whether the parent has closed its ends because it wants no more, not because it was killed."""
-    try:
-        while ForkingPickler.loads(tasks.recv_bytes())[0] != "stop":
-            pass
-    except (EOFError, ConnectionError):
-        return False
-    return True
-
-
-def _tidy_up_after(parent):
-    """Removes the files of a parent that was killed; its pipes close a moment before it is gone."""
-    for _ in range(100):
-        if is_gone(parent):
-            _shared_memory.remove_folder()
-            return
-        time.sleep(0.01)
-
-
-class _Worker:
-    def __init__(self, number, count, plan, init_fn, results, progress, prefix):
-        self.number, self.plan, self.init_fn = number, plan, init_fn
-        self.results, self.progress, self.prefix = results, progress, prefix
-        self.fetcher = self.failed = None
-        workers._process = self.info = workers.WorkerInfo(number, count, None, plan.dataset, workers.SampleGenerators())
-
-    def serve(self, tasks):
-        while True:
-            what, *task = ForkingPickler.loads(tasks.recv_bytes())
-            if what == "stop":
-                raise _Stop
-            (self.begin if what == "epoch" else self.fetch)(*task)
-
-    def begin(self, seed):
-        """Starts on an epoch; on the first one the user's function is called."""
-        self.seed, self.info.seed = seed, seed + self.number
-        self.progress[self.number] = 0
-        seed_all(self.info.seed)
-        if self.fetcher is None and self.init_fn is not None:
-            try:
-                self.init_fn(self.number)
-            except Exception as error:  # noqa: BLE001  (raised in the parent)
-                self.failed = failure.Failure(error, self._name(), "in worker_init_fn")
-        self.fetcher = self.plan.fetcher(partial(Seeding, put_back=False), self.progress, self.number)
-
-    def fetch(self, number, keys, skip):
-        kind, value = self._result(keys, skip)
-        try:
-            transport.send(self.results, self.prefix, number, kind, value)
-        except ConnectionError:  # the parent reads no more
-            raise
-        except Exception as error:  # noqa: BLE001  (it cannot be pickled)
-            failed = self._failure(error, keys, "sent to the main process")
-            transport.send(self.results, self.prefix, number, transport.ERROR, failed)
-
-    def _result(self, keys, skip):
-        if self.failed is not None:
-            return transport.ERROR, self.failed
-        try:
-            batch = self.fetcher.fetch(keys, self.seed, skip)
-        except Exception as error:  # noqa: BLE001  (raised in the parent)
-            return transport.ERROR, self._failure(error, keys, "put together")
-        if batch is END:
-            return transport.END, None
-        return (transport.SKIPPED, None) if skip else (transport.BATCH, batch)
-
-    def _failure(self, error, keys, doing):
-        at = failure.place(keys, self.progress[self.number], self.plan, doing)
-        return failure.Failure(error, self._name(), at)
-
-    def _name(self):
-        return f"DataLoader worker process {self.number}"
-
-
-# --- in the parent
 
 _own_ends = weakref.WeakSet()  # of pipes to workers: processes forked later must not keep them open
 
@@ -165,7 +60,7 @@ class WorkerDied(Exception):
 
 
 class _Process:
-    """A worker process as its parent sees it."""
+    """One of them."""
 
     def __init__(self, context, number, *arguments):
         tasks, self.tasks = context.Pipe(duplex=False)
@@ -173,7 +68,9 @@ class _Process:
         _own_ends.update((self.tasks, self.results))
         os.set_blocking(self.tasks.fileno(), False)
         self.unsent = bytearray()
-        self.process = context.Process(target=run, args=(number, tasks, results, *arguments), daemon=True)
+        self.process = context.Process(
+            target=process_worker.run, args=(number, tasks, results, *arguments), daemon=True
+        )
         try:
             self.process.start()
         except BaseException:
@@ -225,7 +122,7 @@ class ProcessPool:
         context = context or multiprocessing.get_context()
         self.progress = context.RawArray("q", count)
         self._prefix = f"batch-{os.urandom(4).hex()}-"
-        _shared_memory.folder()  # the same for all
+        _shared_memory.prepare_folder()  # the same for all
         arguments = count, plan, init_fn, self.progress, self._prefix, expected_parent(context)
         self._owner, self._workers = os.getpid(), []
         try:

@@ -14,7 +14,6 @@ from wisp import _C, _shared_memory
 from wisp._C import Tensor
 from wisp.multiprocessing.reductions import check_can_leave, is_shared
 
-BATCH, SKIPPED, END, ERROR = range(4)
 _HEAD = struct.Struct("<qBBI")  # number of the task, kind, whether there is a file, number of parts
 _ALIGNED, _IN_PIPE = 64, 32 * 1024
 

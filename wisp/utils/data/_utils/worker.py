@@ -26,6 +26,15 @@ class WorkerInfo:
         return f"WorkerInfo({inside})"
 
 
+def become_worker(info):
+    """Makes this process, or this thread, the worker that get_worker_info() tells of."""
+    global _process
+    if info.worker_method == "thread":
+        _thread.info = info
+    else:
+        _process = info
+
+
 def get_worker_info():
     """The WorkerInfo of the worker that calls it; None in the main process."""
     return getattr(_thread, "info", _process)
@@ -73,6 +82,10 @@ class ThreadGenerators(SampleGenerators):
 
     seed = 0
     stopped = False  # set by the thread that uses the batches, when it wants no more
+
+    def set_seed(self, seed):
+        """Says what the generators are seeded with from now on."""
+        self.seed = seed
 
     def run(self, fetch, seed):
         """``fetch(before)``, which calls ``before(key)`` before every sample."""

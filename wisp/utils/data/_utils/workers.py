@@ -3,9 +3,10 @@
 import time
 import weakref
 
-from wisp.utils.data._utils import failure, transport
+from wisp.utils.data._utils import failure
 from wisp.utils.data._utils.fetch import Plan
 from wisp.utils.data._utils.processes import ProcessPool, WorkerDied
+from wisp.utils.data._utils.serving import BATCH, ENDED, ERROR
 from wisp.utils.data._utils.threads import ThreadPool
 from wisp.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -85,14 +86,14 @@ class WorkersIter(_BaseDataLoaderIter):
         while self._tasks:
             result = self._next_in_order()
             worker, _ = self._tasks.pop(result.number)
-            if result.kind == transport.ERROR:
+            if result.kind == ERROR:
                 raise result.value().error()
-            if result.kind == transport.END and worker in self._active:
+            if result.kind == ENDED and worker in self._active:
                 self._active.remove(worker)
             self._hand_out()
-            if result.kind == transport.BATCH and not self._to_skip:
+            if result.kind == BATCH and not self._to_skip:
                 return result.value()
-            if result.kind != transport.END:
+            if result.kind != ENDED:
                 self._to_skip -= 1
         raise StopIteration
 
