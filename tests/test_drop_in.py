@@ -3,9 +3,11 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 import zipfile
 
 import pytest
@@ -337,6 +339,20 @@ def test_tracebacks_are_those_of_the_program_alone(tmp_path, body):
     ours, plain = run("fails.py", cwd=tmp_path, check=False), python("fails.py", cwd=tmp_path)
     assert ours.stderr == plain.stderr
     assert ours.returncode == plain.returncode == 1
+
+
+def test_an_interrupted_program_ends_as_python_does(tmp_path):
+    write(tmp_path, "waits.py", "import time, torch\nprint('ready', flush=True)\ntime.sleep(60)")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "wisp.torch", "waits.py"]
+    with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdout.readline()
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        _, error = running.communicate(timeout=30)
+    assert running.returncode == -signal.SIGINT
+    assert error.decode().splitlines()[-1] == "KeyboardInterrupt"
+    assert b"wisp/torch.py" not in error
 
 
 def test_a_name_that_cannot_be_imported_is_explained(tmp_path):
