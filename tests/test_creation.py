@@ -246,3 +246,9 @@ def test_nested_depth():
 def test_copy_construction_warns():
     with pytest.warns(UserWarning, match="copy construct"):
         assert wisp.tensor(wisp.ones(2)).tolist() == [1, 1]
+
+
+def test_old_constructors_take_arrays_of_any_shape():
+    assert wisp.LongTensor(np.arange(6).reshape(2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert wisp.FloatTensor(np.array([1.5])).tolist() == [1.5]
+    assert wisp.FloatTensor(np.int64(3)).shape == (3,)

@@ -318,7 +318,7 @@ def test_members_before_init_are_refused():
         def __init__(self):
             self.w = nn.Parameter(wisp.ones(1))
 
-    with pytest.raises(AttributeError, match=r"cannot assign parameter before Module.__init__\(\) call"):
+    with pytest.raises(AttributeError, match=r"cannot assign parameters before Module.__init__\(\) call"):
         Early()
 
 

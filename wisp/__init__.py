@@ -22,12 +22,14 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "functional", "hub",
-    "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random", "return_types", "serialization",
-    "signal", "special", "storage", "types", "utils", "version",
+    "accelerator", "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft",
+    "func", "functional", "hub", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random",
+    "return_types", "serialization", "signal", "special", "storage", "testing", "torch_version", "types", "utils",
+    "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {
+    "amp": ("GradScaler",),
     "amp.autocast_mode": (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
         "get_autocast_cpu_dtype", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
@@ -36,7 +38,7 @@ _HOMES = {
     ),
     "_basics": (
         "_assert", "_check", "_check_index", "_check_not_implemented", "_check_type", "_check_value", "addmv_",
-        "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "from_dlpack", "gcd_", "get_device",
+        "as_strided_", "asarray", "clamp_max_", "clamp_min_", "detach_", "fill_", "from_dlpack", "from_file", "gcd_", "get_device",
         "index_put_", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg",
         "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "lcm_", "ldexp_", "numel", "resize_as_",
         "resolve_conj", "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",

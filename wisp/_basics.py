@@ -109,18 +109,21 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """A tensor of obj: itself, or on its memory, if possible, else a copy.
 
     Args:
-        obj: a tensor, NumPy array, object with ``__dlpack__`` or the buffer protocol, number or nested sequence.
+        obj: a tensor, NumPy array, storage, object with ``__dlpack__`` or the buffer protocol, number or nested
+            sequence.
         copy: True always copies, False fails where a copy would be needed.
         requires_grad: whether the result requires grad; False detaches it.
 
     >>> wisp.asarray([1, 2])
     tensor([1, 2])
     """
+    obj = _bytes_of(obj)
     shareable = isinstance(obj, Tensor) or hasattr(obj, "__dlpack__") or _has_buffer(obj)
     if copy is False and not shareable:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     if shareable and not hasattr(obj, "__dlpack__") and not hasattr(obj, "dtype"):  # bytes and the like
-        t = _C.frombuffer(obj, dtype=dtype or _C.get_default_dtype())
+        dtype = dtype or _C.get_default_dtype()
+        t = _C.frombuffer(obj, dtype=dtype) if len(obj) else _C.tensor([], dtype=dtype)
         return (t.clone() if copy else t).requires_grad_(requires_grad)
     t = _C.as_tensor(obj, dtype=dtype, device=device)
     if copy is False and dtype is not None and not _shares(t, obj):
@@ -130,6 +133,23 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if t.requires_grad and not requires_grad:
         t = t.detach()
     return t.requires_grad_() if requires_grad and not t.requires_grad else t
+
+
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False):  # fmt: skip
+    """A tensor of ``size`` elements whose memory is a file; with ``shared``, writing changes the file."""
+    from wisp._storage import UntypedStorage
+
+    dtype = dtype or _C.get_default_dtype()
+    storage = UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
+    return asarray(storage, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _bytes_of(obj):
+    """The memory of a storage; what is none stays as it is."""
+    from wisp._storage import UntypedStorage
+
+    return memoryview(obj._whole()) if isinstance(obj, UntypedStorage) else obj
 
 
 def _has_buffer(obj):

@@ -26,7 +26,10 @@ def construct(dtype, *args, size=None, device=None):
 
 
 def _is_size(arg):
-    return isinstance(arg, Size) or hasattr(arg, "__index__") and not isinstance(arg, (bool, Tensor))
+    if isinstance(arg, Size):
+        return True
+    # Arrays have __index__ too, for those with one element.
+    return hasattr(arg, "__index__") and not hasattr(arg, "__len__") and not isinstance(arg, bool)
 
 
 def _from_data(dtype, data):

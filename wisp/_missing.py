@@ -18,7 +18,12 @@ class MissingName(AttributeError):
 
         names = [name for name in dir(modules[self.module]) if name[0] != "_"]
         near = get_close_matches(self.missing, names, n=1, cutoff=0.75)
-        return self.args[0] + (f". Did you mean: '{near[0]}'?" if near else "")
+        text = self.args[0] + (f". Did you mean: '{near[0]}'?" if near else "")
+        if modules.get("torch") is not modules["wisp"]:
+            return text
+        from wisp.version import STANDS_IN
+
+        return f"{text} ({STANDS_IN})"
 
     def __reduce__(self):
         return type(self), (self.module, self.missing)

@@ -39,6 +39,33 @@ class UntypedStorage:
         _live[bytes._storage_id()] = self
         return self
 
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """A storage whose memory is a file.
+
+        Args:
+            shared: whether writing changes the file, which is then made, or made larger, as needed. Otherwise what is
+                written is private to this process.
+            nbytes: how many bytes of the file.
+        """
+        from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
+
+        try:
+            with open(filename, "a+b" if shared else "rb") as file:
+                size = file.seek(0, 2)
+                if size < nbytes and not shared:
+                    raise RuntimeError(
+                        f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>"
+                    )
+                if size < nbytes:
+                    file.truncate(nbytes)
+                if nbytes == 0:
+                    return cls(0)
+                mapped = mmap(file.fileno(), nbytes, access=ACCESS_WRITE if shared else ACCESS_COPY)
+        except OSError as error:
+            raise RuntimeError(f"unable to open file <{filename}>: {error.strerror} ({error.errno})") from error
+        return cls._around(_C.frombuffer(mapped, dtype=_C.uint8))
+
     @property
     def _cdata(self):
         return self._bytes._storage_id()
@@ -60,6 +87,10 @@ class UntypedStorage:
         """The address of the first byte."""
         return self._bytes._storage_data_ptr()
 
+    def untyped(self):
+        """The storage itself: it is one of bytes already."""
+        return self
+
     def resizable(self):
         """Whether the memory is wisp's own, not NumPy's or somebody else's."""
         return self._bytes._storage_resizable()
@@ -78,8 +109,16 @@ class UntypedStorage:
         return self._bytes
 
     def __getitem__(self, index):
-        found = self._whole()[index]
-        return found.item() if isinstance(index, int) else UntypedStorage._around(found.clone())
+        """One byte, or a storage that is a part of this one's memory."""
+        if isinstance(index, int):
+            return self._whole()[index].item()
+        start, stop, step = index.indices(len(self))
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        if start >= stop:
+            return UntypedStorage(0)
+        part = memoryview(self._whole())[start:stop]
+        return UntypedStorage._around(_C.frombuffer(part, dtype=_C.uint8))
 
     def __setitem__(self, index, value):
         self._whole()[index] = value._whole() if isinstance(value, UntypedStorage) else value
@@ -174,8 +213,9 @@ class TypedStorage:
     __len__ = size
 
     def __getitem__(self, index):
-        found = self._elements()[index]
-        return found.item() if isinstance(index, int) else TypedStorage(storage_of(found.clone()), self.dtype)
+        if not isinstance(index, int):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._elements()[index].item()
 
     def __setitem__(self, index, value):
         self._elements()[index] = value

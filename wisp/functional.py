@@ -373,3 +373,18 @@ def unravel_index(indices, shape):
         coordinates.append(indices.div(step, rounding_mode="floor") % size)
         step *= size
     return tuple(reversed(coordinates))
+
+
+# Operators that programs look for here too.
+_OPERATORS = (
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod", "cdist",
+    "chain_matmul", "istft", "meshgrid", "norm", "split", "stft",
+)  # fmt: skip
+
+
+def __getattr__(name):
+    if name in _OPERATORS:
+        return _op[name]
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)

@@ -16,6 +16,8 @@ from wisp.optim._schedules import (
     StepLR,
 )
 
+_LRScheduler = LRScheduler  # its name before it was public
+
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
     "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",

@@ -21,6 +21,8 @@ __all__ = [
     "safe_globals", "save", "set_default_load_endianness",
 ]  # fmt: skip
 
+MAP_LOCATION = "Callable | wisp.device | str | dict | None"  # the type of ``map_location``, for annotations
+
 
 class LoadEndianness(Enum):
     """Byte orders of files that do not say theirs."""

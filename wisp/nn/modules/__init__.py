@@ -180,3 +180,16 @@ __all__ = [
     "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
+
+# Where names live too; imported on first use.
+_SUBMODULES = ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        from importlib import import_module
+
+        return import_module(f"wisp.nn.modules.{name}")
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)

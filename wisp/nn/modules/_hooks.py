@@ -109,3 +109,34 @@ def register_module_full_backward_pre_hook(hook):
 def register_module_full_backward_hook(hook):
     """register_full_backward_hook() on all modules, before their own hooks."""
     return _register_everywhere("_full_backward_hooks", hook)
+
+
+def register_module_backward_hook(hook):
+    """A hook on the last operation of all modules: use register_module_full_backward_hook() instead."""
+    return _register_everywhere("_backward_hooks", hook)
+
+
+# --- hooks on what modules are made of
+
+
+def register_module_parameter_registration_hook(hook):
+    """Calls ``hook(module, name, parameter)`` when a module gets a parameter; may return another one."""
+    return _add(everywhere.setdefault("parameter", Hooks()), hook)
+
+
+def register_module_buffer_registration_hook(hook):
+    """Calls ``hook(module, name, buffer)`` when a module gets a buffer; may return another one."""
+    return _add(everywhere.setdefault("buffer", Hooks()), hook)
+
+
+def register_module_module_registration_hook(hook):
+    """Calls ``hook(module, name, child)`` when a module gets a child; may return another one."""
+    return _add(everywhere.setdefault("module", Hooks()), hook)
+
+
+def registered(kind, module, name, value):
+    """The parameter, buffer or child that a module is to get, after the hooks on it."""
+    for hook in list(everywhere.get(kind, {}).values()):
+        replaced = hook(module, name, value)
+        value = value if replaced is None else replaced
+    return value

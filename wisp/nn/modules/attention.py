@@ -2,17 +2,13 @@
 
 from wisp import _C
 from wisp.nn import functional as F
-from wisp.nn.modules.linear import Linear
+from wisp.nn.modules.linear import NonDynamicallyQuantizableLinear
 from wisp.nn.modules.module import Module
 from wisp.nn.parameter import Parameter
 
 __all__ = ["MultiheadAttention"]
 
 _empty = _C._functions["empty"]
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A linear layer, under the name that saved models know it by."""
 
 
 class MultiheadAttention(Module):

@@ -63,6 +63,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A linear layer, under the name that saved models know it by."""
+
+
 class LazyLinear(LazyModuleMixin, Linear):
     """A Linear that takes in_features from its first input.
 

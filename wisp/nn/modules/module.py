@@ -6,17 +6,25 @@ from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules._hooks import (
     ModuleHooks,
+    everywhere,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
 )
 from wisp.nn.modules._state_dict import StateDict
 from wisp.nn.parameter import Buffer, Parameter
 
 __all__ = [
-    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]  # fmt: skip
 
 
@@ -132,11 +140,17 @@ class Module(StateDict, ModuleHooks):
             super().__init__(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
-        if self._hooked:
-            from wisp.nn.modules._hook_calls import call_with_hooks
+        try:
+            if self._hooked:
+                from wisp.nn.modules._hook_calls import call_with_hooks
 
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+                return call_with_hooks(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            from wisp.nn.modules._where import add_path
+
+            add_path(error)
+            raise
 
     def compile(self, *args, **kwargs):
         """Accepted and ignored: modules run as they are written."""
@@ -161,7 +175,8 @@ class Module(StateDict, ModuleHooks):
                     return self._replace(held, name, value)
             return super().__setattr__(name, value)
         if kind not in own:
-            raise AttributeError(f"cannot assign {_KINDS[kind]} before Module.__init__() call")
+            what = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}[kind]
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         if name not in own[kind]:  # whatever the name was before, it is no more
             own.pop(name, None)
             for other in _KINDS:
@@ -170,7 +185,7 @@ class Module(StateDict, ModuleHooks):
         if kind == "_parameters":
             self.register_parameter(name, value)
         elif kind == "_modules":
-            own[kind][name] = value
+            own[kind][name] = registered("module", self, name, value) if everywhere else value
         else:
             self.register_buffer(name, value, value.persistent)
         return None
@@ -186,7 +201,7 @@ class Module(StateDict, ModuleHooks):
                 "_modules": "wisp.nn.Module",
             }[kind]
             raise TypeError(f"cannot assign '{typename(value)}' as {_KINDS[kind]} '{name}' ({wanted} or None expected)")
-        self.__dict__[kind][name] = value
+        self.__dict__[kind][name] = registered("buffer", self, name, value) if kind == "_buffers" else value
 
     def __delattr__(self, name):
         for kind in _KINDS:
@@ -221,6 +236,8 @@ class Module(StateDict, ModuleHooks):
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                              "express a parameter as a function of another Tensor, compute the value in the forward() method.")  # fmt: skip
+        if param is not None and everywhere:
+            param = registered("parameter", self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
@@ -232,7 +249,7 @@ class Module(StateDict, ModuleHooks):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (wisp Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor) if everywhere else tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
@@ -242,7 +259,7 @@ class Module(StateDict, ModuleHooks):
 
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("_modules", name)
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module) if everywhere else module
 
     register_module = add_module
 

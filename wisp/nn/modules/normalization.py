@@ -3,9 +3,10 @@
 from wisp import _C
 from wisp.nn import functional as F
 from wisp.nn.modules.module import Module
+from wisp.nn.modules.vision import CrossMapLRN2d, LocalResponseNorm
 from wisp.nn.parameter import Parameter
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
 

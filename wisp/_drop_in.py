@@ -1,0 +1,130 @@
+"""wisp in place of torch: `import torch` and `import torch.x.y` give wisp and wisp.x.y, the very same modules."""
+
+import os
+import sys
+from functools import partial
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+
+import wisp
+from wisp import version
+from wisp._missing import MissingName
+
+# Modules that are files of their own in torch, and where their names live in wisp.
+_HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
+    "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
+    "rprop", "sgd",
+)}  # fmt: skip
+# What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
+# here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
+_INSTEAD = {"torch.compiler": "wisp._compiler_off", "torch.jit": "wisp._jit_off", "torch.onnx": None}
+
+# A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
+STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
+
+
+class MissingModule(ModuleNotFoundError):
+    """A submodule of torch that wisp does not have."""
+
+    def __init__(self, name):
+        super().__init__(f"No module named '{name}': {version.STANDS_IN}", name=name)
+
+    def __reduce__(self):
+        return type(self), (self.name,)
+
+
+class Finder:
+    """An entry of sys.meta_path that finds modules of torch among those of wisp, and loads them."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        found = self._home(name)
+        if found is None:
+            if name in _INSTEAD:
+                return ModuleSpec(name, self)
+            if _is_only_asked():
+                return None
+            raise MissingModule(name)
+        spec = ModuleSpec(name, self, origin=found.origin)
+        spec.submodule_search_locations = found.submodule_search_locations
+        return spec
+
+    @staticmethod
+    def _home(name):
+        """Where wisp has what torch calls by this name, or None."""
+        home = find_spec(_HOMES.get(name, "wisp" + name[len("torch") :]))
+        return find_spec(_INSTEAD[name]) if home is None and _INSTEAD.get(name) else home
+
+    def create_module(self, spec):
+        """None: the module exists, or will when wisp's own is imported."""
+
+    def exec_module(self, module):
+        name = module.__spec__.name
+        home = self._home(name)
+        if home is None:
+            module.__getattr__ = partial(_refuse, name)
+        else:
+            sys.modules[name] = import_module(home.name)  # the import system hands out what it finds there
+
+    def get_code(self, name):
+        """The code of a module, for those who run it."""
+        home = self._home(name)
+        return home.loader.get_code(home.name)
+
+    def find_distributions(self, context=None):
+        """What importlib.metadata knows of the package "torch"."""
+        if context is not None and (context.name or "").lower() == "torch":
+            yield _distribution()
+
+
+def _refuse(module, name):
+    raise MissingName(module, name)
+
+
+def _nothing(*args):
+    """Does nothing."""
+
+
+def _is_only_asked():
+    """Whether importlib.util.find_spec() wants to know if a module exists: it expects None, not an error."""
+    return sys._getframe(3).f_globals.get("__name__") == "importlib.util"
+
+
+def _distribution():
+    from importlib.metadata import Distribution
+
+    class StandIn(Distribution):
+        def read_text(self, filename):
+            if filename != "METADATA":
+                return None
+            return f"Metadata-Version: 2.1\nName: torch\nVersion: {version.as_torch()}\nSummary: wisp standing in\n"
+
+        def locate_file(self, path):
+            return os.path.join(os.path.dirname(wisp.__file__), path)
+
+    return StandIn()
+
+
+def install():
+    """From now on, in this process and in those it starts with multiprocessing, torch means wisp."""
+    present = sys.modules.get("torch")
+    if present is wisp:
+        return
+    # (A stand-in that is being imported right now is on its way here.)
+    if present is not None and not (getattr(present, "__file__", None) or "").startswith(STAND_IN):
+        raise ImportError(
+            f"wisp cannot stand in for torch, which is imported already (from {present.__file__}). Import "
+            "wisp.as_torch before torch and everything that uses it."
+        )
+    sys.meta_path.insert(0, Finder())
+    sys.modules["torch"] = wisp
+    wisp.__version__ = version.__version__ = version.as_torch()
+    wisp._C._log_api_usage_once = _nothing  # libraries call it
+    for name in _INSTEAD:
+        import_module(name)  # programs that import torch alone find them too
+    if not hasattr(wisp, "compile"):
+        wisp.compile = wisp.compiler.compile
+    if STAND_IN not in sys.path:
+        sys.path.insert(1, STAND_IN)

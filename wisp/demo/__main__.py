@@ -1,0 +1,58 @@
+"""Trains a convolutional network on scikit-learn's handwritten digits, saves it, loads it again and shows what it reads."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import wisp
+from wisp.demo import _digits
+from wisp.demo._chart import draw_curves
+from wisp.demo._pictures import side_by_side
+from wisp.demo._progress import Progress
+
+
+def options(args):
+    parser = argparse.ArgumentParser(prog="python -m wisp.demo", description=__doc__)
+    parser.add_argument("--epochs", type=int, default=10, help="how often every training digit is seen (default 10)")
+    parser.add_argument("--batch", type=int, default=64, help="digits per step (default 64)")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+    parser.add_argument("--out", type=Path, default=Path("wisp-demo"), help="folder for files (default wisp-demo)")
+    return parser.parse_args(args)
+
+
+def show(net, test):
+    """Prints a few digits with what the network reads; those it misreads come first."""
+    images, truth = test.tensors
+    chances, read = net(images).softmax(1).max(1)
+    order = (read == truth).long().argsort(stable=True)[:4]
+    captions = [f"read {read[i]} ({chances[i]:.0%}), is {truth[i]}" for i in order]
+    print(side_by_side([images[i, 0] for i in order], captions))
+
+
+def main(args=None):
+    """Runs the demonstration; returns the share of test digits that the loaded network reads right."""
+    wanted = options(args)
+    wisp.manual_seed(wanted.seed)
+    train, test = _digits.load(wanted.seed)
+    print(f"wisp {wisp.__version__} learns from {len(train):,} handwritten digits; {len(test)} others are the test")
+    with Progress(len(train) * wanted.epochs) as progress:
+        net, history = _digits.train(train, test, wanted.epochs, wanted.batch, progress)
+
+    wanted.out.mkdir(parents=True, exist_ok=True)
+    checkpoint, curves = wanted.out / "digits.safetensors", wanted.out / "curves.png"
+    wisp.save(net.state_dict(), checkpoint)
+    loaded = _digits.network()
+    loaded.load_state_dict(wisp.load(checkpoint))
+    loaded.eval()
+    accuracy = _digits.accuracy(loaded, test)
+    draw_curves(curves, {"loss": history["loss"], "test accuracy": history["accuracy"]})
+
+    with wisp.no_grad():
+        show(loaded, test)
+    print(f"{accuracy:.1%} of the test digits read right after {progress.seconds:.0f} s of training")
+    print(f"network saved in and loaded from {checkpoint}; curves in {curves}")
+    return accuracy
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main() > 0 else 1)
