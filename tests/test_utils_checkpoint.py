@@ -228,3 +228,17 @@ def test_the_environment_is_told():
     assert info.wisp_version == wisp.__version__ and int(info.num_threads) >= 1
     text = fresh.python("from wisp.utils import collect_env; collect_env.main()")
     assert f"wisp version: {wisp.__version__}" in text and "cpu capability: " in text and "packages:" in text
+
+
+def test_autocast_is_as_it_was():
+    wisp.manual_seed(0)
+    layer, x = nn.Linear(3, 3), wisp.randn(2, 3)
+    grads = []
+    for run in (layer, lambda x: checkpoint(layer, x, use_reentrant=False)):
+        layer.zero_grad()
+        with wisp.autocast("cpu", dtype=wisp.bfloat16):
+            y = run(x)
+        assert y.dtype is wisp.bfloat16
+        y.sum().backward()
+        grads.append(layer.weight.grad)
+    assert wisp.equal(*grads) and not wisp.is_autocast_enabled("cpu")

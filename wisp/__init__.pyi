@@ -5,11 +5,14 @@ from builtins import int as _int
 from collections.abc import Sequence
 from typing import Final, Literal, overload
 
+from wisp import accelerator as accelerator
 from wisp import amp as amp
 from wisp import array_api as array_api
 from wisp import autograd as autograd
 from wisp import backends as backends
+from wisp import cpu as cpu
 from wisp import cuda as cuda
+from wisp import distributed as distributed
 from wisp import distributions as distributions
 from wisp import fft as fft
 from wisp import func as func
@@ -28,6 +31,8 @@ from wisp import serialization as serialization
 from wisp import signal as signal
 from wisp import special as special
 from wisp import storage as storage
+from wisp import testing as testing
+from wisp import torch_version as torch_version
 from wisp import types as types
 from wisp import utils as utils
 from wisp import version as version
@@ -45,6 +50,7 @@ from wisp._basics import clamp_min_ as clamp_min_
 from wisp._basics import detach_ as detach_
 from wisp._basics import fill_ as fill_
 from wisp._basics import from_dlpack as from_dlpack
+from wisp._basics import from_file as from_file
 from wisp._basics import gcd_ as gcd_
 from wisp._basics import get_device as get_device
 from wisp._basics import index_put_ as index_put_
@@ -179,6 +185,7 @@ from wisp._tensor_str import printoptions as printoptions
 from wisp._tensor_str import set_printoptions as set_printoptions
 from wisp._type_info import finfo as finfo
 from wisp._type_info import iinfo as iinfo
+from wisp.amp import GradScaler as GradScaler
 from wisp.amp.autocast_mode import autocast as autocast
 from wisp.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
 from wisp.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting

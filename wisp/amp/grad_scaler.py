@@ -48,7 +48,9 @@ class GradScaler:
         enabled=True,
     ):
         if enabled and str(device).partition(":")[0] != "cpu":
-            warnings.warn(f"GradScaler is enabled, but {str(device).upper()} is not available.  Disabling.", stacklevel=2)
+            warnings.warn(
+                f"GradScaler is enabled, but {str(device).upper()} is not available.  Disabling.", stacklevel=2
+            )
             enabled = False
         self._device, self._enabled = device, enabled
         if not enabled:

@@ -68,6 +68,16 @@ def checkpoint(
     return _Segment(function, args, kwargs, preserve_rng_state, context_fn, determinism_check == "default").first_call()
 
 
+@contextmanager
+def _autocast(*state):
+    before = wisp._C._autocast()
+    wisp._C._set_autocast(*state)
+    try:
+        yield
+    finally:
+        wisp._C._set_autocast(*before)
+
+
 class _Segment:
     """A call that can be repeated: the function, the structure of its arguments, and the state of the random numbers.
 
@@ -79,6 +89,7 @@ class _Segment:
         self.leaves, self.spec = _pytree.tree_flatten((args, kwargs))
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.rng_state = get_rng_state() if preserve_rng_state else None
+        self.autocast = wisp._C._autocast()
         self.contexts = context_fn()
 
     def first_call(self):
@@ -112,8 +123,8 @@ class _Segment:
         return self.function(*args, **kwargs)
 
     def call_again(self, inputs):
-        """The results that have gradients, computed anew from the same random numbers."""
-        with fork_rng(enabled=self.rng_state is not None), self.contexts[1]:
+        """The results that have gradients, computed anew from the same random numbers and with the same autocast."""
+        with fork_rng(enabled=self.rng_state is not None), _autocast(*self.autocast), self.contexts[1]:
             if self.rng_state is not None:
                 set_rng_state(self.rng_state)
             flat = _pytree.tree_leaves(self.call(inputs))

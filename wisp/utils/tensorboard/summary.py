@@ -60,6 +60,8 @@ def number(value):
     """A scalar as a Python number."""
     if isinstance(value, (int, float)):
         return float(value)
+    if value is None or isinstance(value, (dict, list, tuple)):
+        raise NotImplementedError(f"Got {type(value)}, but numpy array or torch tensor are expected.")
     value = as_tensor(value).squeeze()
     if value.dim() != 0:
         raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {value.numel()} and "
