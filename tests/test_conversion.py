@@ -288,3 +288,20 @@ def test_history():
     y.real.sum().backward()
     assert x.grad.tolist() == [1, 1, 1] and x.grad.dtype == wisp.float32
     assert not x.int().requires_grad and x.float() is x
+
+
+def test_devices_that_are_not_there_have_names_only():
+    assert str(wisp.device("cuda:1")) == "cuda:1" and wisp.device("meta").type == "meta"
+    assert wisp.device(0) == wisp.device("cuda", 0) != wisp.device("cpu")
+    x = wisp.ones(2)
+    for use in (
+        lambda: wisp.zeros(2, device=wisp.device("cuda")), lambda: x.to("cuda"), lambda: x.cuda(),
+        lambda: wisp.device("meta").__enter__(), lambda: wisp.set_default_device("mps"),
+        lambda: wisp.nn.Linear(2, 2).to("cuda"), lambda: wisp.Generator(device="cuda"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="is not available: wisp computes on the CPU"):
+            use()
+    with pytest.raises(RuntimeError, match="there is one CPU device"):
+        x.to("cpu:1")
+    with pytest.raises(RuntimeError, match="Invalid device string"):
+        wisp.device("toaster")

@@ -178,7 +178,6 @@ def test_tensors_of_storages_and_files(tmp_path):
 def test_submodules_come_by_name_without_being_imported():
     printed = fresh.python("""
 import wisp
-from tests import fresh
 for name in ("activation", "channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling", "utils"):
     print(getattr(wisp.nn.modules, name).__name__)
 print(wisp.nn.utils.rnn.__name__, wisp.optim.lr_scheduler.__name__, wisp.utils.data.dataloader.__name__)

@@ -53,6 +53,7 @@ _set_grad_enabled: Any
 _set_library_folder: Any
 _special: Any
 _tangent: Any
+_usable_device: Any
 _without_history: Any
 
 _Number: TypeAlias = _int | _float | _bool | complex

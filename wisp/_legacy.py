@@ -10,7 +10,7 @@ _empty = _C._functions["empty"]
 def construct(dtype, *args, size=None, device=None):
     """A tensor of a dtype from sizes (uninitialised), a sequence, an array, a tensor or a storage."""
     if device is not None:
-        _C.device(device)
+        _C._usable_device(device)
     if size is not None:
         args = (*args, Size(size))
     if len(args) == 1 and not _is_size(args[0]):

@@ -14,7 +14,7 @@ def get_default_device():
 def set_default_device(device):
     """Where new tensors live from now on; only the CPU (or None, the default) exists."""
     if device is not None:
-        _C.device(device)  # refuses what does not exist
+        _C._usable_device(device)  # refuses what does not exist
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):

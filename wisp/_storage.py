@@ -27,7 +27,7 @@ class UntypedStorage:
     def __new__(cls, source=0, *, device=None):
         """A new storage of so many bytes, or of the bytes of a sequence."""
         if device is not None:
-            _C.device(device)
+            _C._usable_device(device)
         if isinstance(source, int):
             return cls._around(_C._functions["empty"](source, dtype=_C.uint8))
         return cls._around(_C.tensor(list(source), dtype=_C.uint8))

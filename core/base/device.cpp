@@ -6,8 +6,15 @@
 
 namespace wisp {
 
+namespace {
+
+constexpr std::string_view type_names[num_device_types] = {"cpu",  "cuda",   "mps",    "xpu", "hip",
+                                                           "meta", "opencl", "vulkan", "xla"};
+
+}  // namespace
+
 std::string to_string(Device device) {
-  std::string text = device.type == DeviceType::cpu ? "cpu" : "opencl";
+  std::string text(type_names[static_cast<size_t>(device.type)]);
   if (device.index >= 0) text += ":" + std::to_string(device.index);
   return text;
 }
@@ -22,16 +29,18 @@ Device parse_device(std::string_view text) {
     WISP_CHECK(error == std::errc() && stop == end && index >= 0 && index < 128,
                "Invalid device string: '", text, "'");
   }
-  if (type == "cpu") {
-    WISP_CHECK(index <= 0, "device 'cpu:", index,
-               "' does not exist: there is one CPU device, 'cpu'");
-    return {DeviceType::cpu, static_cast<int8_t>(index)};
-  }
-  for (const char* known : {"cuda", "mps", "xpu", "hip", "meta", "opencl", "vulkan", "xla"}) {
-    WISP_CHECK(type != known, "device '", text, "' is not available: wisp computes on the CPU. ",
-               "Use device='cpu', or leave the device out");
+  for (size_t i = 0; i < num_device_types; ++i) {
+    if (type == type_names[i]) return {static_cast<DeviceType>(i), static_cast<int8_t>(index)};
   }
   fail(ErrorKind::runtime, "Invalid device string: '", text, "'");
+}
+
+void check_usable(Device device) {
+  WISP_CHECK(device.type == DeviceType::cpu, "device '", to_string(device),
+             "' is not available: wisp computes on the CPU. Use device='cpu', or leave the device ",
+             "out");
+  WISP_CHECK(device.index <= 0, "device '", to_string(device),
+             "' does not exist: there is one CPU device, 'cpu'");
 }
 
 const char* name(MemoryFormat format) {

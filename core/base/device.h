@@ -1,5 +1,5 @@
-// Where a tensor lives. Only the CPU is built in; other types name devices that a later room may
-// add.
+// Where a tensor lives. Only the CPU is built in; the others are names that programs compare with,
+// and that a later room may add.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace wisp {
 
-enum class DeviceType : uint8_t { cpu, opencl };
-constexpr int num_device_types = 2;
+enum class DeviceType : uint8_t { cpu, cuda, mps, xpu, hip, meta, opencl, vulkan, xla };
+constexpr int num_device_types = 9;
 
 struct Device {
   DeviceType type = DeviceType::cpu;
@@ -20,8 +20,10 @@ struct Device {
 
 std::string to_string(Device device);
 
-// Parses "cpu", "cpu:0". A name that is known but not built in gives an error that says what to do.
+// Parses "cpu", "cpu:0", "cuda:1".
 Device parse_device(std::string_view text);
+// Fails, with advice, unless tensors can live there.
+void check_usable(Device device);
 
 enum class MemoryFormat : uint8_t { contiguous, preserve, channels_last, channels_last_3d };
 enum class Layout : uint8_t { strided };

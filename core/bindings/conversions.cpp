@@ -147,7 +147,7 @@ PyObject* cpu(PyObject* self, PyObject*, PyObject*) {
 }
 PyObject* no_such_device(PyObject*, PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
-    (void)parse_device("cuda");
+    check_usable(parse_device("cuda"));
     return nullptr;
   });
 }

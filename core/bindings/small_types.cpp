@@ -79,6 +79,8 @@ struct DeviceObject {
 PyTypeObject* device_type = nullptr;
 PyObject* cpu_object = nullptr;
 
+Device named_device(PyObject* object);  // a device, a string, or the number of a GPU
+
 Device& device_in(PyObject* self) { return reinterpret_cast<DeviceObject*>(self)->device; }
 
 PyObject* device_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -89,7 +91,7 @@ PyObject* device_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   return guarded([&] {
-    Device device = to_device(what);
+    Device device = named_device(what);
     if (index != Py_None) {
       const long number = PyLong_AsLong(index);
       if (number == -1 && PyErr_Occurred()) throw PythonError();
@@ -126,9 +128,17 @@ PyObject* device_reduce(PyObject* self, PyObject*) {
                        to_string(device_in(self)).c_str());
 }
 
+// _usable_device(device): the device, if tensors can live there.
+PyObject* usable_device(PyObject*, PyObject* object) {
+  return guarded([&] { return wrap(to_device(object)); });
+}
+
 PyObject* device_enter(PyObject* self, PyObject*) {
-  Py_INCREF(self);
-  return self;
+  return guarded([&] {
+    check_usable(device_in(self));
+    Py_INCREF(self);
+    return self;
+  });
 }
 PyObject* device_exit(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
@@ -303,6 +313,8 @@ PyObject* shared(PyObject* object) {
 }  // namespace
 
 void add_small_types(PyObject* module) {
+  static PyMethodDef functions[] = {{"_usable_device", usable_device, METH_O, nullptr}, {}};
+  must_succeed(PyModule_AddFunctions(module, functions));
   add_dtypes(module);
   device_type = make_type(module, device_spec);
   cpu_object = must(device_type->tp_alloc(device_type, 0));
@@ -357,12 +369,22 @@ bool to_dtype(PyObject* object, DType& dtype) {
 
 bool is_device(PyObject* object) { return Py_TYPE(object) == device_type; }
 
-Device to_device(PyObject* object) {
+namespace {
+
+Device named_device(PyObject* object) {
   if (is_device(object)) return device_in(object);
   if (PyUnicode_Check(object)) return parse_device(text_of(object));
   if (PyLong_Check(object)) return parse_device("cuda:" + std::to_string(PyLong_AsLong(object)));
   fail(ErrorKind::type, "device(): argument 'type' must be str or device, not ",
        Py_TYPE(object)->tp_name);
+}
+
+}  // namespace
+
+Device to_device(PyObject* object) {
+  const Device device = named_device(object);
+  check_usable(device);
+  return device;
 }
 
 bool to_memory_format(PyObject* object, MemoryFormat& format) {

@@ -24,7 +24,7 @@ bool is_dtype(PyObject* object);
 // Also takes Python's own types: float means float64, as in PyTorch.
 bool to_dtype(PyObject* object, DType& dtype);
 bool is_device(PyObject* object);
-// A device, a string or (to be refused with a reason) a number.
+// A device, a string or a number; fails, with advice, unless tensors can live there.
 Device to_device(PyObject* object);
 bool to_memory_format(PyObject* object, MemoryFormat& format);
 bool is_layout(PyObject* object);

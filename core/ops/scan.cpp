@@ -274,7 +274,8 @@ void register_extremes_so_far(Registry& r) {
 Tensor product_of_others(const Tensor& self, int64_t dim) {
   if (self.numel() == 0) return self;
   const int64_t at = wrap_dim(dim, self.ndim());
-  const bool one_kernel = !rules_are_differentiated() && at == self.ndim() - 1 && is_floating(self.dtype());
+  const bool one_kernel =
+      !rules_are_differentiated() && at == self.ndim() - 1 && is_floating(self.dtype());
   if (one_kernel) return invoke<"_product_of_others">(self);
   const Tensor after = linear_scan(one_at(self, at, self->size(at) - 1), self, at, true);
   return mul(product_before(cumprod(self, at), at), after);

@@ -288,7 +288,10 @@ void register_update(Registry& r) {
       {.schema =
            "_fused_update(Tensor[] params, Tensor[] grads, Tensor[] steps, Tensor[] first, Tensor[] second, Tensor[] third, str rule, float[] numbers) -> ()",
        .doc =
-           "One step of an optimiser: parameters and what it keeps for them, all of a group at once, change in place.",
+           "One step of an optimiser: parameters and what it keeps for them, all of a group at once, change in place.\n\n"
+           ">>> w, grad = wisp.ones(2), wisp.tensor([1., 2.])\n"
+           ">>> wisp._fused_update([w], [grad], [], [], [], [], \"sgd\", [0.5, 0, 0, 0, 0, 0, 0])\n"
+           ">>> w\ntensor([0.5000, 0.0000])",
        .body = update_body,
        .onnx = "- training only",
        .homes = home::function});

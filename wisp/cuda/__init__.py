@@ -111,7 +111,7 @@ def reset_max_memory_allocated(device=None):
 
 def _unavailable(*args, **kwargs):
     """Fails: there is no device."""
-    _C.device("cuda")  # says so, and what to do
+    _C._usable_device("cuda")  # says so, and what to do
 
 
 init = synchronize = current_device = set_device = get_device_name = get_device_capability = _unavailable

@@ -52,7 +52,7 @@ def _tensors(source):
 
 def load_file(filename, device="cpu"):
     """The tensors of a file, by name. Large files are mapped: their tensors are read when used."""
-    _C.device(device)
+    _C._usable_device(device)
     return _tensors(Source(filename))
 
 

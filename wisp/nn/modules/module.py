@@ -91,7 +91,7 @@ def _target_dtype(*targets):
         if isinstance(target, (_C.dtype, Tensor)):
             dtype = target.dtype if isinstance(target, Tensor) else target
         elif target is not None and not isinstance(target, bool):
-            _C.device(target)  # refuses what does not exist
+            _C._usable_device(target)  # refuses what does not exist
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
     return dtype

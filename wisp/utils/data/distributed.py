@@ -52,10 +52,8 @@ class DistributedSampler(Sampler):
 
 def _group():
     """The processes that train together, if wisp knows of any."""
-    try:
-        import wisp.distributed as group
-    except ImportError:
-        group = None
-    if group is None or not group.is_initialized():
+    import wisp.distributed as group
+
+    if not group.is_available() or not group.is_initialized():
         raise ValueError("Default process group has not been initialized: pass num_replicas and rank")
     return group
