@@ -5,6 +5,7 @@ import threading
 import pytest
 
 import wisp
+from tests import fresh
 from wisp.nn import functional as F
 
 
@@ -170,6 +171,15 @@ def test_custom_functions():
         assert Wide.apply(y).dtype is wisp.float32
     y.sum().backward()
     assert a.grad.dtype is wisp.float32
+
+
+def test_casts_that_are_kept_at_the_end_of_the_process():
+    fresh.python(
+        "import wisp\n"
+        "wisp.set_autocast_enabled('cpu', True)\n"
+        "w = wisp.nn.Parameter(wisp.ones(2, 2))\n"
+        "y = wisp.ones(2, 2) @ w\n"
+    )
 
 
 def test_old_names():

@@ -190,7 +190,7 @@ def test_structures_by_hand_load():
         [{"id": 0, "dict": [{"ref": 0}, 1]}], [{"id": 0, "set": [{"ref": 0}]}], [{"id": 0, "tuple": [{"ref": 0}]}],
         [{"id": 0, "list": [{"int": "x"}]}], [{"id": 0, "list": [{"float": "x"}]}],
         [{"id": 0, "list": [{"bytes": "?"}]}], [{"id": 0, "list": [{"dtype": "Tensor"}]}], [{"id": 0, "list": [{"dtype": 5}]}],
-        [{"id": 0, "list": [{"device": "cuda"}]}], [{"id": 0, "list": [{"size": [-1.5]}]}], [{"id": 0, "list": [{"numpy": ["O", "AAAA"]}]}],
+        [{"id": 0, "list": [{"device": "toaster"}]}], [{"id": 0, "list": [{"size": [-1.5]}]}], [{"id": 0, "list": [{"numpy": ["O", "AAAA"]}]}],
         [{"id": 0, "list": [{"numpy": ["<f4", "AAAA"]}]}], [{"id": 0, "array": "a", "dtype": "O", "shape": [1]}],
         [{"id": 0, "array": "a", "dtype": "<f4", "shape": [7]}], [{"id": 0, "array": "a", "dtype": "<f8", "shape": [1]}],
         [{"id": 0, "array": "a", "dtype": "{'x': 1", "shape": [1]}], [{"id": 0, "array": "a", "dtype": "<f4, <f4", "shape": [1]}],

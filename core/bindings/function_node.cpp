@@ -493,10 +493,10 @@ FunctionNode::FunctionNode(PyObject* context, std::string name, std::vector<Edge
 }
 
 FunctionNode::~FunctionNode() {
-  PyGILState_STATE gil = PyGILState_Ensure();
+  const FreeingLock lock;
+  if (!lock) return;
   ctx_of(context_)->node = nullptr;
   Py_DECREF(context_);
-  PyGILState_Release(gil);
 }
 
 void FunctionNode::set_outputs(const std::vector<Tensor>& outputs) {

@@ -4,9 +4,8 @@ namespace wisp::python {
 
 HookState::~HookState() {
   if (!owns || !callable) return;
-  PyGILState_STATE gil = PyGILState_Ensure();
-  Py_DECREF(callable);
-  PyGILState_Release(gil);
+  const FreeingLock lock;
+  if (lock) Py_DECREF(callable);
 }
 
 namespace {

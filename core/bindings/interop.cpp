@@ -143,9 +143,9 @@ struct HeldBuffer {
 
 void release_buffer(void* context) {
   auto* held = static_cast<HeldBuffer*>(context);
-  PyGILState_STATE gil = PyGILState_Ensure();
+  const FreeingLock lock;
+  if (!lock) return;
   PyBuffer_Release(&held->view);
-  PyGILState_Release(gil);
   delete held;
 }
 
@@ -385,10 +385,9 @@ PyObject* from_dlpack(PyObject*, PyObject* object) {
     auto storage = Storage::wrap(
         data, bytes,
         [](void* context) {
-          PyGILState_STATE gil = PyGILState_Ensure();
+          const FreeingLock lock;
           auto* owner = static_cast<DLManagedTensor*>(context);
-          if (owner->deleter) owner->deleter(owner);
-          PyGILState_Release(gil);
+          if (lock && owner->deleter) owner->deleter(owner);
         },
         managed);
     PyCapsule_SetName(capsule.get(), "used_dltensor");
@@ -494,9 +493,8 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
                           0},
                          exported.get(),
                          [](DLManagedTensor* managed) {
-                           PyGILState_STATE gil = PyGILState_Ensure();
-                           delete static_cast<Exported*>(managed->manager_ctx);
-                           PyGILState_Release(gil);
+                           const FreeingLock lock;
+                           if (lock) delete static_cast<Exported*>(managed->manager_ctx);
                          }};
     PyObject* capsule = must(PyCapsule_New(&exported->managed, "dltensor", destroy_capsule));
     exported.release();

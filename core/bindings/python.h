@@ -13,6 +13,25 @@
 
 namespace wisp::python {
 
+// Takes Python's lock on any thread, for what is freed with it. False once the interpreter is gone
+// (tensors may outlive it in variables of threads): its objects are then left alone.
+class FreeingLock {
+ public:
+  FreeingLock() : alive_(Py_IsInitialized() != 0) {
+    if (alive_) state_ = PyGILState_Ensure();
+  }
+  ~FreeingLock() {
+    if (alive_) PyGILState_Release(state_);
+  }
+  FreeingLock(const FreeingLock&) = delete;
+  FreeingLock& operator=(const FreeingLock&) = delete;
+  explicit operator bool() const { return alive_; }
+
+ private:
+  bool alive_;
+  PyGILState_STATE state_ = PyGILState_LOCKED;
+};
+
 // Owns one reference.
 class Ref {
  public:

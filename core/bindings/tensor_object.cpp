@@ -57,11 +57,11 @@ bool keep_alive(PyObject* object) {
 
 void drop_wrapper(void* wrapper) {
   // The tensor dies while it owns its object.
-  PyGILState_STATE gil = PyGILState_Ensure();
+  const FreeingLock lock;
+  if (!lock) return;
   TensorObject* self = static_cast<TensorObject*>(wrapper);
   self->impl = nullptr;
   Py_DECREF(reinterpret_cast<PyObject*>(self));
-  PyGILState_Release(gil);
 }
 
 void free_contents(PyObject* object) {

@@ -162,7 +162,10 @@ class Autocast final : public Interceptor {
     return true;
   }
 
-  void forget() { kept_.clear(); }
+  void forget() {
+    delete kept_;
+    kept_ = nullptr;
+  }
 
  private:
   // A body's calls pass here again, one by one.
@@ -187,7 +190,8 @@ class Autocast final : public Interceptor {
     const bool is_parameter = state.keeps_casts && mode.grad && to == state.dtype &&
                               t.requires_grad() && !t->autograd().grad_fn && !t->base();
     if (!is_parameter) return ops::to(t, to);
-    Kept& kept = kept_[t.impl()];
+    if (!kept_) kept_ = new KeptCasts;
+    Kept& kept = (*kept_)[t.impl()];
     if (!kept.cast.defined() || kept.version != t->version() || kept.cast.dtype() != to) {
       kept = {t, ops::to(t, to), t->version()};
     }
@@ -198,7 +202,9 @@ class Autocast final : public Interceptor {
     Tensor parameter, cast;  // the parameter, so that its address stays its own
     uint32_t version = 0;
   };
-  std::unordered_map<const TensorImpl*, Kept> kept_;
+  using KeptCasts = std::unordered_map<const TensorImpl*, Kept>;
+  // Not freed with its thread: the main one ends after the interpreter, whose objects tensors hold.
+  KeptCasts* kept_ = nullptr;
 };
 
 thread_local Autocast autocast;

@@ -76,6 +76,8 @@ def _autocast(*state):
         yield
     finally:
         wisp._C._set_autocast(*before)
+        if not before[0]:
+            wisp._C._forget_casts()
 
 
 class _Segment:
