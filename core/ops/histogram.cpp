@@ -21,27 +21,41 @@ void infer_bincount(Infer& infer) {
   infer.push({infer.integer(1)}, DType::int64);
 }
 
+// Counts the halves of a range in two tables: a count that was just written is slow to read again.
+void count_halves(const int64_t* at, int64_t n, int64_t* first, int64_t* second) {
+  const int64_t half = n / 2;
+  for (int64_t i = 0; i < half; ++i) {
+    ++first[at[i]];
+    ++second[at[half + i]];
+  }
+  if (n % 2) ++first[at[n - 1]];
+}
+
 void bincount_kernel(const Call& call) {
   const Tensor places = consecutive(call.tensor(0), DType::int64);
   const int64_t n = places.numel(), size = call.integer(1);
   const int64_t* at = places.data<int64_t>();
   cpu::check_indices(at, n, size, "bincount");
   int64_t* counts = call.out().data<int64_t>();
-  // Each piece counts in a table of its own, if tables are small; whole numbers add up to the same
-  // in any order.
-  const int64_t pieces =
-      size <= piece_of_counts / 4 ? std::max<int64_t>(1, n / piece_of_counts) : 1;
-  const int64_t each = (n + pieces - 1) / pieces;
-  const cpu::Scratch<int64_t> tables(pieces * size);
+  std::fill(counts, counts + size, 0);
+  if (size > piece_of_counts / 4) {
+    for (int64_t i = 0; i < n; ++i) ++counts[at[i]];
+    return;
+  }
+  // Pieces have tables of their own; whole numbers add up to the same in any order.
+  const int64_t pieces = (n + piece_of_counts - 1) / piece_of_counts;
+  const cpu::Scratch<int64_t> tables(2 * pieces * size);
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
-      int64_t* table = tables.data() + p * size;
-      std::fill(table, table + size, 0);
-      for (int64_t i = p * each; i < std::min(n, (p + 1) * each); ++i) ++table[at[i]];
+      int64_t* table = tables.data() + 2 * p * size;
+      std::fill(table, table + 2 * size, 0);
+      const int64_t start = p * piece_of_counts;
+      count_halves(at + start, std::min(piece_of_counts, n - start), table, table + size);
     }
   });
-  std::copy_n(tables.data(), size, counts);
-  for (int64_t k = size; k < pieces * size; ++k) counts[k % size] += tables[k];
+  for (int64_t t = 0; t < 2 * pieces; ++t) {
+    for (int64_t k = 0; k < size; ++k) counts[k] += tables[t * size + k];
+  }
 }
 
 // bincount(self, weights, minlength)
