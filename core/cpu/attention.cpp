@@ -28,11 +28,8 @@ template <class T>
 const AttentionKernels<T>& kernels_for() {
   static const AttentionTable table = [] {
     AttentionTable filled;
-#if defined(WISP_ALL_ISAS)
-    if (isa() == Isa::avx512) return avx512::fill_attention(filled), filled;
-    if (isa() == Isa::avx2) return avx2::fill_attention(filled), filled;
-#endif
-    return baseline::fill_attention(filled), filled;
+    WISP_FILL_FOR_ISA(fill_attention, filled);
+    return filled;
   }();
   if constexpr (std::is_same_v<T, float>) {
     return table.f32;

@@ -10,4 +10,14 @@ enum class Isa { baseline, avx2, avx512 };
 Isa isa();
 const char* name(Isa isa);
 
+// Calls fill(table) as the namespace of that instruction set defines it.
+#if defined(WISP_ALL_ISAS)
+#define WISP_FILL_FOR_ISA(fill, table)        \
+  (isa() == Isa::avx512 ? avx512::fill(table) \
+   : isa() == Isa::avx2 ? avx2::fill(table)   \
+                        : baseline::fill(table))
+#else
+#define WISP_FILL_FOR_ISA(fill, table) baseline::fill(table)
+#endif
+
 }  // namespace wisp::cpu

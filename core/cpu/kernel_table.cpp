@@ -3,44 +3,37 @@
 
 namespace wisp::cpu {
 
-namespace {
-
-#define WISP_FILL(isa)          \
-  void fill_##isa(Kernels& t) { \
-    isa::fill_arithmetic(t);    \
-    isa::fill_logic(t);         \
-    isa::fill_rounding(t);      \
-    isa::fill_math(t);          \
-    isa::fill_ternary(t);       \
-    isa::fill_activation(t);    \
-    isa::fill_loss(t);          \
-    isa::fill_layer_norm(t);    \
-    isa::fill_channels(t);      \
-    isa::fill_cast(t);          \
-    isa::fill_reduce(t);        \
-    isa::fill_extremes(t);      \
-    isa::fill_norms(t);         \
-    isa::fill_scan(t);          \
-    isa::fill_softmax(t);       \
-    isa::fill_gemm(t);          \
-    isa::fill_random(t);        \
-    isa::fill_rnn(t);           \
+#define WISP_FILL(isa)               \
+  namespace isa {                    \
+  static void fill_all(Kernels& t) { \
+    isa::fill_arithmetic(t);         \
+    isa::fill_logic(t);              \
+    isa::fill_rounding(t);           \
+    isa::fill_math(t);               \
+    isa::fill_ternary(t);            \
+    isa::fill_activation(t);         \
+    isa::fill_loss(t);               \
+    isa::fill_layer_norm(t);         \
+    isa::fill_channels(t);           \
+    isa::fill_cast(t);               \
+    isa::fill_reduce(t);             \
+    isa::fill_extremes(t);           \
+    isa::fill_norms(t);              \
+    isa::fill_scan(t);               \
+    isa::fill_softmax(t);            \
+    isa::fill_gemm(t);               \
+    isa::fill_random(t);             \
+    isa::fill_rnn(t);                \
+  }                                  \
   }
 WISP_FOR_EACH_ISA(WISP_FILL)
 #undef WISP_FILL
 
+namespace {
+
 Kernels* build() {
   auto* table = new Kernels;
-#if defined(WISP_ALL_ISAS)
-  if (isa() == Isa::avx512) {
-    fill_avx512(*table);
-  } else if (isa() == Isa::avx2) {
-    fill_avx2(*table);
-  } else
-#endif
-  {
-    fill_baseline(*table);
-  }
+  WISP_FILL_FOR_ISA(fill_all, *table);
   fill_complex_math(*table);
   fill_special_math(*table);
   return table;

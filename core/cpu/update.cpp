@@ -22,11 +22,8 @@ constexpr int64_t grain = 1 << 13;  // elements a thread takes at once
 const UpdateTable& table() {
   static const UpdateTable filled = [] {
     UpdateTable made;
-#if defined(WISP_ALL_ISAS)
-    if (isa() == Isa::avx512) return avx512::fill_updates(made), made;
-    if (isa() == Isa::avx2) return avx2::fill_updates(made), made;
-#endif
-    return baseline::fill_updates(made), made;
+    WISP_FILL_FOR_ISA(fill_updates, made);
+    return made;
   }();
   return filled;
 }

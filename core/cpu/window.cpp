@@ -19,11 +19,8 @@ WISP_FOR_EACH_ISA(WISP_DECLARE)
 const WindowTable& window_table() {
   static const WindowTable table = [] {
     WindowTable filled;
-#if defined(WISP_ALL_ISAS)
-    if (isa() == Isa::avx512) return avx512::fill_windows(filled), filled;
-    if (isa() == Isa::avx2) return avx2::fill_windows(filled), filled;
-#endif
-    return baseline::fill_windows(filled), filled;
+    WISP_FILL_FOR_ISA(fill_windows, filled);
+    return filled;
   }();
   return table;
 }

@@ -6,6 +6,7 @@
 
 #include "cpu/scratch.h"
 #include "ops/families.h"
+#include "ops/joint.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "ops/raw.h"
@@ -249,12 +250,9 @@ void differentiable_grads(const Backward& b, std::span<const bool> wanted,
 
 void attention_grads(const Backward& b, std::span<const bool> wanted, std::vector<Tensor>& grads) {
   if (rules_are_differentiated()) return differentiable_grads(b, wanted, grads);
-  const int64_t which = wanted[0] | wanted[1] << 1 | wanted[2] << 2;
-  const std::vector<Tensor> all =
-      invoke_many<"_attention_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1), b[2], b[3], which);
-  for (size_t i = 0; i < 3; ++i) {
-    if (wanted[i]) grads[i] = all[i];
-  }
+  hand_out(invoke_many<"_attention_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1), b[2], b[3],
+                                          bits_of(wanted.first(3))),
+           wanted.first(3), grads);
 }
 
 // --- scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale,

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/families.h"
+#include "ops/joint.h"
 #include "ops/norms.h"
 #include "ops/promotion.h"
 
@@ -86,13 +87,7 @@ void batch_norm_kernel(const Call& call) {
 // bias whose bits are set in `wanted`.
 void infer_batch_norm_grads(Infer& infer) {
   const Tensor &input = infer.tensor(1), &mean = infer.tensor(2);
-  const int64_t wanted = infer.integer(6);
-  for (int i = 0; i < 3; ++i) {
-    const IntSpan sizes = (wanted >> i & 1) == 0 ? IntSpan(none)
-                          : i == 0               ? input.sizes()
-                                                 : mean.sizes();
-    infer.push(sizes, input.dtype(), input.device());
-  }
+  push_wanted(infer, infer.integer(6), input, {input.sizes(), mean.sizes(), mean.sizes()});
 }
 
 // The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
@@ -182,11 +177,9 @@ void batch_norm_grads(const Backward& b, std::span<const bool> wanted, std::span
     if (wanted[2]) grads[2] = batch_norm_bias_grad(b);
     return;
   }
-  const std::vector<Tensor> all = invoke_many<"_batch_norm_grads">(
-      b.grad(), b[0], b.out(1), b.out(2), wanted[0] ? b[1] : Arg(), b.real(7), bits_of(wanted));
-  for (size_t i = 0; i < 3; ++i) {
-    if (wanted[i]) grads[i] = all[i];
-  }
+  hand_out(invoke_many<"_batch_norm_grads">(b.grad(), b[0], b.out(1), b.out(2),
+                                            wanted[0] ? b[1] : Arg(), b.real(7), bits_of(wanted)),
+           wanted, grads);
 }
 
 // Moves a running statistic towards that of this batch.

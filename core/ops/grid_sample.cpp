@@ -2,6 +2,7 @@
 #include "cpu/grid_sample.h"
 
 #include "ops/families.h"
+#include "ops/joint.h"
 #include "ops/norms.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
@@ -103,9 +104,7 @@ void sampler_kernel(const Call& call) {
 
 void infer_sampler_grads(Infer& infer) {
   const Tensor& grid = infer.tensor(1);
-  const int64_t wanted = infer.integer(7);
-  infer.push(wanted & 1 ? infer.integers(6) : IntSpan(none), grid.dtype(), grid.device());
-  infer.push(wanted & 2 ? grid.sizes() : IntSpan(none), grid.dtype(), grid.device());
+  push_wanted(infer, infer.integer(7), grid, {infer.integers(6), grid.sizes()});
 }
 
 void sampler_grads_kernel(const Call& call) {
@@ -127,11 +126,10 @@ void sampler_grads(const Backward& b, std::span<const bool> wanted, std::span<Te
     if (wanted[1]) grads[1] = zeros_like(b.tensor(1));
     return;
   }
-  const std::vector<Tensor> both = invoke_many<"_grid_sampler_grads">(
-      b.grad(), b[1], b[2], b[3], b[4], wanted[1] ? b[0] : Arg(), b.shape(0), bits_of(wanted));
-  for (size_t i = 0; i < 2; ++i) {
-    if (wanted[i]) grads[i] = both[i];
-  }
+  hand_out(
+      invoke_many<"_grid_sampler_grads">(b.grad(), b[1], b[2], b[3], b[4], wanted[1] ? b[0] : Arg(),
+                                         b.shape(0), bits_of(wanted)),
+      wanted, grads);
 }
 
 // --- The same in operators that can be differentiated, for the derivatives

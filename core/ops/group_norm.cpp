@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/families.h"
+#include "ops/joint.h"
 #include "ops/norms.h"
 #include "ops/promotion.h"
 
@@ -134,13 +135,8 @@ void group_norm_parameter_grads(const GroupJob& job, const ChannelTotals& totals
 
 void infer_group_norm_grads(Infer& infer) {
   const Tensor& input = infer.tensor(1);
-  const int64_t wanted = infer.integer(9), channels[] = {infer.integer(6)};
-  for (int i = 0; i < 3; ++i) {
-    const IntSpan sizes = (wanted >> i & 1) == 0 ? IntSpan(none)
-                          : i == 0               ? input.sizes()
-                                                 : IntSpan(channels);
-    infer.push(sizes, input.dtype(), input.device());
-  }
+  const int64_t channels[] = {infer.integer(6)};
+  push_wanted(infer, infer.integer(9), input, {input.sizes(), channels, channels});
 }
 
 void group_norm_grads_kernel(const Call& call) {
@@ -191,12 +187,10 @@ void group_norm_grads(const Backward& b, std::span<const bool> wanted, std::span
     grads[2] = group_norm_bias_vjp(b);
     return;
   }
-  const std::vector<Tensor> all =
+  hand_out(
       invoke_many<"_group_norm_grads">(b.grad(), b[0], b.out(1), b.out(2), wanted[0] ? b[1] : Arg(),
-                                       b[3], b[4], b[5], b[6], bits_of(wanted));
-  for (size_t i = 0; i < 3; ++i) {
-    if (wanted[i]) grads[i] = all[i];
-  }
+                                       b[3], b[4], b[5], b[6], bits_of(wanted)),
+      wanted, grads);
 }
 
 // --- group_norm(self, num_groups, weight, bias, eps)

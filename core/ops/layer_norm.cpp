@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/families.h"
+#include "ops/joint.h"
 #include "ops/norms.h"
 #include "ops/promotion.h"
 
@@ -71,13 +72,8 @@ void layer_norm_kernel(const Call& call) {
 
 void infer_layer_norm_grads(Infer& infer) {
   const Tensor& input = infer.tensor(1);
-  const int64_t wanted = infer.integer(6);
-  for (int i = 0; i < 3; ++i) {
-    const Dims sizes((wanted >> i & 1) == 0 ? IntSpan(none)
-                     : i == 0               ? input.sizes()
-                                            : infer.integers(5));
-    infer.push(sizes, input.dtype(), input.device());
-  }
+  const IntSpan normalized = infer.integers(5);
+  push_wanted(infer, infer.integer(6), input, {input.sizes(), normalized, normalized});
 }
 
 void layer_norm_grads_kernel(const Call& call) {
@@ -143,11 +139,9 @@ void layer_norm_grads(const Backward& b, std::span<const bool> wanted, std::span
     grads[2] = layer_norm_bias_grad(b);
     return;
   }
-  const std::vector<Tensor> all = invoke_many<"_layer_norm_grads">(
-      b.grad(), b[0], b.out(1), b.out(2), wanted[0] ? b[2] : Arg(), b[1], bits_of(wanted));
-  for (size_t i = 0; i < 3; ++i) {
-    if (wanted[i]) grads[i] = all[i];
-  }
+  hand_out(invoke_many<"_layer_norm_grads">(b.grad(), b[0], b.out(1), b.out(2),
+                                            wanted[0] ? b[2] : Arg(), b[1], bits_of(wanted)),
+           wanted, grads);
 }
 
 void register_layer_norm_kernels(Registry& r) {

@@ -35,14 +35,6 @@ class Target {
   Tensor memory_;
 };
 
-// The gradients of input, weight and bias: a bit for each that is wanted.
-inline int64_t bits_of(std::span<const bool> wanted) {
-  int64_t bits = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) bits |= static_cast<int64_t>(wanted[i]) << i;
-  return bits;
-}
-inline const Dims none{0};  // the shape of one that is not
-
 // An optional argument with a number per channel.
 void check_channels(const Infer& infer, int i, int64_t channels);
 

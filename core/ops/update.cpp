@@ -27,6 +27,7 @@ struct RuleInfo {
   std::string_view name;
   UpdateRule rule;
   size_t settings;
+  int states;  // lists that it cannot do without
   // What the formula needs at step t.
   UpdateNumbers (*numbers)(Settings, double t);
 };
@@ -50,7 +51,7 @@ UpdateNumbers sgd_numbers(Settings s, double) {
 }
 
 // lr, beta1, beta2, weight_decay, eps, whether the decay is decoupled, maximize
-UpdateNumbers mean_numbers(Settings s, double) {
+UpdateNumbers mean_numbers(Settings s) {
   UpdateNumbers n = common(s[6], s[5] ? 0 : s[3]);
   if (s[5]) n.shrink = 1 - s[0] * s[3];
   n.take = 1 - s[1];
@@ -60,14 +61,14 @@ UpdateNumbers mean_numbers(Settings s, double) {
   return n;
 }
 UpdateNumbers adam_numbers(Settings s, double t) {
-  UpdateNumbers n = mean_numbers(s, t);
+  UpdateNumbers n = mean_numbers(s);
   n.rate = s[0] / (1 - std::pow(s[1], t));
   n.correction = std::sqrt(1 - std::pow(s[2], t));
   return n;
 }
 // Like momentum until enough steps have been averaged.
 UpdateNumbers radam_numbers(Settings s, double t) {
-  UpdateNumbers n = mean_numbers(s, t);
+  UpdateNumbers n = mean_numbers(s);
   n.rate = s[0] / (1 - std::pow(s[1], t));
   const double left = 1 - std::pow(s[2], t), most = 2 / (1 - s[2]) - 1;
   const double averaged = most - 2 * t * std::pow(s[2], t) / left;
@@ -80,7 +81,7 @@ UpdateNumbers radam_numbers(Settings s, double t) {
 }
 // ... and the momentum's decay, by which `product`, of the momenta of all steps, goes on.
 UpdateNumbers nadam_numbers(Settings s, double t, double& product) {
-  UpdateNumbers n = mean_numbers(s, t);
+  UpdateNumbers n = mean_numbers(s);
   auto momentum = [&](double step) { return s[1] * (1 - 0.5 * std::pow(0.96, step * s[7])); };
   const double now = momentum(t), then = momentum(t + 1);
   product *= now;
@@ -120,14 +121,14 @@ UpdateNumbers adadelta_numbers(Settings s, double) {
 }
 
 const RuleInfo rules[] = {
-    {"sgd", UpdateRule::sgd, 7, sgd_numbers},
-    {"adam", UpdateRule::adam, 7, adam_numbers},
-    {"adamax", UpdateRule::adamax, 7, adam_numbers},
-    {"nadam", UpdateRule::nadam, 8, nullptr},  // has a state more
-    {"radam", UpdateRule::radam, 7, radam_numbers},
-    {"rmsprop", UpdateRule::rmsprop, 6, rmsprop_numbers},
-    {"adagrad", UpdateRule::adagrad, 5, adagrad_numbers},
-    {"adadelta", UpdateRule::adadelta, 5, adadelta_numbers},
+    {"sgd", UpdateRule::sgd, 7, 0, sgd_numbers},
+    {"adam", UpdateRule::adam, 7, 2, adam_numbers},
+    {"adamax", UpdateRule::adamax, 7, 2, adam_numbers},
+    {"nadam", UpdateRule::nadam, 8, 3, nullptr},  // its numbers depend on a state too
+    {"radam", UpdateRule::radam, 7, 2, radam_numbers},
+    {"rmsprop", UpdateRule::rmsprop, 6, 1, rmsprop_numbers},
+    {"adagrad", UpdateRule::adagrad, 5, 1, adagrad_numbers},
+    {"adadelta", UpdateRule::adadelta, 5, 2, adadelta_numbers},
 };
 
 const RuleInfo& rule_of(const Args& args) {
@@ -160,7 +161,6 @@ void check_tensor(const RuleInfo& rule, int list, const Tensor& param, const Ten
              name(param.dtype()), " has a gradient of dtype ", name(t.dtype()));
 }
 
-// How many tensors the rule needs in a list, given how many parameters there are; -1: any.
 void infer_update(Infer& infer) {
   const RuleInfo& rule = rule_of(infer);
   const auto& all = infer.tensors(params);
@@ -168,20 +168,13 @@ void infer_update(Infer& infer) {
              " settings, got ", infer[7].size);
   for (int list = params; list < lists; ++list) {
     const auto& tensors = infer.tensors(list);
-    const bool needed = list <= grads || (list == steps && rule.rule != UpdateRule::sgd);
+    const bool needed = list <= grads || (list == steps && rule.rule != UpdateRule::sgd) ||
+                        (list >= first_states && list < first_states + rule.states);
     WISP_CHECK(tensors.size() == all.size() || (tensors.empty() && !needed),
-               "_fused_update(): expected ", all.size(), " tensors in each list, got ",
-               tensors.size());
+               "_fused_update(): ", rule.name, " expects ", all.size(), " tensors in list ", list,
+               ", got ", tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) check_tensor(rule, list, all[i], tensors[i]);
   }
-  const size_t states[] = {infer.tensors(first_states).size(), infer.tensors(second_states).size(),
-                           infer.tensors(third_states).size()};
-  const bool two = rule.rule != UpdateRule::sgd && rule.rule != UpdateRule::rmsprop &&
-                   rule.rule != UpdateRule::adagrad;
-  WISP_CHECK((rule.rule == UpdateRule::sgd || states[0] == all.size()) &&
-                 (!two || states[1] == all.size()) &&
-                 (rule.rule != UpdateRule::nadam || states[2] == all.size()),
-             "_fused_update(): ", rule.name, " lacks a list of states");
 }
 
 double read(const Tensor& number) { return consecutive(number, DType::float64).data<double>()[0]; }
