@@ -15,6 +15,33 @@ def clean_state():
     wisp.set_default_dtype(dtype)
 
 
+@pytest.fixture
+def unchecked():
+    """Distributions are asked about values outside of their support too."""
+    from wisp.distributions import Distribution
+
+    Distribution.set_default_validate_args(False)
+    yield
+    Distribution.set_default_validate_args(True)
+
+
+@pytest.fixture
+def checked(unchecked):
+    """Within a file of unchecked ones."""
+    from wisp.distributions import Distribution
+
+    Distribution.set_default_validate_args(True)
+
+
+@pytest.fixture
+def forked_and_gone():
+    """Workers are forked, and leave no process and no shared memory."""
+    from tests.datasets import forking, nothing_left
+
+    with forking(), nothing_left():
+        yield
+
+
 def pytest_report_header():
     torch = (
         "present: results are compared live"

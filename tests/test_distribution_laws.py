@@ -22,17 +22,7 @@ OF_NUMBERS = {name: line for name in MAKERS if (line := LINES.get(name) or LINES
 OF_NUMBERS = {name: line for name, line in OF_NUMBERS.items() if not name.endswith("vectors")}
 
 
-@pytest.fixture(autouse=True)
-def unchecked():
-    """Values outside of the support are asked about too."""
-    distributions.Distribution.set_default_validate_args(False)
-    yield
-    distributions.Distribution.set_default_validate_args(True)
-
-
-@pytest.fixture
-def checked(unchecked):
-    distributions.Distribution.set_default_validate_args(True)
+pytestmark = pytest.mark.usefixtures("unchecked")
 
 
 def made(name):

@@ -16,18 +16,7 @@ from tests.test_distributions import MAKERS, PAIRS, along_batch, doubles, makers
 from wisp import distributions
 from wisp.distributions import kl_divergence
 
-
-@pytest.fixture(autouse=True)
-def unchecked():
-    """Values outside of the support are asked about too."""
-    distributions.Distribution.set_default_validate_args(False)
-    yield
-    distributions.Distribution.set_default_validate_args(True)
-
-
-@pytest.fixture
-def checked(unchecked):
-    distributions.Distribution.set_default_validate_args(True)
+pytestmark = pytest.mark.usefixtures("unchecked")
 
 
 def made(name):

@@ -180,6 +180,7 @@ def test_samplers_have_the_moments_of_their_distributions():
         x = wisp._standard_gamma(wisp.full((n,), shape, dtype=wisp.float64), g)
         assert abs(x.mean().item() - shape) < 5 * (shape / n) ** 0.5
         assert abs(x.var().item() / shape - 1) < 0.15
+    assert wisp._standard_gamma(wisp.tensor([float("inf")])).item() == float("inf")
 
 
 def test_samplers_depend_on_the_seed_alone():

@@ -12,20 +12,15 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Random, Squares, forking, lists, nothing_left, same
+from tests.datasets import Random, Squares, lists, same
 from wisp.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.usefixtures("forked_and_gone"),
 ]
 BOTH = pytest.mark.parametrize("kind", ["process", "thread"])
-
-
-@pytest.fixture(autouse=True)
-def forked_and_gone():
-    with forking(), nothing_left():
-        yield
 
 
 class Stream(IterableDataset):

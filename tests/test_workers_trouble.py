@@ -12,21 +12,16 @@ import pytest
 
 import wisp
 from tests import fresh
-from tests.datasets import Random, Trouble, forking, lists, nothing_left
+from tests.datasets import Random, Trouble, lists
 from wisp import _shared_memory
 from wisp.utils.data import DataLoader, IterableDataset, TensorDataset
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.usefixtures("forked_and_gone"),
 ]
 BOTH = pytest.mark.parametrize("kind", ["process", "thread"])
-
-
-@pytest.fixture(autouse=True)
-def forked_and_gone():
-    with forking(), nothing_left():
-        yield
 
 
 # --- trouble

@@ -5,9 +5,10 @@ import math
 import wisp
 from wisp import special
 from wisp.distributions import constraints
+from wisp.distributions._folded import Folded
 from wisp.distributions.distribution import EMPTY, Distribution
 from wisp.distributions.transformed_distribution import TransformedDistribution
-from wisp.distributions.transforms import AbsTransform, AffineTransform, ExpTransform
+from wisp.distributions.transforms import AffineTransform, ExpTransform
 from wisp.distributions.utils import _standard_normal, euler_constant, lazy_property, uniform_two_sided
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "Uniform", "VonMises"]
@@ -102,7 +103,7 @@ class Cauchy(Distribution):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Folded):
     """The distribution of abs(x) where x is Cauchy distributed around 0.
 
     Args:
@@ -110,32 +111,11 @@ class HalfCauchy(TransformedDistribution):
         validate_args: whether arguments are checked.
     """
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
     def __init__(self, scale, validate_args=None):
-        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
-    scale = property(lambda self: self.base_dist.scale)
     mean = property(lambda self: wisp.full_like(self.scale, math.inf))
-    mode = property(lambda self: wisp.zeros_like(self.scale))
     variance = property(lambda self: self.base_dist.variance)
-
-    def log_prob(self, value):
-        self._check(value)
-        value = wisp.as_tensor(value, dtype=self.scale.dtype)
-        return wisp.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value):
-        self._check(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob):
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)
 
 
 class Laplace(Distribution):

@@ -4,10 +4,11 @@ import math
 
 import wisp
 from wisp.distributions import constraints
+from wisp.distributions._folded import Folded
 from wisp.distributions.distribution import EMPTY
 from wisp.distributions.exp_family import ExponentialFamily
 from wisp.distributions.transformed_distribution import TransformedDistribution
-from wisp.distributions.transforms import AbsTransform, ExpTransform, StickBreakingTransform
+from wisp.distributions.transforms import ExpTransform, StickBreakingTransform
 from wisp.distributions.utils import _standard_normal
 
 __all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
@@ -97,7 +98,7 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.entropy() + self.loc
 
 
-class HalfNormal(TransformedDistribution):
+class HalfNormal(Folded):
     """The distribution of abs(x) where x is normal with mean 0.
 
     Args:
@@ -105,31 +106,11 @@ class HalfNormal(TransformedDistribution):
         validate_args: whether arguments are checked.
     """
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
     def __init__(self, scale, validate_args=None):
-        super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
-    scale = property(lambda self: self.base_dist.scale)
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
-    mode = property(lambda self: wisp.zeros_like(self.scale))
     variance = property(lambda self: self.scale.square() * (1 - 2 / math.pi))
-
-    def log_prob(self, value):
-        self._check(value)
-        return wisp.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value):
-        self._check(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob):
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)
 
 
 class LogisticNormal(TransformedDistribution):
