@@ -126,3 +126,100 @@ def test_channel_norms(shape, groups):
     seed = wisp.randn(shape, dtype=wisp.float64)
     for got, wanted in zip(*(wisp.autograd.grad(r, [x, w, b], seed) for r in (y, expected))):
         assert wisp.allclose(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_numbers_and_columns_beside_lines(dtype):
+    a = (10 * rng.standard_normal((130, 70))).astype(dtype)
+    column = (10 * rng.standard_normal((130, 1))).astype(dtype)
+    number = np.dtype(dtype).type(3)
+    for x in layouts(a):
+        for other in (column, number):
+            y = made(other) if other is column else other.item()
+            assert np.array_equal((x + y).numpy(), a + other)
+            assert np.array_equal((y + x).numpy(), other + a)
+            assert np.array_equal((x - y).numpy(), a - other)
+            assert np.array_equal((y - x).numpy(), other - a)
+            assert np.array_equal((x * y).numpy(), a * other)
+            assert np.array_equal((x <= y).numpy(), a <= other)
+            assert np.array_equal((y == x).numpy(), other == a)
+        if dtype is not np.int64:
+            assert np.array_equal((x / made(column)).numpy(), a / column)
+            sum_of_products = a.astype(np.float64) + 0.5 * a.astype(np.float64) * column
+            result = wisp.addcmul(x, x, made(column), value=0.5)
+            np.testing.assert_allclose(result.numpy(), sum_of_products, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.7, -0.2, 1.0, 2.5])
+def test_lerp_by_a_number_is_lerp_by_a_tensor(weight):
+    a, b = (made(rng.standard_normal((50, 60)).astype(np.float32)) for _ in range(2))
+    by_tensor = wisp.lerp(a, b, wisp.full((50, 60), weight))
+    assert wisp.equal(wisp.lerp(a, b, weight), by_tensor)
+    assert wisp.equal(wisp.lerp(a, b, wisp.full((50, 1), weight)), by_tensor)
+    if weight == 1.0:
+        assert wisp.equal(by_tensor, b)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integers_divide_exactly_whatever_their_size(dtype):
+    largest = np.iinfo(dtype).max
+    edges = [1, 2, 3, 7, 2**20 + 1, 2**30 - 1, largest, largest - 1, largest // 2]
+    edges += [2**50 - 1, 2**50, 2**50 + 1, 2**51 - 1, 2**51, 2**53 + 1] if dtype is np.int64 else []
+    values = np.array(edges + [-e for e in edges] + [-largest - 1], dtype)
+    # Pairs in blocks of 64 equal divisors, and mixed ones.
+    for a, b in [np.meshgrid(np.resize(values, 64), values), np.meshgrid(values, values)]:
+        a, b = a.astype(dtype).ravel(), b.astype(dtype).ravel()
+        safe = ~((a == -largest - 1) & (b == -1))
+        a, b = a[safe], b[safe]
+        x, y = made(a), made(b)
+        assert np.array_equal((x // y).numpy(), a // b)
+        assert np.array_equal((x % y).numpy(), a % b)
+        assert np.array_equal(wisp.fmod(x, y).numpy(), np.fmod(a, b))
+        truncated = np.array([abs(int(p)) // abs(int(q)) * (1 if (p < 0) == (q < 0) else -1) for p, q in zip(a, b)])
+        assert np.array_equal(wisp.div(x, y, rounding_mode="trunc").numpy(), truncated.astype(dtype))
+    least = made(np.full(3, -largest - 1, dtype))
+    assert wisp.equal(least // -1, least)  # wraps
+    with pytest.raises(RuntimeError, match="ZeroDivision"):
+        made(values) // made(np.where(values == 3, 0, values))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7, 130])
+@pytest.mark.parametrize("length", [1, 5, 63, 64, 200])
+def test_scans_of_rows(rows, length):
+    a = 1 + 0.01 * rng.standard_normal((rows, length))
+    x = made(a)
+    np.testing.assert_allclose(wisp.cumprod(x, 1).numpy(), np.cumprod(a, 1), rtol=1e-13)
+    np.testing.assert_allclose(wisp.cumsum(x, 1).numpy(), np.cumsum(a, 1), rtol=1e-13)
+    values, places = wisp.cummax(x, 1)
+    assert np.array_equal(values.numpy(), np.maximum.accumulate(a, 1))
+    assert np.array_equal(np.take_along_axis(a, places.numpy(), 1), values.numpy())
+    x.requires_grad_()
+    wisp.cumsum(x, 1).sum().backward()
+    expected = np.broadcast_to(np.arange(length, 0, -1.0), (rows, length))
+    assert np.array_equal(x.grad.numpy(), expected)
+
+
+@pytest.mark.parametrize("pad", [(1, 1, 1, 1), (0, 3, -2, 1), (-1, -1), (2, 0, 0, 0, 1, 1), (5, 5, -10, 4)])
+def test_constant_padding_of_any_layout(pad):
+    a = rng.standard_normal((3, 10, 40))
+    ends = [(max(p, 0), max(q, 0)) for p, q in zip(pad[-2::-2], pad[::-2])]
+    cuts = [slice(max(-p, 0), n - max(-q, 0)) for n, p, q in zip(a.shape[-len(ends) :], pad[-2::-2], pad[::-2])]
+    expected = np.pad(a[(..., *cuts)], [(0, 0)] * (a.ndim - len(ends)) + ends, constant_values=7.0)
+    for x in layouts(a):
+        assert np.array_equal(F.pad(x, pad, value=7.0).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 4, 2, 5, 2), (2, 3, 3, 2, 2), (40, 2, 9, 3)])
+def test_copies_of_short_dimensions(shape, dtype):
+    a = (10 * rng.standard_normal(shape)).astype(dtype)
+    for order in itertools.permutations(range(a.ndim)):
+        assert np.array_equal(made(a).permute(order).contiguous().numpy(), a.transpose(order))
+
+
+@pytest.mark.parametrize("dtype", [wisp.int8, wisp.int32, wisp.int64, wisp.float32])
+def test_long_ranges(dtype):
+    numpy_dtype = np.dtype(str(dtype).split(".")[1])
+    for start, end, step in [(0, 100_000, 1), (5, -100_000, -1), (3, 200_000, 7)]:
+        expected = np.arange(start, end, step, dtype=np.int64).astype(numpy_dtype)
+        assert np.array_equal(wisp.arange(start, end, step, dtype=dtype).numpy(), expected)

@@ -18,6 +18,7 @@
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* context, unsigned threads, unsigned flags);
 void omp_set_num_threads(int count);
+int omp_get_thread_num();
 }
 
 namespace wisp {
@@ -70,27 +71,50 @@ std::atomic<int>& thread_setting() {
   return setting;
 }
 
+// The chunks of a region, in as many runs as there are threads. A thread takes its own run first,
+// so that repeated calls over the same memory find it in the caches of the same core, then helps
+// with the others.
 struct Region {
-  std::atomic<int64_t> next{0};
-  int64_t count;
-  detail::Chunk chunk;
-  void* context;
-  std::mutex mutex;
-  std::exception_ptr error;
+  struct alignas(64) Run {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+  static constexpr int most_runs = 64;
+
+  Region(int64_t count, int threads, detail::Chunk chunk, void* context)
+      : runs(std::min(threads, most_runs)), chunk(chunk), context(context) {
+    for (int k = 0; k < runs; ++k) {
+      run[k].next.store(count * k / runs, std::memory_order_relaxed);
+      run[k].end = count * (k + 1) / runs;
+    }
+  }
 
   void work() {
     inside = true;
-    for (int64_t i = next++; i < count; i = next++) {
+    const int own = omp_get_thread_num();
+    for (int k = 0; k < runs; ++k) finish(run[(own + k) % runs]);
+    inside = false;
+  }
+
+  void finish(Run& some) {
+    for (int64_t i = some.next++; i < some.end && !stopped; i = some.next++) {
       try {
         chunk(context, i);
       } catch (...) {
         std::lock_guard lock(mutex);
         if (!error) error = std::current_exception();
-        next = count;
+        stopped = true;
       }
     }
-    inside = false;
   }
+
+  Run run[most_runs];
+  const int runs;
+  const detail::Chunk chunk;
+  void* const context;
+  std::atomic<bool> stopped{false};
+  std::mutex mutex;
+  std::exception_ptr error;
 };
 
 }  // namespace
@@ -110,10 +134,7 @@ void detail::run_chunks(int64_t count, Chunk chunk, void* context) {
     for (int64_t i = 0; i < count; ++i) chunk(context, i);
     return;
   }
-  Region region;
-  region.count = count;
-  region.chunk = chunk;
-  region.context = context;
+  Region region(count, threads, chunk, context);
   GOMP_parallel([](void* r) { static_cast<Region*>(r)->work(); }, &region,
                 static_cast<unsigned>(threads), 0);
   if (region.error) std::rethrow_exception(region.error);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t grain_bytes = 128 << 10;
 constexpr int64_t shortest_line = 16;  // elements that are worth a step of their own
+constexpr int64_t shortest_plane = 8;
 
 int64_t item_of(const Operand& operand) { return static_cast<int64_t>(item_size(operand.dtype)); }
 
@@ -177,9 +178,41 @@ bool try_lines(const LoopPlan& plan, const Operand& out, const Operand& in, Cast
 void lengthen_lines(LoopPlan& plan) {
   const int last = plan.ndim() - 1;
   if (last < 1 || plan.sizes[last] >= shortest_line) return;
-  if (plan.sizes[last - 1] < shortest_line) return;
+  if (plan.sizes[last - 1] <= plan.sizes[last]) return;
   std::swap(plan.sizes[last], plan.sizes[last - 1]);
   for (int k = 0; k < 2; ++k) std::swap(plan.strides[k][last], plan.strides[k][last - 1]);
+}
+
+// --- Two short dimensions at once
+
+bool try_planes(const LoopPlan& plan, const Operand& out, const Operand& in) {
+  const int last = plan.ndim() - 1;
+  if (last < 1 || plan.sizes[last] * plan.sizes[last - 1] < shortest_plane) return false;
+  const int64_t rows = plan.sizes[last - 1], n = plan.sizes[last];
+  const int64_t out_row = plan.strides[0][last - 1], in_row = plan.strides[1][last - 1];
+  const int64_t out_step = plan.strides[0][last], in_step = plan.strides[1][last];
+  Odometer<2> start{.at = {out.data, in.data}};
+  for (int dim = 0; dim < last - 1; ++dim) {
+    start.counts.push_back(plan.sizes[dim]);
+    for (int k = 0; k < 2; ++k) start.steps[k].push_back(plan.strides[k][dim]);
+  }
+  const int64_t planes = plan.numel / (rows * n);
+  const int64_t grain = std::max<int64_t>(1, grain_bytes / (rows * n * item_of(out)));
+  by_item_size(item_size(out.dtype), [&]<class T>() {
+    parallel_for(planes, even_grain(planes, grain, 1), [&](int64_t begin, int64_t end) {
+      Odometer<2> place = start;
+      place.seek(begin);
+      for (int64_t plane = begin; plane < end; ++plane, place.advance()) {
+        for (int64_t r = 0; r < rows; ++r) {
+          char* to = place.at[0] + r * out_row;
+          const char* from = place.at[1] + r * in_row;
+          for (int64_t i = 0; i < n; ++i)
+            std::memcpy(to + i * out_step, from + i * in_step, sizeof(T));
+        }
+      }
+    });
+  });
+  return true;
 }
 
 // --- Anything else, through tiles
@@ -234,6 +267,7 @@ void copy(IntSpan sizes, const Operand& out, const Operand& in) {
   if (!cast && try_transpose(plan, out, in)) return;
   lengthen_lines(plan);
   if (try_lines(plan, out, in, cast)) return;
+  if (!cast && try_planes(plan, out, in)) return;
   copy_general(plan, out, in, cast);
 }
 

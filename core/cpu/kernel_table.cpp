@@ -50,4 +50,8 @@ TileFn tile_kernel(Opcode opcode, DType compute) {
   return kernels().tile[static_cast<int>(opcode)][static_cast<int>(compute)];
 }
 
+TileFn number_kernel(Opcode opcode, DType compute) {
+  return kernels().by_number[static_cast<int>(opcode)][static_cast<int>(compute)];
+}
+
 }  // namespace wisp::cpu

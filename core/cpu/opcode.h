@@ -148,6 +148,7 @@ enum class Result : uint8_t { same, boolean, real };
   /* three inputs */                                            \
   X(where, 3, dtypes::bits | dtypes::math, same)                \
   X(lerp, 3, dtypes::math, same)                                \
+  X(lerp_by, 2, dtypes::real_math, same)                        \
   X(addcmul, 3, dtypes::integral | dtypes::math, same)          \
   X(addcdiv, 3, dtypes::math, same)                             \
   X(clamp, 3, dtypes::bits | dtypes::real_math, same)           \
@@ -207,6 +208,8 @@ inline const OpcodeInfo& info(Opcode opcode) { return opcode_infos[static_cast<i
 
 // The kernel, or null if there is none for this compute dtype.
 TileFn tile_kernel(Opcode opcode, DType compute);
+// The same with one value as the last input; null for most.
+TileFn number_kernel(Opcode opcode, DType compute);
 
 // What a kernel reads: its compute dtype, but for a condition or the parts of a complex number.
 inline DType input_dtype(Opcode opcode, int input, DType compute) {

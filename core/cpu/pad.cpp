@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 
 namespace wisp::cpu {
 
@@ -49,7 +50,66 @@ struct Run {
 
 int64_t grain_for(int64_t elements) { return std::max<int64_t>(1, (1 << 15) / (elements + 1)); }
 
+// A row of the result; `source` is null where it lies outside of the part.
+template <class T>
+void write_row(const ConstantPad& call, T value, T* to, const char* source) {
+  const int64_t length = call.sizes.back();
+  if (!source) {
+    std::fill_n(to, length, value);
+    return;
+  }
+  const int64_t front = call.at.back(), part = call.part.back();
+  std::fill_n(to, front, value);
+  std::memcpy(to + front, source, static_cast<size_t>(part) * sizeof(T));
+  std::fill_n(to + front + part, length - front - part, value);
+}
+
+// The rows of the result one after the other, and where the input has them.
+class PaddedRows {
+ public:
+  PaddedRows(const ConstantPad& call, int64_t row)
+      : call_(call), place_(call.sizes.size() - 1, 0), item_(item_size(call.in.dtype)) {
+    for (size_t d = place_.size(); d-- > 0; row /= call.sizes[d]) place_[d] = row % call.sizes[d];
+  }
+  const char* source() const {
+    const char* row = call_.in.data;
+    for (size_t d = 0; d < place_.size(); ++d) {
+      const int64_t place = place_[d] - call_.at[d];
+      if (place < 0 || place >= call_.part[d]) return nullptr;
+      row += place * call_.in.strides[d] * static_cast<int64_t>(item_);
+    }
+    return row;
+  }
+  void advance() {
+    for (size_t d = place_.size(); d-- > 0;) {
+      if (++place_[d] < call_.sizes[d]) return;
+      place_[d] = 0;
+    }
+  }
+
+ private:
+  const ConstantPad& call_;
+  Dims place_;
+  size_t item_;
+};
+
 }  // namespace
+
+void pad_constant(const ConstantPad& call) {
+  const int64_t length = call.sizes.back();
+  int64_t rows = 1;
+  for (int64_t size : call.sizes.first(call.sizes.size() - 1)) rows *= size;
+  by_item_size(item_size(call.in.dtype), [&]<class T>() {
+    T value;
+    std::memcpy(&value, call.value, sizeof(T));
+    T* out = reinterpret_cast<T*>(call.out);
+    parallel_for(rows, even_grain(rows, grain_for(length), 1), [&](int64_t begin, int64_t end) {
+      PaddedRows rows(call, begin);
+      for (int64_t r = begin; r < end; ++r, rows.advance())
+        write_row(call, value, out + r * length, rows.source());
+    });
+  });
+}
 
 void pad(const PadCall& call) {
   const Rows rows(call);

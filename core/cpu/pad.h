@@ -1,9 +1,9 @@
-// Images continued beyond their borders by elements of their own.
+// Images continued beyond their borders.
 #pragma once
 
 #include <vector>
 
-#include "base/dtype.h"
+#include "cpu/strided.h"
 
 namespace wisp::cpu {
 
@@ -21,5 +21,15 @@ void pad(const PadCall& call);
 // Adds every element of `from`, an output's gradient, to its source in `to`; for the dtypes that
 // are computed in.
 void pad_grad(const PadCall& call);
+
+// A value around a part of the input.
+struct ConstantPad {
+  IntSpan sizes;  // of the result
+  char* out;      // consecutive
+  Dims at, part;  // where the part goes to, and its sizes: none is zero
+  Operand in;     // where the part begins; consecutive along the last dimension
+  const void* value;
+};
+void pad_constant(const ConstantPad& call);
 
 }  // namespace wisp::cpu

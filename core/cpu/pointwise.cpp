@@ -119,11 +119,29 @@ class Worker {
   Tile tiles_[3], out_tile_, spare_;
 };
 
-// Whether every operand is consecutive in the dtype the kernel wants (constants aside).
-bool all_direct(const Pointwise& call, const LoopPlan& plan) {
+// The form for a number as last input, where the call has one that is the same along its lines:
+// nothing has to be spread over a tile. Of a sum or product, either input will do.
+TileFn number_form(Pointwise& call, LoopPlan& plan) {
+  if (call.inputs < 2 || plan.ndim() == 0) return nullptr;
+  const TileFn kernel = number_kernel(call.op, call.compute);
+  if (!kernel) return nullptr;
+  const int last = plan.ndim() - 1;
+  const auto is_number = [&](int k) {
+    return plan.strides[k][last] == 0 && call.in[k - 1].dtype == call.compute;
+  };
+  if (is_number(1) && !is_number(2) && (call.op == Opcode::add || call.op == Opcode::mul)) {
+    std::swap(call.in[0], call.in[1]);
+    std::swap(plan.strides[1], plan.strides[2]);
+  }
+  return is_number(call.inputs) && !is_number(1) ? kernel : nullptr;
+}
+
+// Whether every operand is consecutive in the dtype the kernel wants; a number may stay where it
+// is.
+bool all_direct(const Pointwise& call, const LoopPlan& plan, bool number) {
   if (call.out.dtype != result_dtype(call.op, call.compute)) return false;
   if (!is_consecutive(plan, 0, call.out.dtype)) return false;
-  for (int i = 0; i < call.inputs; ++i) {
+  for (int i = 0; i < call.inputs - number; ++i) {
     const DType wanted = input_dtype(call.op, i, call.compute);
     if (call.in[i].dtype != wanted || !is_consecutive(plan, i + 1, wanted)) return false;
   }
@@ -132,25 +150,29 @@ bool all_direct(const Pointwise& call, const LoopPlan& plan) {
 
 }  // namespace
 
-void pointwise(const Pointwise& call) {
+void pointwise(const Pointwise& given) {
+  Pointwise call = given;
   TileFn kernel = tile_kernel(call.op, call.compute);
   if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
   Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
-  const LoopPlan plan(call.sizes, operands, call.inputs + 1);
-  if (all_direct(call, plan) &&
+  LoopPlan plan(call.sizes, operands, call.inputs + 1);
+  const TileFn with_number = number_form(call, plan);
+  if (with_number) kernel = with_number;
+  if (all_direct(call, plan, with_number) &&
       plan.numel * static_cast<int64_t>(item_size(call.out.dtype)) < stream_bytes) {
-    parallel_for(
-        plan.numel, even_grain(plan.numel, grain_of(call.op)), [&](int64_t begin, int64_t end) {
-          const void* in[3];
-          for (int i = 0; i < call.inputs; ++i) {
-            in[i] = call.in[i].data + begin * static_cast<int64_t>(item_size(call.in[i].dtype));
-          }
-          kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
-                 end - begin, call.params);
-        });
+    parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
+                 [&](int64_t begin, int64_t end) {
+                   const void* in[3];
+                   for (int i = 0; i < call.inputs; ++i) {
+                     in[i] = call.in[i].data + (begin > 0 ? begin * plan.strides[i + 1][0] : 0);
+                   }
+                   kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)),
+                          in, end - begin, call.params);
+                 });
     return;
   }
-  if (try_lines(call, plan, kernel)) return;
+  if (try_lines(call, plan, kernel, with_number)) return;
+  if (with_number) kernel = tile_kernel(call.op, call.compute);
   parallel_for(plan.numel, grain_of(call.op),
                [&](int64_t begin, int64_t end) { Worker(call, plan, kernel, begin, end).run(); });
 }

@@ -85,13 +85,13 @@ bool streams(const Pointwise& call, int64_t numel) {
   return numel * static_cast<int64_t>(item_size(call.out.dtype)) >= stream_bytes;
 }
 
-Cut cut(const Pointwise& call, const LoopPlan& plan) {
+Cut cut(const Pointwise& call, const LoopPlan& plan, bool number) {
   Cut made;
   const int operands = call.inputs + 1, last = plan.ndim() - 1;
   bool all_direct = true;
   size_t widest = item_size(call.compute);
   for (int k = 0; k < operands; ++k) {
-    made.way[k] = way_of(call, plan, k);
+    made.way[k] = number && k == call.inputs ? Way::direct : way_of(call, plan, k);
     made.item[k] = plan.strides[k][last];
     made.row[k] = last > 0 ? plan.strides[k][last - 1] : 0;
     all_direct &= made.way[k] == Way::direct;
@@ -300,9 +300,9 @@ double sum_of_stored(const Pointwise& call, int64_t numel) {
 
 }  // namespace
 
-bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel) {
+bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel, bool number) {
   if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) return false;
-  const Cut made = cut(call, plan);
+  const Cut made = cut(call, plan, number);
   parallel_for(made.segments, segments_at_once(call, plan, made), [&](int64_t begin, int64_t end) {
     LineWorker(call, plan, made, kernel).run(begin, end);
   });
@@ -317,7 +317,7 @@ double pointwise_sum(const Pointwise& call) {
   if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) {
     return sum_of_stored(call, plan.numel);
   }
-  const Cut made = cut(call, plan);
+  const Cut made = cut(call, plan, false);
   const int64_t grain = segments_at_once(call, plan, made);
   std::vector<double> sums(static_cast<size_t>((made.segments + grain - 1) / grain), 0.0);
   parallel_for(made.segments, grain, [&](int64_t begin, int64_t end) {

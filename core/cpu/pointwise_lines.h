@@ -5,6 +5,7 @@
 namespace wisp::cpu {
 
 // Runs the call line by line, or returns false where its lines are too short for that.
-bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel);
+// With `number`, the kernel takes one value per line as its last input.
+bool try_lines(const Pointwise& call, const LoopPlan& plan, TileFn kernel, bool number);
 
 }  // namespace wisp::cpu

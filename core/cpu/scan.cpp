@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/reduce.h"
 
@@ -85,6 +86,29 @@ void sum_long_lines(const ScanCall& call, const ScanKernel& kernel) {
   });
 }
 
+void scan_rows(const ScanCall& call, const ScanKernel& kernel) {
+  const int64_t item = static_cast<int64_t>(item_size(call.dtype)), length = call.lines.length;
+  const int64_t start = call.reverse ? length - 1 : 0, step = call.reverse ? -1 : 1;
+  if (length == 0) return;
+  const int64_t grain = std::max<int64_t>(4, grain_elements / length);
+  parallel_for(call.lines.outer, even_grain(call.lines.outer, grain, 4),
+               [&](int64_t begin, int64_t end) {
+                 alignas(16) char accs[4 * max_scan_acc];
+                 for (int64_t row = begin; row < end;) {
+                   const int64_t first = row * length, at = (first + start) * item;
+                   int64_t* places = call.places ? call.places + first : nullptr;
+                   const bool four = end - row >= 4;
+                   kernel.init(accs, four ? 4 : 1);
+                   if (four) {
+                     kernel.four_rows(accs, call.in + at, call.out + at, places, length, step);
+                   } else {
+                     kernel.row(accs, call.in + at, call.out + at, places, length, step, 0);
+                   }
+                   row += four ? 4 : 1;
+                 }
+               });
+}
+
 }  // namespace
 
 Lines lines_of(IntSpan sizes, int64_t dim) {
@@ -103,19 +127,16 @@ void scan(const ScanCall& call) {
       lines.length > 2 * chunk_elements) {
     return sum_long_lines(call, kernel);
   }
+  if (lines.inner == 1) return scan_rows(call, kernel);
   const int64_t item = static_cast<int64_t>(item_size(call.dtype));
   const int64_t start = call.reverse ? (lines.length - 1) * lines.inner : 0;
+  const int64_t step = call.reverse ? -lines.inner : lines.inner;
   for_each_line(lines, [&](int64_t first, int64_t columns) {
     alignas(16) char accs[max_scan_columns * max_scan_acc];
     const int64_t at = (first + start) * item;
     int64_t* places = call.places ? call.places + first : nullptr;
     kernel.init(accs, columns);
-    if (lines.inner == 1) {
-      kernel.row(accs, call.in + at, call.out + at, places, lines.length, call.reverse ? -1 : 1, 0);
-    } else {
-      const int64_t step = call.reverse ? -lines.inner : lines.inner;
-      kernel.columns(accs, columns, call.in + at, call.out + at, places, lines.length, step, 0);
-    }
+    kernel.columns(accs, columns, call.in + at, call.out + at, places, lines.length, step, 0);
   });
 }
 

@@ -31,6 +31,9 @@ struct ScanKernel {
   // n elements, `step` (1 or -1) apart; the first one is at position `index`.
   void (*row)(void* acc, const void* x, void* y, int64_t* places, int64_t n, int64_t step,
               int64_t index) = nullptr;
+  // Four whole rows of n elements, one behind the other.
+  void (*four_rows)(void* accs, const void* x, void* y, int64_t* places, int64_t n,
+                    int64_t step) = nullptr;
   // `rows` rows of n <= max_scan_columns elements, `step` elements apart; an accumulator for each
   // column.
   void (*columns)(void* accs, int64_t n, const void* x, void* y, int64_t* places, int64_t rows,

@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "cpu/copy.h"
+#include "cpu/grain.h"
 #include "ops/families.h"
 #include "ops/number.h"
 #include "ops/ops.h"
@@ -112,17 +113,21 @@ void infer_arange(Infer& infer) {
 void write_range(const Tensor& out, Scalar start, Scalar step) {
   visit<dtypes::real>(out.dtype(), "arange", [&]<class T>() {
     T* data = out.data<T>();
-    auto write = [&](auto first, auto each) {
-      parallel_for(out.numel(), 1 << 14, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          data[i] = convert<T>(first + static_cast<decltype(each)>(i) * each);
-        }
-      });
-    };
+    const int64_t grain = cpu::even_grain(out.numel(), 1 << 15);
     if (start.is_integer() && step.is_integer()) {
-      write(start.integer(), step.integer());
+      const auto first = static_cast<uint64_t>(start.integer());
+      const auto each = static_cast<uint64_t>(step.integer());
+      parallel_for(out.numel(), grain, [=](int64_t begin, int64_t end) {
+        uint64_t value = first + static_cast<uint64_t>(begin) * each;
+        for (int64_t i = begin; i < end; ++i, value += each)
+          data[i] = convert<T>(static_cast<int64_t>(value));
+      });
     } else {
-      write(start.real(), step.real());
+      const double first = start.real(), each = step.real();
+      parallel_for(out.numel(), grain, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          data[i] = convert<T>(first + static_cast<double>(i) * each);
+      });
     }
   });
 }

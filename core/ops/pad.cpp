@@ -54,25 +54,32 @@ void infer_constant(Infer& infer) {
     spec.strides = channels_last_strides(sizes);
 }
 
-// Fills, then copies what is left of the input into its place.
+// Row by row where both sides have rows; else fills, then copies what is left of the input into its
+// place.
 void constant_kernel(const Call& call) {
   const Tensor &self = call.tensor(0), &out = call.out();
+  const int64_t item = static_cast<int64_t>(out->item_size());
+  alignas(16) char value[16];
   visit<dtypes::all>(out.dtype(), "constant_pad_nd", [&]<class T>() {
-    const T value = call.scalar(2).to<T>();
-    cpu::fill(out.sizes(), {out->bytes(), out.strides(), out.dtype()}, &value);
+    const T converted = call.scalar(2).to<T>();
+    std::memcpy(value, &converted, sizeof(T));
   });
-  Dims sizes(self.sizes());
-  int64_t from = 0, to = 0;
+  Dims part(self.sizes()), at;
+  int64_t from = 0, to = 0, left = 1;
   for (int64_t dim = 0; dim < self.ndim(); ++dim) {
     const Ends ends = ends_of(call.integers(1), self.ndim(), dim);
-    sizes[dim] += std::min<int64_t>(ends.front, 0) + std::min<int64_t>(ends.back, 0);
-    if (sizes[dim] <= 0) return;
+    part[dim] += std::min<int64_t>(ends.front, 0) + std::min<int64_t>(ends.back, 0);
+    at.push_back(std::max<int64_t>(ends.front, 0));
     from += std::max<int64_t>(-ends.front, 0) * self->stride(dim);
-    to += std::max<int64_t>(ends.front, 0) * out->stride(dim);
+    to += at.back() * out->stride(dim);
+    left *= std::max<int64_t>(part[dim], 0);
   }
-  const int64_t item = static_cast<int64_t>(out->item_size());
-  cpu::copy(sizes, {out->bytes() + to * item, out.strides(), out.dtype()},
-            {self->bytes() + from * item, self.strides(), self.dtype()});
+  const cpu::Operand in{self->bytes() + from * item, self.strides(), self.dtype()};
+  const cpu::Operand whole{out->bytes(), out.strides(), out.dtype()};
+  if (left > 0 && self.ndim() > 0 && out.is_contiguous() && self.stride(-1) == 1)
+    return cpu::pad_constant({out.sizes(), whole.data, at, part, in, value});
+  cpu::fill(out.sizes(), whole, value);
+  if (left > 0) cpu::copy(part, {whole.data + to * item, whole.strides, whole.dtype}, in);
 }
 
 Tensor constant_grad(const Backward& b) {

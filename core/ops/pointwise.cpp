@@ -167,7 +167,7 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
   if (!a.is_contiguous() || a.numel() > direct_limit || !contains(dtypes::real_math, dtype))
     return nullptr;
   const auto opcode = static_cast<cpu::Opcode>(op.opcode);
-  const cpu::TileFn kernel = cpu::tile_kernel(opcode, dtype);
+  cpu::TileFn kernel = cpu::tile_kernel(opcode, dtype);
   if (!kernel) return nullptr;
   const void* in[3] = {a.bytes(), nullptr, nullptr};
   alignas(64) char tile[direct_number_limit * 8];
@@ -178,15 +178,19 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
       if (b.dtype() != dtype || !b.is_contiguous() || !same(a.sizes(), b.sizes())) return nullptr;
       in[i] = b.bytes();
     } else {
-      if (i != 1 || !fits(arg, dtype) || a.numel() > direct_number_limit || a.ndim() == 0)
-        return nullptr;
+      if (i != 1 || !fits(arg, dtype) || a.ndim() == 0) return nullptr;
+      const cpu::TileFn with_number =
+          op.operand_count == 2 ? cpu::number_kernel(opcode, dtype) : nullptr;
+      if (!with_number && a.numel() > direct_number_limit) return nullptr;
+      const int64_t copies = with_number ? 1 : a.numel();
       const double number = arg.scalar().real();
       if (dtype == DType::float32) {
-        std::fill_n(reinterpret_cast<float*>(tile), a.numel(), static_cast<float>(number));
+        std::fill_n(reinterpret_cast<float*>(tile), copies, static_cast<float>(number));
       } else {
-        std::fill_n(reinterpret_cast<double*>(tile), a.numel(), number);
+        std::fill_n(reinterpret_cast<double*>(tile), copies, number);
       }
       in[i] = tile;
+      if (with_number) kernel = with_number;
     }
   }
   TensorImpl* out = TensorImpl::make_like(a, cpu::result_dtype(opcode, dtype));

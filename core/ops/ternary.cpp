@@ -1,4 +1,5 @@
 // Pointwise functions of three operands, and selections.
+#include <cmath>
 #include <limits>
 
 #include "ops/families.h"
@@ -95,6 +96,19 @@ void infer_lerp(Infer& infer) {
   check_compute(infer, dtypes::math);
 }
 
+// A number as weight decides once which end to start from.
+void lerp_kernel(const Call& call) {
+  if (call[2].is_tensor() || !contains(dtypes::real_math, call.compute))
+    return run_pointwise(call, Opcode::lerp);
+  double weight = call.scalar(2).real();
+  if (call.compute == DType::float32) weight = static_cast<float>(weight);
+  const bool from_end = !(std::abs(weight) < 0.5);
+  cpu::Params params;
+  params.values[0] = from_end ? weight - 1 : weight;
+  params.values[1] = from_end;
+  run_pointwise(call, Opcode::lerp_by, {&call[0], 2}, params);
+}
+
 Tensor lerp_start_grad(const Backward& b) {
   if (b[2].is_tensor()) return mul(b.grad(), conj(sub(Scalar(1), b.tensor(2))));
   const Scalar weight = b.scalar(2);
@@ -159,6 +173,7 @@ void register_ternary(Registry& r) {
        .doc = "Between `self` and `end`: `self + weight * (end - self)`.\n\n"
               ">>> wisp.lerp(wisp.tensor([0.]), wisp.tensor([10.]), 0.25)\ntensor([2.5000])",
        .infer = infer_lerp,
+       .kernel = lerp_kernel,
        .opcode = code(Opcode::lerp),
        .vjp = {{"self", "weight", lerp_start_grad},
                {"end", "weight",

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,23 @@ WISP_INLINE T floor_of(T x) {
     return __builtin_floorf(x);
   } else {
     return __builtin_floor(x);
+  }
+}
+
+template <class T>
+WISP_INLINE T fused(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_fmaf(a, b, c);
+  } else {
+    return __builtin_fma(a, b, c);
+  }
+}
+template <class T>
+WISP_INLINE T trunc_of(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return __builtin_truncf(x);
+  } else {
+    return __builtin_trunc(x);
   }
 }
 
@@ -52,26 +70,57 @@ WISP_INLINE T int_div_floor(T a, T b, const Params& params) {
   return static_cast<T>(quotient - ((rest != 0) & ((rest < 0) != (b < 0)) & (b != 0)));
 }
 
+// --- Divisions of blocks of integers in floating point, which has vectors for it. Numbers below
+// 2^51 and a quotient that differs from every integer by at least 2^-51 of itself are told apart
+// exactly; anything larger, and zero as divisor, takes the way above.
+
+constexpr double to_double_magic = 6755399441055744.0;  // 2^52 + 2^51: its last bits count units
+
+WISP_INLINE double double_of(int64_t x) {
+  return std::bit_cast<double>(x + std::bit_cast<int64_t>(to_double_magic)) - to_double_magic;
+}
+WISP_INLINE int64_t integer_of(double x) {
+  return std::bit_cast<int64_t>(x + to_double_magic) - std::bit_cast<int64_t>(to_double_magic);
+}
+template <class T>
+WISP_INLINE uint64_t beyond_doubles(T x) {
+  if constexpr (sizeof(T) < 8) return 0;
+  return (static_cast<uint64_t>(x) + (uint64_t(1) << 50)) >> 51;
+}
+
+// Fast{}(a, b) of doubles, Plain{}(a, b, params) of integers.
+template <class T, class Fast, class Plain>
+void integer_division_tile(void* out, const void* const* in, int64_t n, const Params& given) {
+  constexpr int64_t block = 64;
+  const Params params = given;
+  T* y = static_cast<T*>(out);
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]);
+  for (int64_t first = 0; first < n; first += block) {
+    const int64_t end = n - first < block ? n : first + block;
+    uint64_t odd = 0;
+    for (int64_t i = first; i < end; ++i)
+      odd |= beyond_doubles(a[i]) | beyond_doubles(b[i]) | uint64_t(b[i] == 0);
+    if (odd) {
+      for (int64_t i = first; i < end; ++i) y[i] = Plain{}(a[i], b[i], params);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = first; i < end; ++i)
+        y[i] = static_cast<T>(integer_of(Fast{}(double_of(a[i]), double_of(b[i]))));
+    }
+  }
+}
+
+template <Opcode Op, class Fast, class Plain>
+WISP_INLINE void integer_division(TileTable& table, Fast, Plain plain) {
+  binary<Op, dtypes::integral>(table, plain);
+  for_each_type<set_of(DType::int32, DType::int64)>(
+      [&]<class T>() { table[int(Op)][int(dtype_of<T>)] = integer_division_tile<T, Fast, Plain>; });
+}
+
 // --- Remainders of floats. They are exact: for a quotient that fits the mantissa with room to
 // spare, a fused multiply-add gives the difference without rounding, off by one divisor at most.
 // Everything else (huge quotients, zeros, infinities, NaN) goes through the library.
 
-template <class T>
-WISP_INLINE T fused(T a, T b, T c) {
-  if constexpr (std::is_same_v<T, float>) {
-    return __builtin_fmaf(a, b, c);
-  } else {
-    return __builtin_fma(a, b, c);
-  }
-}
-template <class T>
-WISP_INLINE T trunc_of(T x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return __builtin_truncf(x);
-  } else {
-    return __builtin_trunc(x);
-  }
-}
 template <class T>
 WISP_INLINE T size_of_float(T x) {
   return x < 0 ? -x : x;
@@ -190,29 +239,34 @@ namespace WISP_ISA {
 
 void fill_arithmetic(Kernels& table) {
   TileTable& t = table.tile;
-  binary<Opcode::add, numbers>(t, [](auto a, auto b) { return a + b; });
+  binary_or_number<Opcode::add, numbers>(table, [](auto a, auto b) { return a + b; });
   binary<Opcode::add, dtypes::boolean>(t, [](bool a, bool b) { return a || b; });
-  binary<Opcode::sub, numbers>(t, [](auto a, auto b) { return a - b; });
-  binary<Opcode::mul, numbers>(t, [](auto a, auto b) { return a * b; });
+  binary_or_number<Opcode::sub, numbers>(table, [](auto a, auto b) { return a - b; });
+  binary_or_number<Opcode::mul, numbers>(table, [](auto a, auto b) { return a * b; });
   binary<Opcode::mul, dtypes::boolean>(t, [](bool a, bool b) { return a && b; });
-  binary<Opcode::div, dtypes::math>(t, [](auto a, auto b) { return a / b; });
+  binary_or_number<Opcode::div, dtypes::math>(table, [](auto a, auto b) { return a / b; });
   binary<Opcode::add_scaled, numbers>(
       t, [](auto a, auto b, const Params& p) { return a + param<decltype(b)>(p) * b; });
 
   binary<Opcode::add_scaled, dtypes::boolean>(
       t, [](bool a, bool b, const Params& p) { return a || (b && param<bool>(p)); });
-  binary<Opcode::div_trunc, dtypes::integral>(
-      t, [](auto a, auto b, const Params& p) { return int_div_trunc(a, b, p); });
+  integer_division<Opcode::div_trunc>(
+      t, [](double a, double b) { return trunc_of(a / b); },
+      [](auto a, auto b, const Params& p) { return int_div_trunc(a, b, p); });
   binary<Opcode::div_trunc, dtypes::real_math>(t, [](auto a, auto b) { return std::trunc(a / b); });
-  binary<Opcode::div_floor, dtypes::integral>(
-      t, [](auto a, auto b, const Params& p) { return int_div_floor(a, b, p); });
-  binary<Opcode::fmod, dtypes::integral>(
-      t, [](auto a, auto b, const Params& p) { return int_fmod(a, b, p); });
-  binary<Opcode::remainder, dtypes::integral>(t, [](auto a, auto b, const Params& p) {
-    using T = decltype(a);
-    const T rest = int_fmod(a, b, p);
-    return static_cast<T>((rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest);
-  });
+  integer_division<Opcode::div_floor>(
+      t, [](double a, double b) { return floor_of(a / b); },
+      [](auto a, auto b, const Params& p) { return int_div_floor(a, b, p); });
+  integer_division<Opcode::fmod>(
+      t, [](double a, double b) { return a - trunc_of(a / b) * b; },
+      [](auto a, auto b, const Params& p) { return int_fmod(a, b, p); });
+  integer_division<Opcode::remainder>(
+      t, [](double a, double b) { return a - floor_of(a / b) * b; },
+      [](auto a, auto b, const Params& p) {
+        using T = decltype(a);
+        const T rest = int_fmod(a, b, p);
+        return static_cast<T>((rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest);
+      });
   remainders<Opcode::fmod>(t, [](auto a, auto b, auto mod) { return mod(a, b); });
   remainders<Opcode::remainder>(
       t, [](auto a, auto b, auto mod) { return float_remainder(a, b, mod); });

@@ -42,7 +42,8 @@ using RandomFn = void (*)(T* out, int64_t n, uint64_t seed, uint64_t counter);
 
 struct Kernels {
   TileTable tile = {};
-  CastTable cast = {};  // [to][from]
+  TileTable by_number = {};  // the last input is one value for all elements; few have this form
+  CastTable cast = {};       // [to][from]
   RepeatFn repeat = nullptr;
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
   ScanKernel scan[num_scans][num_dtypes] = {};

@@ -66,12 +66,12 @@ void fill_logic(Kernels& table) {
   binary<Opcode::logical_xor, any>(t, [](auto a, auto b) { return truth(a) ^ truth(b); });
   unary<Opcode::logical_not, any>(t, [](auto a) { return !truth(a); });
 
-  binary<Opcode::eq, any>(t, [](auto a, auto b) { return a == b; });
-  binary<Opcode::ne, any>(t, [](auto a, auto b) { return a != b; });
-  binary<Opcode::lt, ordered>(t, [](auto a, auto b) { return a < b; });
-  binary<Opcode::le, ordered>(t, [](auto a, auto b) { return a <= b; });
-  binary<Opcode::gt, ordered>(t, [](auto a, auto b) { return a > b; });
-  binary<Opcode::ge, ordered>(t, [](auto a, auto b) { return a >= b; });
+  binary_or_number<Opcode::eq, any>(table, [](auto a, auto b) { return a == b; });
+  binary_or_number<Opcode::ne, any>(table, [](auto a, auto b) { return a != b; });
+  binary_or_number<Opcode::lt, ordered>(table, [](auto a, auto b) { return a < b; });
+  binary_or_number<Opcode::le, ordered>(table, [](auto a, auto b) { return a <= b; });
+  binary_or_number<Opcode::gt, ordered>(table, [](auto a, auto b) { return a > b; });
+  binary_or_number<Opcode::ge, ordered>(table, [](auto a, auto b) { return a >= b; });
 
   unary<Opcode::isnan, dtypes::math>(t, [](auto a) { return is_nan(a); });
   unary<Opcode::isinf, dtypes::math>(t, [](auto a) { return is_inf(a); });

@@ -140,6 +140,27 @@ void scan_any_row(void* acc, const void* in, void* out, int64_t* places, int64_t
   scan_row<T, R>(mine, x, y, places, n, step, index);
 }
 
+// Rows that have nothing to do with each other do not wait for each other's last step.
+template <class T, class R>
+void scan_four_rows(void* accs, const void* in, void* out, int64_t* places, int64_t n,
+                    int64_t step) {
+  auto* acc = static_cast<typename R::Acc*>(accs);
+  const T* x = static_cast<const T*>(in);
+  T* y = static_cast<T*>(out);
+  if constexpr (std::is_same_v<R, RunningSum<T>> && !detail::is_complex_type<T>) {
+    for (int q = 0; q < 4 && n >= 64; ++q) sum_row(acc[q], x + q * n, y + q * n, n, step);
+    if (n >= 64) return;
+  }
+  int64_t unused;
+  typename R::Acc running[4] = {acc[0], acc[1], acc[2], acc[3]};
+  for (int64_t i = 0; i < n; ++i) {
+    for (int q = 0; q < 4; ++q) {
+      const int64_t at = q * n + i * step;
+      y[at] = R::next(running[q], load(x, at), i, places ? places + at : &unused);
+    }
+  }
+}
+
 template <class T, class R>
 void scan_columns(void* accs, int64_t n, const void* in, void* out, int64_t* places, int64_t rows,
                   int64_t step, int64_t index) {
@@ -165,6 +186,7 @@ ScanKernel make_scan() {
     for (int64_t i = 0; i < n; ++i) static_cast<typename R::Acc*>(accs)[i] = R::start();
   };
   kernel.row = scan_any_row<T, R>;
+  kernel.four_rows = scan_four_rows<T, R>;
   kernel.columns = scan_columns<T, R>;
   return kernel;
 }

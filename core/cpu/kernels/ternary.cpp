@@ -1,4 +1,5 @@
 #include "cpu/kernels/tile.h"
+#include "cpu/vmath.h"
 
 namespace wisp::cpu {
 
@@ -10,11 +11,14 @@ void fill_ternary(Kernels& table) {
   ternary<Opcode::where, dtypes::bits | dtypes::math>(
       t, [](bool c, auto a, auto b) { return c ? a : b; });
   // Symmetric in the two ends, so that weight 1 gives `end` exactly.
-  ternary<Opcode::lerp, dtypes::real_math>(t, [](auto start, auto end, auto weight) {
+  ternary_or_number<Opcode::lerp, dtypes::real_math>(table, [](auto start, auto end, auto weight) {
     const auto span = end - start;
-    const auto size = weight < 0 ? -weight : weight;
     using T = decltype(start);
-    return size < T(0.5) ? start + weight * span : end - span * (T(1) - weight);
+    return vmath::fabs(weight) < T(0.5) ? start + weight * span : end - span * (T(1) - weight);
+  });
+  // The same for one weight: base + factor * (end - start), see lerp_kernel().
+  binary<Opcode::lerp_by, dtypes::real_math>(t, [](auto start, auto end, const Params& p) {
+    return (p.values[1] != 0 ? end : start) + param<decltype(end)>(p) * (end - start);
   });
   ternary<Opcode::lerp, dtypes::complex>(t, [](auto start, auto end, auto weight) {
     using T = decltype(start);
@@ -22,11 +26,12 @@ void fill_ternary(Kernels& table) {
     const auto size = weight.re * weight.re + weight.im * weight.im;
     return size < decltype(size)(0.25) ? start + weight * span : end - span * (T(1) - weight);
   });
-  ternary<Opcode::addcmul, numbers>(
-      t, [](auto a, auto b, auto c, const Params& p) { return a + param<decltype(b)>(p) * b * c; });
-  ternary<Opcode::addcdiv, dtypes::math>(t, [](auto a, auto b, auto c, const Params& p) {
-    return a + param<decltype(b)>(p) * (b / c);
+  ternary_or_number<Opcode::addcmul, numbers>(table, [](auto a, auto b, auto c, const Params& p) {
+    return a + param<decltype(b)>(p) * b * c;
   });
+  ternary_or_number<Opcode::addcdiv, dtypes::math>(
+      table,
+      [](auto a, auto b, auto c, const Params& p) { return a + param<decltype(b)>(p) * (b / c); });
   ternary<Opcode::clamp, dtypes::bits>(t, [](auto x, auto low, auto high) {
     const auto raised = x < low ? low : x;
     return raised > high ? high : raised;

@@ -67,6 +67,16 @@ void binary_tile(void* out, const void* const* in, int64_t n, const Params& give
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(apply<F>(params, load(a, i), load(b, i)));
 }
 
+template <class T, class R, class F>
+void number_tile(void* out, const void* const* in, int64_t n, const Params& given) {
+  const Params params = given;
+  R* y = static_cast<R*>(out);
+  const T* a = static_cast<const T*>(in[0]);
+  const T number = load(static_cast<const T*>(in[1]), 0);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(apply<F>(params, load(a, i), number));
+}
+
 template <class A, class T, class R, class F>
 void ternary_tile(void* out, const void* const* in, int64_t n, const Params& given) {
   const Params params = given;
@@ -78,6 +88,17 @@ void ternary_tile(void* out, const void* const* in, int64_t n, const Params& giv
   for (int64_t i = 0; i < n; ++i) {
     y[i] = static_cast<R>(apply<F>(params, load(a, i), load(b, i), load(c, i)));
   }
+}
+
+template <class T, class R, class F>
+void ternary_number_tile(void* out, const void* const* in, int64_t n, const Params& given) {
+  const Params params = given;
+  R* y = static_cast<R*>(out);
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  const T number = *static_cast<const T*>(in[2]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(apply<F>(params, a[i], b[i], number));
 }
 
 // Runs f<T>() for each C++ type of the set.
@@ -116,11 +137,27 @@ WISP_INLINE void binary(TileTable& table, F) {
     table[int(Op)][int(dtype_of<T>)] = binary_tile<T, ResultType<T, result_kind<Op>>, F>;
   });
 }
+// Also with a number, for the dtypes that meet numbers most.
+template <Opcode Op, DTypeSet Set, class F>
+WISP_INLINE void binary_or_number(Kernels& table, F f) {
+  binary<Op, Set>(table.tile, f);
+  for_each_type<Set&(dtypes::real_math | set_of(DType::int64))>([&]<class T>() {
+    table.by_number[int(Op)][int(dtype_of<T>)] = number_tile<T, ResultType<T, result_kind<Op>>, F>;
+  });
+}
 template <Opcode Op, DTypeSet Set, class F>
 WISP_INLINE void ternary(TileTable& table, F) {
   for_each_type<Set>([&]<class T>() {
     using A = std::conditional_t<Op == Opcode::where, bool, T>;
     table[int(Op)][int(dtype_of<T>)] = ternary_tile<A, T, ResultType<T, result_kind<Op>>, F>;
+  });
+}
+
+template <Opcode Op, DTypeSet Set, class F>
+WISP_INLINE void ternary_or_number(Kernels& table, F f) {
+  ternary<Op, Set>(table.tile, f);
+  for_each_type<Set & dtypes::real_math>([&]<class T>() {
+    table.by_number[int(Op)][int(dtype_of<T>)] = ternary_number_tile<T, T, F>;
   });
 }
 
