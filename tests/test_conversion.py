@@ -296,7 +296,7 @@ def test_devices_that_are_not_there_have_names_only():
     x = wisp.ones(2)
     for use in (
         lambda: wisp.zeros(2, device=wisp.device("cuda")), lambda: x.to("cuda"), lambda: x.cuda(),
-        lambda: wisp.device("meta").__enter__(), lambda: wisp.set_default_device("mps"),
+        lambda: wisp.device("xla").__enter__(), lambda: wisp.set_default_device("mps"),
         lambda: wisp.nn.Linear(2, 2).to("cuda"), lambda: wisp.Generator(device="cuda"),
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="is not available: wisp computes on the CPU"):

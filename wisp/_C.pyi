@@ -26,6 +26,7 @@ _functional: Any
 _functions: Any
 _gather_samples: Any
 _get_anomaly: Any
+_get_default_device: Any
 _increment_version: Any
 _is_batched: Any
 _leave_level: Any
@@ -49,6 +50,7 @@ _return_types: Any
 _run_backward: Any
 _set_anomaly: Any
 _set_autocast: Any
+_set_default_device: Any
 _set_grad_enabled: Any
 _set_library_folder: Any
 _special: Any

@@ -7,14 +7,13 @@ _state = {"deterministic": False, "warn_only": False, "interop_threads": 1, "mat
 
 
 def get_default_device():
-    """Where new tensors live: the CPU."""
-    return _C.device("cpu")
+    """Where new tensors live unless a call says so."""
+    return _C._get_default_device()
 
 
 def set_default_device(device):
-    """Where new tensors live from now on; only the CPU (or None, the default) exists."""
-    if device is not None:
-        _C._usable_device(device)  # refuses what does not exist
+    """Where new tensors live from now on: "cpu" (or None), or "meta" for shapes without values."""
+    _C._set_default_device(device)
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):

@@ -59,10 +59,13 @@ class _Methods:
         from wisp.utils.hooks import warn_if_has_hooks
 
         warn_if_has_hooks(self)
+        state = self._attributes()
+        if self.is_meta:
+            parts = (type(self), self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
+            return _rebuild.meta_tensor, parts + (state,) if state else parts
         stride = None if self.is_contiguous() else self.stride()
         parts = (type(self), self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.shape), stride,
                  self.requires_grad)  # fmt: skip
-        state = self._attributes()
         return _rebuild.tensor, parts + (state,) if state else parts
 
     def __deepcopy__(self, memo):

@@ -184,6 +184,8 @@ def _layout(values, depth, indent, style):
 
 
 def _contents(t, indent):
+    if t.is_meta:
+        return "..."
     if t.numel() == 0:
         return "[]"
     values = _shown(t, PRINT_OPTS.edgeitems) if t.numel() > PRINT_OPTS.threshold else t.tolist()
@@ -197,7 +199,12 @@ def _is_default(dtype):
 
 def _suffixes(t):
     """What is said behind the numbers."""
-    if t.numel() == 0:
+    if t.is_meta:
+        yield f"device={str(t.device)!r}"
+        yield f"size={tuple(t.shape)}"
+        if t.dtype is not _C.get_default_dtype():
+            yield f"dtype={t.dtype}"
+    elif t.numel() == 0:
         # Nothing shown tells the dtype, so int64 and bool are named too.
         if t.dim() != 1:
             yield f"size={tuple(t.shape)}"

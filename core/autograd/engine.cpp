@@ -342,7 +342,7 @@ Tensor seed_for(const Tensor& output, const Tensor& given) {
     WISP_CHECK(is_floating(output.dtype()),
                "grad can be implicitly created only for real scalar outputs but got ",
                name(output.dtype()));
-    return ops::full(output.sizes(), 1, output.dtype());
+    return invoke<"full">(output.sizes(), Scalar(1), output.dtype(), output.device());
   }
   if (!same(given.sizes(), output.sizes())) {
     WISP_CHECK(given.numel() == output.numel(), "Mismatch in shape: grad_output has a shape of ",

@@ -36,6 +36,7 @@ Device parse_device(std::string_view text) {
 }
 
 void check_usable(Device device) {
+  if (device.type == DeviceType::meta) return;
   WISP_CHECK(device.type == DeviceType::cpu, "device '", to_string(device),
              "' is not available: wisp computes on the CPU. Use device='cpu', or leave the device ",
              "out");

@@ -1,5 +1,5 @@
-// Where a tensor lives. Only the CPU is built in; the others are names that programs compare with,
-// and that a later room may add.
+// Where a tensor lives: on the CPU, or nowhere ("meta": a shape and a dtype without values). The
+// others are names that programs compare with, and that a later room may add.
 #pragma once
 
 #include <cstdint>

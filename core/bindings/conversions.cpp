@@ -142,6 +142,13 @@ PyObject* to_fixed(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
 }
 
 PyObject* cpu(PyObject* self, PyObject*, PyObject*) {
+  if (impl_of(self)->is_meta()) {
+    return guarded([&] {
+      Target target;
+      target.device = Arg(Device{});
+      return run_to(self, target);
+    });
+  }
   Py_INCREF(self);
   return self;
 }

@@ -199,8 +199,14 @@ class Nested {
 struct Request {
   PyObject* data = nullptr;
   std::optional<DType> dtype;
+  std::optional<Device> device;
   bool requires_grad = false;
 };
+
+Tensor moved(const Tensor& made, std::optional<Device> device) {
+  if (WISP_LIKELY(!device || device->type == made.device().type)) return made;
+  return invoke<"to">(made, Arg(), *device);
+}
 
 bool parse_request(PyObject* args, PyObject* kwargs, const char* format, Request& request) {
   static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
@@ -217,7 +223,11 @@ bool parse_request(PyObject* args, PyObject* kwargs, const char* format, Request
                     Py_TYPE(dtype)->tp_name);
     request.dtype = wanted;
   }
-  if (device != Py_None) to_device(device);  // refuses devices that do not exist
+  if (device != Py_None) {
+    request.device = to_device(device);
+  } else if (WISP_UNLIKELY(devices_matter()) && !is_tensor(request.data)) {
+    request.device = default_device();
+  }
   return true;
 }
 
@@ -265,7 +275,7 @@ PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
           "sourceTensor.detach().clone().requires_grad_(True), rather than wisp.tensor(sourceTensor).",
           1));
     }
-    Tensor result = from_data(request, false, "tensor()");
+    Tensor result = moved(from_data(request, false, "tensor()"), request.device);
     if (mode.inference) result->set_inference(true);
     if (request.requires_grad) autograd::set_requires_grad(result, true);
     return wrap(std::move(result));
@@ -278,11 +288,10 @@ PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
     if (!parse_request(args, kwargs, "O|OOpO:as_tensor", request)) throw PythonError();
     if (is_tensor(request.data)) {  // keeps its history
       const Tensor& source = tensor_of(request.data);
-      return wrap(request.dtype && *request.dtype != source.dtype()
-                      ? ops::to(source, *request.dtype)
-                      : source);
+      const bool converts = request.dtype && *request.dtype != source.dtype();
+      return wrap(moved(converts ? ops::to(source, *request.dtype) : source, request.device));
     }
-    return wrap(from_data(request, true, "as_tensor()"));
+    return wrap(moved(from_data(request, true, "as_tensor()"), request.device));
   });
 }
 

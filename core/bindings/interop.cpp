@@ -117,6 +117,9 @@ PyObject* numpy_dtype(DType dtype) {
 
 // numpy.ndarray(shape, dtype, buffer, offset, strides) on the tensor's storage.
 PyObject* make_array(const Tensor& t) {
+  WISP_CHECK_TYPE(!t->is_meta(),
+                  "can't convert meta device type tensor to numpy: it has no values");
+  t->check_readable("numpy()");
   static PyObject* ndarray = import_attribute("numpy", "ndarray");
   const int64_t item = static_cast<int64_t>(t->item_size());
   const Ref shape = owned(PyTuple_New(t.ndim())), strides = owned(PyTuple_New(t.ndim()));

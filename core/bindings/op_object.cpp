@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include "autograd/meta.h"
+#include "bindings/types.h"
 #include "dispatch/call.h"
 #include "dispatch/registry.h"
 
@@ -82,9 +83,19 @@ PyObject* wrap_results(const OpObject& op, const OpDef& def, TensorList& outs) {
   return result.release();
 }
 
+// Fills in the device that new tensors shall live on, and refuses to mix devices.
+void prepare_devices(const OpDef& def, Parsed& parsed) {
+  if (def.has(trait::factory) && !parsed.args()[0].is_tensor()) {
+    const int at = def.sig.find("device");
+    if (at >= 0 && parsed[at].is_none()) parsed[at] = Arg(default_device());
+  }
+  if (def.homes != home::internal) check_one_device(def, parsed.args());
+}
+
 PyObject* run_parsed(const OpObject& op, const Signature& signature, PyObject* self,
                      Parsed& parsed) {
   const OpDef& def = signature.op();
+  if (WISP_UNLIKELY(devices_matter())) prepare_devices(def, parsed);
   if (op.spelling == Spelling::in_place) {
     call_in_place(def, parsed.args());
     Py_INCREF(self);

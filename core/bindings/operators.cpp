@@ -39,6 +39,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
     Arg args[3];
     if (!to_operand(a, args[0]) || !to_operand(b, args[1])) return not_implemented();
     if (op.sig.params.size() > 2) args[2] = op.sig.params[2].fallback;  // alpha
+    if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
     TensorList outs;
     call(op, args, outs);
     return wrap(std::move(outs[0]));
@@ -53,6 +54,7 @@ PyObject* binary_in_place(PyObject* a, PyObject* b) {
     if (!is_tensor(a) || !to_operand(a, args[0]) || !to_operand(b, args[1]))
       return not_implemented();
     if (op.sig.params.size() > 2) args[2] = op.sig.params[2].fallback;
+    if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
     call_in_place(op, args);
     Py_INCREF(a);
     return a;
@@ -89,7 +91,11 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) {
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (!is_tensor(a) || !is_tensor(b)) return not_implemented();
-    return wrap(invoke<"matmul">(tensor_of(a), tensor_of(b)));
+    const Arg args[] = {tensor_of(a), tensor_of(b)};
+    if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op_def<"matmul">(), args);
+    TensorList outs;
+    call(op_def<"matmul">(), args, outs);
+    return wrap(std::move(outs[0]));
   });
 }
 

@@ -35,6 +35,8 @@ PyObject* is_cpu(PyObject* self, void*) {
   return get(self, [](const Tensor& t) { return boolean(t.device().type == DeviceType::cpu); });
 }
 
+PyObject* is_meta(PyObject* self, void*) { return boolean(impl_of(self)->is_meta()); }
+
 PyObject* requires_grad(PyObject* self, void*) { return boolean(impl_of(self)->requires_grad()); }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
@@ -192,10 +194,11 @@ PyObject* storage_offset(PyObject* self, PyObject*) {
 }
 PyObject* data_ptr(PyObject* self, PyObject*) {
   const TensorImpl* impl = impl_of(self);
-  return PyLong_FromVoidPtr(impl->numel() ? impl->bytes() : nullptr);
+  return PyLong_FromVoidPtr(impl->numel() && !impl->is_meta() ? impl->bytes() : nullptr);
 }
 PyObject* storage_data_ptr(PyObject* self, PyObject*) {
-  return PyLong_FromVoidPtr(impl_of(self)->storage().data());
+  const TensorImpl* impl = impl_of(self);
+  return PyLong_FromVoidPtr(impl->is_meta() ? nullptr : impl->storage().data());
 }
 PyObject* storage_nbytes(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(impl_of(self)->storage().bytes());
@@ -308,7 +311,7 @@ PyGetSetDef tensor_getset[] = {
     {"is_sparse_csr", always_false, nullptr, nullptr, nullptr},
     {"is_quantized", always_false, nullptr, nullptr, nullptr},
     {"is_nested", always_false, nullptr, nullptr, nullptr},
-    {"is_meta", always_false, nullptr, nullptr, nullptr},
+    {"is_meta", is_meta, nullptr, nullptr, nullptr},
     {"is_mkldnn", always_false, nullptr, nullptr, nullptr},
     {"requires_grad", requires_grad, set_requires_grad,
      "Whether gradients are to be computed for it.", nullptr},

@@ -128,6 +128,25 @@ PyObject* device_reduce(PyObject* self, PyObject*) {
                        to_string(device_in(self)).c_str());
 }
 
+// --- Where new tensors live: the innermost `with device:` of the thread, or what the process set.
+
+bool default_changed = false;
+Device process_default;
+thread_local std::vector<Device> scopes;
+
+// _set_default_device(device)
+PyObject* set_default_device(PyObject*, PyObject* object) {
+  return guarded([&] {
+    process_default = object == Py_None ? Device{} : to_device(object);
+    default_changed |= process_default != Device{};
+    return none();
+  });
+}
+
+PyObject* get_default_device(PyObject*, PyObject*) {
+  return guarded([&] { return wrap(default_device()); });
+}
+
 // _usable_device(device): the device, if tensors can live there.
 PyObject* usable_device(PyObject*, PyObject* object) {
   return guarded([&] { return wrap(to_device(object)); });
@@ -136,11 +155,16 @@ PyObject* usable_device(PyObject*, PyObject* object) {
 PyObject* device_enter(PyObject* self, PyObject*) {
   return guarded([&] {
     check_usable(device_in(self));
+    scopes.push_back(device_in(self));
+    default_changed = true;
     Py_INCREF(self);
     return self;
   });
 }
-PyObject* device_exit(PyObject*, PyObject*) { Py_RETURN_NONE; }
+PyObject* device_exit(PyObject*, PyObject*) {
+  if (!scopes.empty()) scopes.pop_back();
+  Py_RETURN_NONE;
+}
 
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
                                 {"__enter__", device_enter, METH_NOARGS, nullptr},
@@ -313,7 +337,11 @@ PyObject* shared(PyObject* object) {
 }  // namespace
 
 void add_small_types(PyObject* module) {
-  static PyMethodDef functions[] = {{"_usable_device", usable_device, METH_O, nullptr}, {}};
+  static PyMethodDef functions[] = {
+      {"_usable_device", usable_device, METH_O, nullptr},
+      {"_set_default_device", set_default_device, METH_O, nullptr},
+      {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
+      {}};
   must_succeed(PyModule_AddFunctions(module, functions));
   add_dtypes(module);
   device_type = make_type(module, device_spec);
@@ -380,6 +408,9 @@ Device named_device(PyObject* object) {
 }
 
 }  // namespace
+
+bool devices_matter() { return default_changed || Storage::any_meta(); }
+Device default_device() { return scopes.empty() ? process_default : scopes.back(); }
 
 Device to_device(PyObject* object) {
   const Device device = named_device(object);

@@ -26,6 +26,10 @@ bool to_dtype(PyObject* object, DType& dtype);
 bool is_device(PyObject* object);
 // A device, a string or a number; fails, with advice, unless tensors can live there.
 Device to_device(PyObject* object);
+// Where new tensors live unless a call says so.
+Device default_device();
+// Whether that was ever changed, or any tensor lives elsewhere than on the CPU.
+bool devices_matter();
 bool to_memory_format(PyObject* object, MemoryFormat& format);
 bool is_layout(PyObject* object);
 

@@ -61,9 +61,49 @@ bool has_large_list(const OpDef& op, const Arg* args) {
   return elements >= unlock_threshold;
 }
 
+// --- The device "meta": what is known of a result before it is computed is all there is.
+
+template <class F>
+void for_each_tensor(const OpDef& op, const Arg* args, F f) {
+  for (size_t i = 0; i < op.sig.params.size(); ++i) {
+    if (args[i].is_tensor()) f(args[i].tensor());
+    if (args[i].kind != ArgKind::tensors) continue;
+    for (const Tensor& t : args[i].tensors()) {
+      if (t.defined()) f(t);
+    }
+  }
+}
+
+bool takes_meta(const OpDef& op, const Arg* args) {
+  bool found = false;
+  for_each_tensor(op, args, [&](const Tensor& t) { found |= t->is_meta(); });
+  return found;
+}
+
+// Whether no kernel is to run; results of such calls have no values either.
+bool shapes_only(const OpDef& op, const Arg* args) {
+  return WISP_UNLIKELY(Storage::any_meta()) && takes_meta(op, args);
+}
+
+void infer_on(Infer& infer, bool shapes) {
+  infer.op().infer(infer);
+  if (!shapes || infer.op().has(trait::factory)) return;  // these know where they belong
+  for (int i = 0; i < infer.count(); ++i) infer.out(i).device = {DeviceType::meta};
+}
+
+void check_targets(const OpDef& op, bool shapes, std::span<const Tensor> targets) {
+  for (const Tensor& target : targets) {
+    WISP_CHECK_KIND(not_implemented, !shapes || target->is_meta(), op.shown,
+                    "(): Cannot copy out of meta tensor; no data! The tensor that is "
+                    "written to lives on '",
+                    to_string(target.device()), "'");
+  }
+}
+
 void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
   const bool returns = !op.sig.returns.empty();
   const Device device = returns ? outs[0].device() : Device{};
+  if (WISP_UNLIKELY(device.type == DeviceType::meta) || (!returns && shapes_only(op, args))) return;
   KernelFn kernel = op.kernels[static_cast<int>(device.type)];
   WISP_CHECK_KIND(not_implemented, kernel, op.shown, "(): no kernel for device '",
                   to_string(device), "'");
@@ -98,10 +138,25 @@ bool intercepted(const OpDef& op, const Arg* args, Form form, TensorList& outs) 
 
 }  // namespace
 
+void check_one_device(const OpDef& op, const Arg* args) {
+  const TensorImpl *meta = nullptr, *other = nullptr;
+  for_each_tensor(op, args, [&](const Tensor& t) {
+    if (t->is_meta()) {
+      meta = t.impl();
+    } else if (t.ndim() > 0) {
+      other = t.impl();
+    }
+  });
+  WISP_CHECK(!meta || !other || std::string_view(op.shown) == "copy", op.shown,
+             "(): Expected all tensors to be on the same device, but found at least two devices, ",
+             "meta and cpu!");
+}
+
 void call(const OpDef& op, const Arg* args, TensorList& outs) {
   if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::functional, outs)) return;
   if (op.body) return op.body(Args(op, args), outs);
-  if (TensorImpl* made = op.direct ? op.direct(op, args) : nullptr) {
+  const bool shapes = shapes_only(op, args);
+  if (TensorImpl* made = op.direct && !shapes ? op.direct(op, args) : nullptr) {
     if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
     outs.push(Tensor::adopt(made));
   } else if (op.view) {
@@ -112,7 +167,7 @@ void call(const OpDef& op, const Arg* args, TensorList& outs) {
     for (const ViewSpec& spec : specs) outs.push(make_view(args[0].tensor(), spec));
   } else {
     Infer infer(op, args);
-    op.infer(infer);
+    infer_on(infer, shapes);
     for (int i = 0; i < infer.count(); ++i) outs.push(make(infer.out(i)));
     run_kernel(op, args, outs.data(), infer.compute);
   }
@@ -151,7 +206,7 @@ void copy_into(const Tensor& target, const Tensor& source) {
   const OpDef& copy = op_def<"copy">();
   const Arg args[] = {target, source, false};
   Infer infer(copy, args);
-  copy.infer(infer);
+  infer_on(infer, false);
   Tensor out = target;
   run_kernel(copy, args, &out, infer.compute);
 }
@@ -254,8 +309,10 @@ void call_in_place(const OpDef& op, const Arg* args) {
   autograd_hooks.check_write(op, self, mode.grad);
   if (op.view) return view_in_place(op, args);
   check_writable(op, self);
+  const bool shapes = shapes_only(op, args);
+  check_targets(op, shapes, {&self, 1});
   Infer infer(op, args);
-  op.infer(infer);
+  infer_on(infer, shapes);
   const TensorSpec& spec = infer.out();
   WISP_CHECK(same(spec.sizes, self.sizes()), op.shown, "_(): output with shape ", self.sizes(),
              " doesn't match the broadcast shape ", spec.sizes);
@@ -325,8 +382,10 @@ void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets)
       "the arguments requires grad.");
   if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr))
     return out_by_copy(op, args, targets);
+  const bool shapes = shapes_only(op, args);
+  check_targets(op, shapes, targets);
   Infer infer(op, args);
-  op.infer(infer);
+  infer_on(infer, shapes);
   for (int i = 0; i < infer.count(); ++i) {
     autograd_hooks.check_write(op, targets[i], false);
     check_writable(op, targets[i]);

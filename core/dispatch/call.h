@@ -16,6 +16,10 @@ void call_in_place(const OpDef& op, const Arg* args);
 // The form with out=: results are written into `outs`, which are resized where they do not fit.
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> outs);
 
+// Fails if the call mixes tensors with and without values (device "meta"). Asked of calls that
+// users write; rules of derivatives may help themselves to constants.
+void check_one_device(const OpDef& op, const Arg* args);
+
 // Text usable as a template argument.
 template <size_t N>
 struct OpName {

@@ -35,7 +35,9 @@ class Args {
   IntSpan integers(int i) const { return args_[i].integers(); }
   std::string_view string(int i) const { return {args_[i].as.string, args_[i].size}; }
   DType dtype(int i) const { return args_[i].dtype; }
-  Device device(int i) const { return has(i) ? args_[i].as.device : Device{}; }
+  Device device(int i, Device otherwise = {}) const {
+    return has(i) ? args_[i].as.device : otherwise;
+  }
   Generator* generator(int i) const { return has(i) ? args_[i].as.generator : nullptr; }
   std::optional<DType> dtype_or_none(int i) const {
     return has(i) ? std::optional(args_[i].dtype) : std::nullopt;

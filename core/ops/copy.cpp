@@ -96,8 +96,13 @@ void to_body(const Args& args, TensorList& outs) {
   const DType dtype = args.has(1) ? args.dtype(1) : self.dtype();
   const MemoryFormat format = format_of(args, 5, MemoryFormat::preserve);
   const bool copy = args.boolean(4);
-  WISP_CHECK(!args.has(2) || args.device(2).type == self.device().type, "to(): cannot move from ",
-             to_string(self.device()), " to ", to_string(args.device(2)));
+  if (args.has(2) && args.device(2).type != self.device().type) {
+    WISP_CHECK_KIND(not_implemented, !self->is_meta(),
+                    "Cannot copy out of meta tensor; no data! Use Module.to_empty() instead of ",
+                    "Module.to() when moving a module from meta to another device.");
+    outs.push(invoke<"empty_like">(self, dtype, args.device(2)));
+    return;
+  }
   if (dtype == self.dtype() && already(self, format)) {
     outs.push(copy ? clone(self) : self);
   } else if (dtype == self.dtype()) {

@@ -44,7 +44,8 @@ void infer_full(Infer& infer) {
 template <int first>
 void infer_like(Infer& infer) {
   const Tensor& self = infer.tensor(0);
-  infer.push(self.sizes(), infer.dtype_or_none(first).value_or(self.dtype()), self.device());
+  infer.push(self.sizes(), infer.dtype_or_none(first).value_or(self.dtype()),
+             infer.device(first + 1, self.device()));
   const MemoryFormat format =
       infer.has(first + 2) ? infer[first + 2].as.memory_format : MemoryFormat::preserve;
   if (format != MemoryFormat::preserve) {
@@ -60,7 +61,7 @@ template <int first>
 void infer_new(Infer& infer) {
   check_sizes(infer, infer.integers(1));
   infer.push(infer.integers(1), infer.dtype_or_none(first).value_or(infer.tensor(0).dtype()),
-             infer.tensor(0).device());
+             infer.device(first + 1, infer.tensor(0).device()));
   if (first == 3) check_fits(infer.name(), infer.scalar(2), infer.out().dtype);
 }
 
@@ -102,12 +103,13 @@ int64_t count_steps(const Args& args, Scalar start, Scalar end, Scalar step) {
 }
 
 void infer_arange_end(Infer& infer) {
-  infer.push({count_steps(infer, 0, infer.scalar(0), 1)}, range_dtype(infer, {0}, 1));
+  infer.push({count_steps(infer, 0, infer.scalar(0), 1)}, range_dtype(infer, {0}, 1),
+             infer.device(2));
 }
 
 void infer_arange(Infer& infer) {
   const int64_t count = count_steps(infer, infer.scalar(0), infer.scalar(1), infer.scalar(2));
-  infer.push({count}, range_dtype(infer, {0, 1, 2}, 3));
+  infer.push({count}, range_dtype(infer, {0, 1, 2}, 3), infer.device(4));
 }
 
 void write_range(const Tensor& out, Scalar start, Scalar step) {
@@ -170,15 +172,17 @@ void infer_spaced(Infer& infer) {
   const int64_t steps = infer.integer(2);
   WISP_CHECK(steps >= 0, infer.name(), "(): number of steps must be non-negative, got ", steps);
   const bool is_complex = infer.scalar(0).is_complex() || infer.scalar(1).is_complex();
-  infer.push({steps}, infer.dtype_or_none(dtype).value_or(is_complex ? default_complex_dtype()
-                                                                     : default_dtype()));
+  infer.push(
+      {steps},
+      infer.dtype_or_none(dtype).value_or(is_complex ? default_complex_dtype() : default_dtype()),
+      infer.device(dtype + 1));
 }
 
 void infer_eye(Infer& infer) {
   const int64_t rows = infer.integer(0), cols = infer.has(1) ? infer.integer(1) : rows;
   WISP_CHECK(rows >= 0 && cols >= 0, "eye(): n and m must not be negative, got ", rows, " and ",
              cols);
-  infer.push({rows, cols}, infer.dtype_or_none(2).value_or(default_dtype()));
+  infer.push({rows, cols}, infer.dtype_or_none(2).value_or(default_dtype()), infer.device(3));
 }
 
 void eye_kernel(const Call& call) {
@@ -225,7 +229,8 @@ void infer_empty_permuted(Infer& infer) {
 // new_empty_strided(self, size, stride, *, dtype, device)
 void new_empty_strided_body(const Args& args, TensorList& outs) {
   const DType dtype = args.dtype_or_none(3).value_or(args.tensor(0).dtype());
-  outs.push(invoke<"empty_strided">(args[1], args[2], dtype, args[4]));
+  const Device device = args.device(4, args.tensor(0).device());
+  outs.push(invoke<"empty_strided">(args[1], args[2], dtype, device));
 }
 
 // range(start, end, step, *, dtype, device): arange with the end included

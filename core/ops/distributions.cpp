@@ -69,7 +69,8 @@ void infer_normal_tensors(Infer& infer) {
                "normal expects standard deviation to be non-complex");
     const Tensor wide = consecutive(std.tensor(), DType::float64);
     const double* begin = wide.data<double>();
-    WISP_CHECK(std::all_of(begin, begin + wide.numel(), [](double x) { return x >= 0; }),
+    WISP_CHECK(!std.tensor()->is_readable() ||
+                   std::all_of(begin, begin + wide.numel(), [](double x) { return x >= 0; }),
                "normal expects all elements of std >= 0.0");
   } else {
     WISP_CHECK(std.scalar().real() >= 0, "normal expects std >= 0.0, but found std ",
@@ -96,7 +97,7 @@ Tensor zeros_like_parameter(const Backward& b) {
 
 void normal_size_body(const Args& args, TensorList& outs) {
   const DType dtype = args.dtype_or_none(4).value_or(default_dtype());
-  Tensor out = Tensor::empty(args.integers(2), dtype);
+  Tensor out = Tensor::empty(args.integers(2), dtype, args.device(5));
   invoke_in_place<"normal">(out, args.real(0), args.real(1), args[3]);
   outs.push(out);
 }

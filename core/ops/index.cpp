@@ -83,6 +83,7 @@ class Indexing {
     Dims shape(index.sizes());
     if (mask) {
       check_mask(op, index, given);
+      index->check_readable("indexing with a mask");
       shape = Dims{cpu::count_nonzero(index.sizes(), operand(index))};
     }
     items_.push_back({&index, ndim_, ndim, shape, mask});

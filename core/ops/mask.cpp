@@ -15,6 +15,7 @@ namespace {
 
 void infer_nonzero(Infer& infer) {
   const Tensor& self = infer.tensor(0);
+  self->check_readable("nonzero()");
   const int64_t count = cpu::count_nonzero(self.sizes(), operand(self));
   infer.push({count, self.ndim()}, DType::int64, self.device());
 }
@@ -54,6 +55,7 @@ void infer_masked_select(Infer& infer) {
   const Tensor &self = infer.tensor(0), &mask = infer.tensor(1);
   check_mask(infer);
   const Dims shape = broadcast(self.sizes(), mask.sizes());
+  mask->check_readable("masked_select()");
   infer.push({cpu::count_nonzero(shape, Spread(mask, shape).operand())}, self.dtype(),
              self.device());
 }

@@ -21,6 +21,7 @@ void infer_repeated_indices(Infer& infer) {
   WISP_CHECK(repeats.ndim() == 1, "repeat_interleave only accept 1D vector as repeat");
   if (repeats.dtype() != DType::int64 && repeats.dtype() != DType::int32)
     fail_not_implemented("repeat_interleave_cpu", repeats.dtype());
+  repeats->check_readable("repeat_interleave()");
   const Tensor counts = as_counts(repeats);
   const int64_t *begin = counts.data<int64_t>(), *end = begin + counts.numel();
   WISP_CHECK(std::all_of(begin, end, [](int64_t n) { return n >= 0; }),

@@ -47,11 +47,8 @@ void infer_pointwise(Infer& infer, Types types) {
     if (count == 0) {
       spec.sizes = Dims(t.sizes());
       spec.device = t.device();
-    } else {
-      if (!same(t.sizes(), spec.sizes)) spec.sizes = broadcast(spec.sizes, t.sizes());
-      WISP_CHECK(t.device() == spec.device, infer.name(),
-                 "(): expected all tensors on one device, found ", to_string(spec.device), " and ",
-                 to_string(t.device()));
+    } else if (!same(t.sizes(), spec.sizes)) {
+      spec.sizes = broadcast(spec.sizes, t.sizes());
     }
     tensors[count++] = &arg;
   }

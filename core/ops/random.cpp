@@ -62,7 +62,7 @@ void infer_rand(Infer& infer) {
 DType infer_like(Infer& infer, int first) {
   const Tensor& self = infer.tensor(0);
   const DType dtype = infer.dtype_or_none(first).value_or(self.dtype());
-  TensorSpec& spec = infer.push(self.sizes(), dtype, self.device());
+  TensorSpec& spec = infer.push(self.sizes(), dtype, infer.device(first + 1, self.device()));
   const int format = first + 2;
   if (infer.has(format) && infer[format].as.memory_format != MemoryFormat::preserve) {
     spec.strides = strides_for(infer[format].as.memory_format, self.sizes());

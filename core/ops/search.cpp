@@ -24,6 +24,7 @@ void check_sorter(const Args& args, const Tensor& boundaries) {
   WISP_CHECK(sorter.dtype() == DType::int64,
              "searchsorted(): sorter must be a tensor of long dtype but got dtype ",
              legacy_name(sorter.dtype()));
+  if (!sorter->is_readable()) return;
   const Tensor order = consecutive(sorter);
   const int64_t *begin = order.data<int64_t>(), *end = begin + order.numel();
   const int64_t length = boundaries.ndim() ? boundaries.size(-1) : 1;

@@ -12,7 +12,8 @@ class Storage {
  public:
   using Deleter = void (*)(void* context);
 
-  // Uninitialised memory. A small storage is one block: this header with its data behind it.
+  // Uninitialised memory; on the device "meta" addresses only, that nothing should read. A small
+  // storage is one block: this header with its data behind it.
   static Ref<Storage> allocate(size_t bytes, Device device = {});
   // Memory owned by somebody else (NumPy, DLPack, a mapped file); deleter(context) when done.
   static Ref<Storage> wrap(void* data, size_t bytes, Deleter deleter, void* context,
@@ -22,6 +23,9 @@ class Storage {
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   bool writable() const { return writable_; }
+  bool is_meta() const { return device_.type == DeviceType::meta; }
+  // Whether there has ever been a storage without memory: until then nobody need ask.
+  static bool any_meta() { return meta_made_; }
   bool resizable() const { return !deleter_ && !pinned_; }
   // From now on somebody else (NumPy, a memoryview) holds the address: the memory must stay where
   // it is.
@@ -58,6 +62,7 @@ class Storage {
   ~Storage() = default;
   void destroy() noexcept;
   void free_data() noexcept;
+  static inline bool meta_made_ = false;
   friend class TensorImpl;
   bool is_inline() const { return data_ == reinterpret_cast<const char*>(this) + sizeof(Storage); }
 

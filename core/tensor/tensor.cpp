@@ -148,7 +148,9 @@ Layers& TensorImpl::make_layers() {
 
 void TensorImpl::set_layers(Ref<Layers> layers) { layers_ = Ref<Object>::adopt(layers.detach()); }
 
-void TensorImpl::check_not_batched(const char* what) const {
+void TensorImpl::fail_unless_readable(const char* what) const {
+  WISP_CHECK_KIND(not_implemented, !is_meta(), what,
+                  " needs the values of a tensor, but on the device 'meta' there are none");
   WISP_CHECK(
       is_readable(), "vmap: ", what,
       " needs the values of a tensor, but inside vmap a tensor stands for one sample of a ",

@@ -112,11 +112,12 @@ class TensorImpl {
   Layers* layers() const;
   Layers& make_layers();
   void set_layers(Ref<Layers> layers);
-  // Whether there are values to look at: not in one sample of a batch (vmap).
+  bool is_meta() const { return storage_->is_meta(); }
+  // Whether there are values to look at: not in one sample of a batch (vmap), nor on the device
+  // "meta".
   bool is_readable() const;
-  // Fails for one sample of a batch (vmap): its values are not known one by one.
   void check_readable(const char* what) const {
-    if (WISP_UNLIKELY(static_cast<bool>(layers_))) check_not_batched(what);
+    if (WISP_UNLIKELY(static_cast<bool>(layers_) || is_meta())) fail_unless_readable(what);
   }
 
   // The object that represents this tensor in a host language. It is borrowed, unless
@@ -140,7 +141,7 @@ class TensorImpl {
   void destroy() noexcept;
   void reserve_dims(size_t ndim);
   void assign_geometry(IntSpan sizes, IntSpan strides, int64_t offset);
-  void check_not_batched(const char* what) const;
+  void fail_unless_readable(const char* what) const;
 
   RefCount refs_;
   DType dtype_;
@@ -225,7 +226,9 @@ struct Layers : Object {
 };
 
 inline Layers* TensorImpl::layers() const { return static_cast<Layers*>(layers_.get()); }
-inline bool TensorImpl::is_readable() const { return !layers_ || layers()->batch_level == 0; }
+inline bool TensorImpl::is_readable() const {
+  return (!layers_ || layers()->batch_level == 0) && !is_meta();
+}
 
 // The same data without history and without tangents.
 Tensor detached(const Tensor& tensor);

@@ -84,17 +84,19 @@ class _Members(dict):
         return dict, (dict(self),)
 
 
-def _target_dtype(*targets):
-    """The dtype that arguments of Module.to() ask for, if any; they may be dtypes, devices or tensors."""
-    dtype = None
+def _target(*targets):
+    """The dtype and the device that arguments of Module.to() ask for; they may be dtypes, devices or tensors."""
+    dtype = device = None
     for target in targets:
-        if isinstance(target, (_C.dtype, Tensor)):
-            dtype = target.dtype if isinstance(target, Tensor) else target
+        if isinstance(target, Tensor):
+            dtype, device = target.dtype, target.device
+        elif isinstance(target, _C.dtype):
+            dtype = target
         elif target is not None and not isinstance(target, bool):
-            _C._usable_device(target)  # refuses what does not exist
+            device = _C._usable_device(target)  # refuses what does not exist
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-    return dtype
+    return dtype, device
 
 
 _KINDS = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "child module"}
@@ -407,11 +409,11 @@ class Module(StateDict, ModuleHooks):
 
         Only floating-point and complex tensors change their dtype.
         """
-        wanted = _target_dtype(*args, tensor, device, dtype)
+        wanted, place = _target(*args, tensor, device, dtype)
 
         def convert(t):
             form = memory_format if t.dim() in (4, 5) else None
-            return t.to(wanted if t.is_floating_point() or t.is_complex() else None, memory_format=form)
+            return t.to(place, wanted if t.is_floating_point() or t.is_complex() else None, memory_format=form)
 
         return self._apply(convert)
 
