@@ -16,8 +16,10 @@ enum class UpdateRule : uint8_t {
   rmsprop,
   adagrad,
   adadelta,
+  asgd,
+  rprop,
 };
-constexpr int num_update_rules = 8;
+constexpr int num_update_rules = 10;
 
 // What the formulas look at, worked out for one parameter and its step.
 struct UpdateNumbers {

@@ -27,9 +27,10 @@ struct RuleInfo {
   std::string_view name;
   UpdateRule rule;
   size_t settings;
-  int states;  // lists that it cannot do without
-  // What the formula needs at step t.
-  UpdateNumbers (*numbers)(Settings, double t);
+  int states;   // lists that it cannot do without
+  int tensors;  // of the states, how many are like the parameter; the others are single numbers
+  // What the formula needs at step t; `kept` are those single numbers, which may change.
+  UpdateNumbers (*numbers)(Settings, double t, std::span<double> kept);
 };
 
 UpdateNumbers common(double maximize, double decay) {
@@ -40,7 +41,7 @@ UpdateNumbers common(double maximize, double decay) {
 }
 
 // lr, momentum, dampening, weight_decay, nesterov, whether the momentum starts, maximize
-UpdateNumbers sgd_numbers(Settings s, double) {
+UpdateNumbers sgd_numbers(Settings s, double, std::span<double>) {
   UpdateNumbers n = common(s[6], s[3]);
   n.keep = s[1];
   n.take = 1 - s[2];
@@ -60,14 +61,14 @@ UpdateNumbers mean_numbers(Settings s) {
   n.eps = s[4];
   return n;
 }
-UpdateNumbers adam_numbers(Settings s, double t) {
+UpdateNumbers adam_numbers(Settings s, double t, std::span<double>) {
   UpdateNumbers n = mean_numbers(s);
   n.rate = s[0] / (1 - std::pow(s[1], t));
   n.correction = std::sqrt(1 - std::pow(s[2], t));
   return n;
 }
 // Like momentum until enough steps have been averaged.
-UpdateNumbers radam_numbers(Settings s, double t) {
+UpdateNumbers radam_numbers(Settings s, double t, std::span<double>) {
   UpdateNumbers n = mean_numbers(s);
   n.rate = s[0] / (1 - std::pow(s[1], t));
   const double left = 1 - std::pow(s[2], t), most = 2 / (1 - s[2]) - 1;
@@ -79,9 +80,10 @@ UpdateNumbers radam_numbers(Settings s, double t) {
   }
   return n;
 }
-// ... and the momentum's decay, by which `product`, of the momenta of all steps, goes on.
-UpdateNumbers nadam_numbers(Settings s, double t, double& product) {
+// ... and the momentum's decay, by which the product of the momenta of all steps goes on.
+UpdateNumbers nadam_numbers(Settings s, double t, std::span<double> kept) {
   UpdateNumbers n = mean_numbers(s);
+  double& product = kept[0];
   auto momentum = [&](double step) { return s[1] * (1 - 0.5 * std::pow(0.96, step * s[7])); };
   const double now = momentum(t), then = momentum(t + 1);
   product *= now;
@@ -92,7 +94,7 @@ UpdateNumbers nadam_numbers(Settings s, double t, double& product) {
 }
 
 // lr, alpha, eps, weight_decay, momentum, maximize
-UpdateNumbers rmsprop_numbers(Settings s, double) {
+UpdateNumbers rmsprop_numbers(Settings s, double, std::span<double>) {
   UpdateNumbers n = common(s[5], s[3]);
   n.keep_square = s[1];
   n.take_square = 1 - s[1];
@@ -103,7 +105,7 @@ UpdateNumbers rmsprop_numbers(Settings s, double) {
 }
 
 // lr, lr_decay, weight_decay, eps, maximize
-UpdateNumbers adagrad_numbers(Settings s, double t) {
+UpdateNumbers adagrad_numbers(Settings s, double t, std::span<double>) {
   UpdateNumbers n = common(s[4], s[2]);
   n.rate = s[0] / (1 + (t - 1) * s[1]);
   n.eps = s[3];
@@ -111,7 +113,7 @@ UpdateNumbers adagrad_numbers(Settings s, double t) {
 }
 
 // lr, rho, eps, weight_decay, maximize
-UpdateNumbers adadelta_numbers(Settings s, double) {
+UpdateNumbers adadelta_numbers(Settings s, double, std::span<double>) {
   UpdateNumbers n = common(s[4], s[3]);
   n.keep_square = s[1];
   n.take_square = 1 - s[1];
@@ -120,15 +122,41 @@ UpdateNumbers adadelta_numbers(Settings s, double) {
   return n;
 }
 
+// lr, lambd, alpha, t0, weight_decay, maximize. The rate and the share of the average that a step
+// uses were worked out at the one before.
+UpdateNumbers asgd_numbers(Settings s, double t, std::span<double> kept) {
+  UpdateNumbers n = common(s[5], s[4]);
+  double &rate = kept[0], &share = kept[1];
+  n.rate = rate;
+  n.shrink = 1 - s[1] * rate;
+  n.take = share;
+  n.flag = share == 1;
+  rate = s[0] / std::pow(1 + s[1] * s[0] * t, s[2]);
+  share = 1 / std::max(1.0, t - s[3]);
+  return n;
+}
+
+// the factors by which steps shrink and grow, the smallest and the largest step, maximize
+UpdateNumbers rprop_numbers(Settings s, double, std::span<double>) {
+  UpdateNumbers n = common(s[4], 0);
+  n.keep = s[0];
+  n.take = s[1];
+  n.eps = s[2];
+  n.rate = s[3];
+  return n;
+}
+
 const RuleInfo rules[] = {
-    {"sgd", UpdateRule::sgd, 7, 0, sgd_numbers},
-    {"adam", UpdateRule::adam, 7, 2, adam_numbers},
-    {"adamax", UpdateRule::adamax, 7, 2, adam_numbers},
-    {"nadam", UpdateRule::nadam, 8, 3, nullptr},  // its numbers depend on a state too
-    {"radam", UpdateRule::radam, 7, 2, radam_numbers},
-    {"rmsprop", UpdateRule::rmsprop, 6, 1, rmsprop_numbers},
-    {"adagrad", UpdateRule::adagrad, 5, 1, adagrad_numbers},
-    {"adadelta", UpdateRule::adadelta, 5, 2, adadelta_numbers},
+    {"sgd", UpdateRule::sgd, 7, 0, 3, sgd_numbers},
+    {"adam", UpdateRule::adam, 7, 2, 3, adam_numbers},
+    {"adamax", UpdateRule::adamax, 7, 2, 3, adam_numbers},
+    {"nadam", UpdateRule::nadam, 8, 3, 2, nadam_numbers},
+    {"radam", UpdateRule::radam, 7, 2, 3, radam_numbers},
+    {"rmsprop", UpdateRule::rmsprop, 6, 1, 3, rmsprop_numbers},
+    {"adagrad", UpdateRule::adagrad, 5, 1, 3, adagrad_numbers},
+    {"adadelta", UpdateRule::adadelta, 5, 2, 3, adadelta_numbers},
+    {"asgd", UpdateRule::asgd, 6, 3, 1, asgd_numbers},
+    {"rprop", UpdateRule::rprop, 5, 2, 3, rprop_numbers},
 };
 
 const RuleInfo& rule_of(const Args& args) {
@@ -139,9 +167,8 @@ const RuleInfo& rule_of(const Args& args) {
   fail(ErrorKind::value, "_fused_update(): no rule '", name, "'");
 }
 
-// nadam's product is a number per parameter.
 bool is_number_list(const RuleInfo& rule, int list) {
-  return list == steps || (list == third_states && rule.rule == UpdateRule::nadam);
+  return list == steps || list >= first_states + rule.tensors;
 }
 
 void check_tensor(const RuleInfo& rule, int list, const Tensor& param, const Tensor& t) {
@@ -219,11 +246,11 @@ class Memory {
 UpdateNumbers numbers_for(const Call& call, const RuleInfo& rule, size_t i) {
   const Settings settings(call[7].as.reals, call[7].size);
   const double t = call.tensors(steps).empty() ? 0 : next_step(call.tensors(steps)[i]);
-  if (rule.rule != UpdateRule::nadam) return rule.numbers(settings, t);
-  const Tensor& kept = call.tensors(third_states)[i];
-  double product = read(kept);
-  const UpdateNumbers numbers = nadam_numbers(settings, t, product);
-  write(kept, product);
+  double kept[3];
+  const int first = first_states + rule.tensors, end = first_states + rule.states;
+  for (int list = first; list < end; ++list) kept[list - first] = read(call.tensors(list)[i]);
+  const UpdateNumbers numbers = rule.numbers(settings, t, {kept, 3});
+  for (int list = first; list < end; ++list) write(call.tensors(list)[i], kept[list - first]);
   return numbers;
 }
 

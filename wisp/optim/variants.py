@@ -135,12 +135,18 @@ class ASGD(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        lr, lambd = _number(group["lr"]), group["lambd"]
+        lr, lambd, rows = _number(group["lr"]), group["lambd"], []
         for param in params:
             state = self.state[param]
             if not state:
                 state.update({"step": _C.tensor(0.0), "eta": _C.tensor(float(lr)), "mu": _C.tensor(1.0),
                               "ax": _zeros_like(param)})  # fmt: skip
+            rows.append((param, _step_of(state), state["ax"], state["eta"], state["mu"]))
+        if not group["differentiable"]:
+            numbers = lr, lambd, group["alpha"], group["t0"], _number(group["weight_decay"]), group["maximize"]
+            return _fused("asgd", rows, numbers)
+        for param, *_ in rows:
+            state = self.state[param]
             step = _next_step(state)
             tensors = _real(param, _gradient(param, group), state["ax"])
             _updates.asgd(*tensors, state["eta"].item(), state["mu"].item(), lambd, group["weight_decay"])
@@ -173,16 +179,19 @@ class Rprop(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        lr = _number(group["lr"])
+        lr, rows = _number(group["lr"]), []
         for param in params:
             state = self.state[param]
             if not state:
                 first = complex(lr, lr) if param.is_complex() else lr
                 state.update({"step": _C.tensor(0.0), "prev": _zeros_like(param),
                               "step_size": _full_like(param.grad, first)})  # fmt: skip
-            _next_step(state)
-            tensors = _real(param, _gradient(param, group), state["prev"], state["step_size"])
-            _updates.rprop(*tensors, *group["etas"], *group["step_sizes"])
+            rows.append((param, _step_of(state), state["prev"], state["step_size"]))
+        if not group["differentiable"]:
+            return _fused("rprop", rows, (*group["etas"], *group["step_sizes"], group["maximize"]))
+        for param, _, *states in rows:
+            _next_step(self.state[param])
+            _updates.rprop(*_real(param, _gradient(param, group), *states), *group["etas"], *group["step_sizes"])
 
 
 class Adafactor(Optimizer):

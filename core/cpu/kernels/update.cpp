@@ -163,6 +163,32 @@ void adadelta(T* param, const T* grad, T* square, T* steps, T*, int64_t n,
   }
 }
 
+// take: how far the average follows; `flag` if all the way.
+template <class T>
+void asgd(T* param, const T* grad, T* average, T*, T*, int64_t n, const UpdateNumbers& given) {
+  const Numbers<T> k(given);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = k.gradient(grad[i], param[i]);
+    param[i] = param[i] * k.shrink - k.rate * g;
+    average[i] = k.flag ? param[i] : average[i] + k.take * (param[i] - average[i]);
+  }
+}
+
+// keep, take: the factors of a step whose sign has changed, or not; eps and rate: its limits.
+template <class T>
+void rprop(T* param, const T* grad, T* last, T* size, T*, int64_t n, const UpdateNumbers& given) {
+  const Numbers<T> k(given);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = k.sign * grad[i], product = g * last[i];
+    const T next = size[i] * (product > 0 ? k.take : product < 0 ? k.keep : T(1));
+    size[i] = next < k.eps ? k.eps : next > k.rate ? k.rate : next;
+    last[i] = product < 0 ? T(0) : g;
+    param[i] -= last[i] > 0 ? size[i] : last[i] < 0 ? -size[i] : T(0);
+  }
+}
+
 template <class T>
 void fill(UpdateFn<T>* rules) {
   rules[int(UpdateRule::sgd)] = sgd<T>;
@@ -173,6 +199,8 @@ void fill(UpdateFn<T>* rules) {
   rules[int(UpdateRule::rmsprop)] = rmsprop<T>;
   rules[int(UpdateRule::adagrad)] = adagrad<T>;
   rules[int(UpdateRule::adadelta)] = adadelta<T>;
+  rules[int(UpdateRule::asgd)] = asgd<T>;
+  rules[int(UpdateRule::rprop)] = rprop<T>;
 }
 
 }  // namespace
