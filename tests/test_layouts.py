@@ -223,3 +223,22 @@ def test_long_ranges(dtype):
     for start, end, step in [(0, 100_000, 1), (5, -100_000, -1), (3, 200_000, 7)]:
         expected = np.arange(start, end, step, dtype=np.int64).astype(numpy_dtype)
         assert np.array_equal(wisp.arange(start, end, step, dtype=dtype).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "float16"])
+@pytest.mark.parametrize("shape", [(31, 9), (32, 64), (1000, 33), (70, 128), (65, 2), (40, 5, 7)])
+def test_reductions_of_many_short_rows(shape, dtype):
+    a = (10 * rng.standard_normal(shape)).astype(dtype)
+    wide = a.astype(np.float64)
+    for x in layouts(a):
+        np.testing.assert_allclose(x.sum(-1, dtype=wisp.float64).numpy(), wide.sum(-1), rtol=1e-6, atol=1e-5)
+        assert np.array_equal(x.amax(-1).numpy(), a.max(-1)) and np.array_equal(x.amin(-1).numpy(), a.min(-1))
+        assert np.array_equal(x.argmax(-1).numpy(), a.argmax(-1))
+        if dtype.startswith("float"):
+            np.testing.assert_allclose(
+                x.sum(-1).numpy(), wide.sum(-1), rtol=2e-3 if dtype == "float16" else 1e-5, atol=0.1
+            )
+            np.testing.assert_allclose(x.double().var(-1).numpy(), wide.var(-1, ddof=1), rtol=1e-6)
+        holes = a.astype(np.float32)
+        holes.reshape(-1)[3] = np.nan
+        assert np.array_equal(made(holes).amax(-1).numpy(), holes.max(-1), equal_nan=True)

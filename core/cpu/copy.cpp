@@ -112,12 +112,10 @@ void move_line(char* out, int64_t out_step, const char* in, int64_t in_step, int
     std::memmove(out, in, static_cast<size_t>(n * item));
     return;
   }
+  if (out_step == item && in_step == -item)
+    return kernels().reverse(out, in, static_cast<size_t>(item), n);
   by_item_size(static_cast<size_t>(item), [&]<class T>() {
-    if (out_step == item && in_step == -item) {  // backwards
-      T* to = reinterpret_cast<T*>(out);
-      const T* from = reinterpret_cast<const T*>(in) - (n - 1);
-      for (int64_t i = 0; i < n; ++i) to[i] = from[n - 1 - i];
-    } else if (out_step == item) {
+    if (out_step == item) {
       T* to = reinterpret_cast<T*>(out);
       for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, in + i * in_step, sizeof(T));
     } else {
@@ -279,24 +277,27 @@ void fill(IntSpan sizes, const Operand& out, const void* value) {
   if (direct && plan.numel <= chunk) {
     return kernels().repeat(out.data, value, static_cast<size_t>(item), plan.numel);
   }
+  const int64_t grain = even_grain(plan.numel, grain_bytes / item);
+  const bool streams = direct && plan.numel * item >= stream_bytes;
+  if (direct && !streams) {
+    return parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+      kernels().repeat(out.data + begin * item, value, static_cast<size_t>(item), end - begin);
+    });
+  }
   alignas(64) char tile[tile_bytes];
   kernels().repeat(tile, value, static_cast<size_t>(item), chunk);
-  const bool streams = direct && plan.numel * item >= stream_bytes;
-  parallel_for(plan.numel, even_grain(plan.numel, grain_bytes / item),
-               [&](int64_t begin, int64_t end) {
-                 Walker writer(out.data, plan.sizes, plan.strides[0], direct ? 0 : begin);
-                 for (int64_t at = begin; at < end; at += chunk) {
-                   const int64_t n = std::min(chunk, end - at);
-                   if (streams) {
-                     stream_copy(out.data + at * item, tile, static_cast<size_t>(n * item));
-                   } else if (direct) {
-                     std::memcpy(out.data + at * item, tile, static_cast<size_t>(n * item));
-                   } else {
-                     writer.scatter(tile, n, static_cast<size_t>(item));
-                   }
-                 }
-                 if (streams) stream_done();
-               });
+  parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
+    Walker writer(out.data, plan.sizes, plan.strides[0], direct ? 0 : begin);
+    for (int64_t at = begin; at < end; at += chunk) {
+      const int64_t n = std::min(chunk, end - at);
+      if (streams) {
+        stream_copy(out.data + at * item, tile, static_cast<size_t>(n * item));
+      } else {
+        writer.scatter(tile, n, static_cast<size_t>(item));
+      }
+    }
+    if (streams) stream_done();
+  });
 }
 
 }  // namespace wisp::cpu

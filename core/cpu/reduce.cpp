@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 
 namespace wisp::cpu {
@@ -172,7 +173,38 @@ class Job {
     }
     if (outputs_ < few && inputs_ > chunk_elements) return run_chunks();
     const int64_t grain = std::max<int64_t>(1, chunk_elements / std::max<int64_t>(inputs_, 1));
+    if (has_short_rows()) {
+      return parallel_for(outputs_, even_grain(outputs_, grain, turned_rows),
+                          [&](int64_t begin, int64_t end) { fold_turned(begin, end); });
+    }
     parallel_for(outputs_, grain, [&](int64_t begin, int64_t end) { fold_rows(begin, end); });
+  }
+
+  // Short rows are turned around, some at a time, and folded as columns: one vector for many rows.
+  bool has_short_rows() const {
+    return direct_ && kept_.size() == 1 && outputs_ >= turned_rows && inputs_ > 1 &&
+           inputs_ <= (item_ == 4 ? 96 : 64) && (item_ == 4 || item_ == 8) &&
+           kept_[0].in % item_ == 0 && kept_[0].in > 0;
+  }
+
+  void fold_turned(int64_t begin, int64_t end) const {
+    alignas(64) char accs[turned_rows * max_acc_bytes];
+    alignas(64) char turned[longest_turned * turned_rows];
+    const int64_t step = kept_[0].in / item_;
+    for (int64_t at = begin; at < end; at += turned_rows) {
+      const int64_t n = std::min(turned_rows, end - at);
+      const char* from = call_.in.data + at * kept_[0].in;
+      if (item_ == 4) {
+        kernels().gemm_f32.transpose(reinterpret_cast<const float*>(from), step,
+                                     reinterpret_cast<float*>(turned), turned_rows, inputs_, n);
+      } else {
+        kernels().gemm_f64.transpose(reinterpret_cast<const double*>(from), step,
+                                     reinterpret_cast<double*>(turned), turned_rows, inputs_, n);
+      }
+      kernel_.init(accs, n);
+      kernel_.columns(accs, n, turned, turned_rows * item_, inputs_, 0, call_.params);
+      emit(at * kept_[0].out, kept_[0].out, accs, n);
+    }
   }
 
   void fold_rows(int64_t begin, int64_t end) const {
@@ -377,6 +409,7 @@ class Job {
   }
 
   static constexpr int64_t max_narrow = 128;
+  static constexpr int64_t turned_rows = 32, longest_turned = 512;  // in bytes
 
   const Reduce& call_;
   const ReduceKernel& kernel_;

@@ -6,16 +6,9 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr double sqrt_half = 0.70710678118654752440;
 constexpr double inv_sqrt_2pi = 0.39894228040143267794;
 constexpr double sqrt_2_over_pi = 0.79788456080286535588;
 constexpr double gelu_cubic = 0.044715;
-
-// The normal distribution function.
-template <class T>
-WISP_INLINE T normal_cdf(T x) {
-  return T(0.5) * (T(1) + vmath::erf(x * T(sqrt_half)));
-}
 
 // The argument of tanh in the approximation of gelu.
 template <class T>
@@ -38,10 +31,10 @@ WISP_INLINE T mish_gate(T x) {
 
 void fill_smooth(TileTable& t) {
   constexpr DTypeSet real = dtypes::real_math;
-  unary<Opcode::gelu, real>(t, [](auto x) { return x * normal_cdf(x); });
+  unary<Opcode::gelu, real>(t, [](auto x) { return x * vmath::normal_cdf(x); });
   binary<Opcode::gelu_grad, real>(t, [](auto grad, auto x) {
     using T = decltype(x);
-    return grad * (normal_cdf(x) + x * T(inv_sqrt_2pi) * vmath::exp(T(-0.5) * x * x));
+    return grad * (vmath::normal_cdf(x) + x * T(inv_sqrt_2pi) * vmath::exp(T(-0.5) * x * x));
   });
   unary<Opcode::gelu_tanh, real>(t, [](auto x) {
     using T = decltype(x);

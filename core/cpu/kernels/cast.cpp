@@ -108,12 +108,22 @@ void repeat(void* out, const void* value, size_t item, int64_t n) {
   });
 }
 
+void reverse(void* out, const void* last, size_t item, int64_t n) {
+  by_item_size(item, [&]<class T>() {
+    T* to = static_cast<T*>(out);
+    const T* from = static_cast<const T*>(last) - (n - 1);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] = from[n - 1 - i];
+  });
+}
+
 }  // namespace
 
 namespace WISP_ISA {
 
 void fill_cast(Kernels& table) {
   table.repeat = repeat;
+  table.reverse = reverse;
   for_each_type<dtypes::all>([&]<class To>() {
     for_each_type<dtypes::all>([&]<class From>() {
       table.cast[int(dtype_of<To>)][int(dtype_of<From>)] = cast_tile<To, From>;

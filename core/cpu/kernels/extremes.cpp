@@ -33,6 +33,17 @@ WISP_INLINE T worst() {
   }
 }
 
+// By halves: a chain of as many comparisons would take longer than most rows.
+template <int count, bool largest, class T>
+WISP_INLINE T best_lane(T* lane) {
+  if constexpr (count == 1) {
+    return lane[0];
+  } else {
+    for (int j = 0; j < count / 2; ++j) lane[j] = better<T, largest>(lane[j], lane[j + count / 2]);
+    return best_lane<count / 2, largest>(lane);
+  }
+}
+
 // The extreme of f(x).
 template <bool largest, class T, class F>
 WISP_INLINE auto extreme_of(const T* x, int64_t n, F f) {
@@ -44,8 +55,7 @@ WISP_INLINE auto extreme_of(const T* x, int64_t n, F f) {
     for (int j = 0; j < extreme_lanes; ++j)
       lane[j] = better<Value, largest>(lane[j], f(load(x, i + j)));
   }
-  Value best = worst<Value, largest>();
-  for (int j = 0; j < extreme_lanes; ++j) best = better<Value, largest>(best, lane[j]);
+  Value best = best_lane<extreme_lanes, largest>(lane);
   for (; i < n; ++i) best = better<Value, largest>(best, f(load(x, i)));
   return best;
 }

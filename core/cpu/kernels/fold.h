@@ -50,6 +50,30 @@ struct EvenOdd {
   T even, odd;
 };
 
+// Four numbers at once.
+template <class T>
+struct FourOf;
+template <>
+struct FourOf<double> {
+  using type = double __attribute__((vector_size(32)));
+};
+template <>
+struct FourOf<int64_t> {
+  using type = int64_t __attribute__((vector_size(32)));
+};
+template <>
+struct FourOf<int32_t> {
+  using type = int32_t __attribute__((vector_size(16)));
+};
+
+template <class Lane>
+WISP_INLINE EvenOdd<Lane> sum_lanes(const Lane (&lane)[lanes]) {
+  typename FourOf<Lane>::type part[lanes / 4];
+  __builtin_memcpy(part, lane, sizeof lane);
+  const auto sum = (part[0] + part[1]) + (part[2] + part[3]);
+  return {sum[0] + sum[2], sum[1] + sum[3]};
+}
+
 // Floats are added in trees of eight and from there on as doubles: nothing is lost in the long run.
 template <class T, class F>
 WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
@@ -59,19 +83,25 @@ WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
   int64_t i = 0;
   if (n >= lanes) {
     Lane lane[lanes];
-    for (int j = 0; j < lanes; ++j) lane[j] = static_cast<Lane>(f(load(x, j)));
-    for (i = lanes; i + 8 * lanes <= n; i += 8 * lanes) {
+    const bool trees = n >= 8 * lanes;
+    if (trees) {
+      for (int j = 0; j < lanes; ++j) lane[j] = static_cast<Lane>(tree_sum(x + j, lanes, f));
+    } else {
+      for (int j = 0; j < lanes; ++j) lane[j] = static_cast<Lane>(f(load(x, j)));
+    }
+    for (i = trees ? 8 * lanes : lanes; i + 8 * lanes <= n; i += 8 * lanes) {
       for (int j = 0; j < lanes; ++j) lane[j] += static_cast<Lane>(tree_sum(x + i + j, lanes, f));
     }
     for (; i + lanes <= n; i += lanes) {
       for (int j = 0; j < lanes; ++j) lane[j] += static_cast<Lane>(f(load(x, i + j)));
     }
-    for (int j = 0; j < lanes; j += 2) {
-      total.even += lane[j];
-      total.odd += lane[j + 1];
-    }
+    total = sum_lanes(lane);
   }
-  for (; i < n; ++i) (i & 1 ? total.odd : total.even) += static_cast<Lane>(f(load(x, i)));
+  for (; i + 2 <= n; i += 2) {
+    total.even += static_cast<Lane>(f(load(x, i)));
+    total.odd += static_cast<Lane>(f(load(x, i + 1)));
+  }
+  if (i < n) total.even += static_cast<Lane>(f(load(x, i)));
   return total;
 }
 

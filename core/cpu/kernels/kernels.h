@@ -18,6 +18,8 @@ using CastFn = void (*)(void* out, const void* in, int64_t n);
 using CastTable = CastFn[num_dtypes][num_dtypes];
 // Repeats a value of 1, 2, 4, 8 or 16 bytes over n elements.
 using RepeatFn = void (*)(void* out, const void* value, size_t item, int64_t n);
+// Copies n elements in the opposite order, the one at `last` first.
+using ReverseFn = void (*)(void* out, const void* last, size_t item, int64_t n);
 
 // Products of small matrices; see kernels/gemm.cpp for what each expects.
 template <class T>
@@ -45,6 +47,7 @@ struct Kernels {
   TileTable by_number = {};  // the last input is one value for all elements; few have this form
   CastTable cast = {};       // [to][from]
   RepeatFn repeat = nullptr;
+  ReverseFn reverse = nullptr;
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
   ScanKernel scan[num_scans][num_dtypes] = {};
   LinearScanKernel linear_scan[num_dtypes] = {};
