@@ -11,19 +11,6 @@ from tests.event_files import doubles, events, fields, files, numbers, one, pict
 from wisp import nn
 from wisp.utils.tensorboard import SummaryWriter, summary
 
-
-@pytest.fixture
-def written(tmp_path):
-    """A function that writes something with a writer, and gives the folder."""
-
-    def write(use, **settings):
-        with SummaryWriter(tmp_path, **settings) as w:
-            use(w)
-        return tmp_path
-
-    return write
-
-
 # --- numbers
 
 
