@@ -4,6 +4,7 @@ import io
 import pathlib
 import pickle
 import sys
+import time
 import zipfile
 from collections import OrderedDict, defaultdict
 
@@ -254,12 +255,54 @@ def test_kinds_of_tensors_that_do_not_exist_here(name):
         run(data)
 
 
-def test_keys_that_take_for_ever():
-    nested = b")" + b"2\x86" * 100  # a tuple of twice the one before, again and again
+NESTED = b")" + b"2\x86" * 100  # a tuple of twice the one before, again and again
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"}" + NESTED + b"Ns.",
+        b"(" + NESTED + b"\x91.",
+        b"ccollections\nOrderedDict\n(]" + NESTED + b"N\x86atR.",
+        b"ccollections\nCounter\n(]" + NESTED + b"N\x86atR.",
+        b"ccollections\ndefaultdict\n(N]" + NESTED + b"N\x86atR.",
+        b"}c__builtin__\nslice\n(" + NESTED + b"tRNs.",
+    ],
+)
+def test_keys_that_take_for_ever(data):
     with pytest.raises(FileError, match="too large"):
-        run(b"}" + nested + b"Ns.")
-    with pytest.raises(FileError, match="too large"):
-        run(b"(" + nested + b"\x91.")
+        run(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        NESTED + b")R.",
+        b"c_codecs\nencode\n(X\x01\x00\x00\x00a" + NESTED + b"tR.",
+        b"ccollections\ndefaultdict\n(" + NESTED + b"tR.",
+        b"ctorch\ndevice\n(X\x03\x00\x00\x00cpu" + NESTED + b"tR.",
+        b"ctorch._tensor\n_rebuild_from_type_v2\n(" + NESTED * 4 + b"tR.",
+        b"cnumpy\ndtype\n(" + NESTED + b"tR.",
+        b"cwisp\nTypedStorage\n(" + NESTED * 2 + b"tR.",
+    ],
+)
+def test_errors_about_contents_that_take_for_ever_to_print(data):
+    with pytest.raises(FileError) as caught:
+        run(data)
+    assert len(str(caught.value)) < 1000
+
+
+def test_arrays_whose_shape_is_no_shape():
+    made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tC\x01btR"
+    for shape in (b"(NN\x86J\xff\xff\xff\x7ft", b"(I-1\nI-4\nt", b"X\x01\x00\x00\x00a"):
+        with pytest.raises(FileError):
+            run(made + b"(K\x01" + shape + b"cnumpy\ndtype\n(X\x02\x00\x00\x00u1tR\x89C\x04abcdtb.")
+
+
+def test_many_long_lines_take_little_time():
+    start = time.perf_counter()
+    assert run((b"I" + b"1" * 300 + b"\n0") * 10_000 + b"N.") is None
+    assert time.perf_counter() - start < 2
 
 
 def test_memo_numbers_need_no_memory():

@@ -9,6 +9,13 @@ class FileError(UnpicklingError, RuntimeError):
     """A file that is damaged, of no known format, or names what must not be made from a file."""
 
 
+def shown(item):
+    """Something that a file contains, for messages: its beginning. (All of it could take for ever to print.)"""
+    from reprlib import repr
+
+    return repr(item)[:200]
+
+
 def is_path(f):
     return isinstance(f, (str, os.PathLike))
 
@@ -161,7 +168,9 @@ def _check_view(available, itemsize, offset, size, stride):
     if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers) or (
         stride is not None and len(stride) != len(size)
     ):
-        raise FileError(f"the file is damaged: a tensor has size {size}, strides {stride} and offset {offset}")
+        raise FileError(
+            f"the file is damaged: a tensor has size {shown(size)}, strides {shown(stride)} and offset {shown(offset)}"
+        )
     if 0 in size:
         return
     count = last = 1
@@ -172,4 +181,4 @@ def _check_view(available, itemsize, offset, size, stride):
     else:
         last = count
     if (offset + last) * itemsize > available or count >= 1 << 62:
-        raise FileError(f"the file is damaged: a tensor of size {size} reaches beyond its {available} bytes")
+        raise FileError(f"the file is damaged: a tensor of size {shown(size)} reaches beyond its {available} bytes")

@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict, defaultdict
 from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage
 from wisp.nn.parameter import Parameter
-from wisp.serialization._files import FileError, view
+from wisp.serialization._files import FileError, shown, view
 from wisp.serialization._numpy import empty_array, numpy, numpy_dtype, numpy_scalar
 from wisp.serialization._pickle import checked_key
 
@@ -63,7 +63,7 @@ def rebuild_parameter(data, requires_grad=True, hooks=None, state=None):
 def _tensor_with_state(function, cls, args, state):
     """A tensor that has attributes of its own. Of classes, only PyTorch's own are known."""
     if not isinstance(function, Builder) or cls not in (_C.Tensor, Parameter):
-        raise FileError(f"the file contains tensors of {cls}, a class of its own. Save them as plain tensors")
+        raise FileError(f"the file contains tensors of {shown(cls)}, a class of its own. Save them as plain tensors")
     made = function.function(*args)
     attributes = state[0] if isinstance(state, tuple) and state else state
     if isinstance(attributes, dict):
@@ -80,18 +80,24 @@ def _lazy_parameter(requires_grad=True, device=None, dtype=None):
 # --- plain data
 
 
+def _checked(items):
+    """A dict of a dict or of pairs, whose keys are hashed only after a look at them."""
+    pairs = items.items() if isinstance(items, dict) else items
+    return {checked_key(key): value for key, value in pairs}
+
+
 def _ordered_dict(pairs=()):
-    return OrderedDict((checked_key(key), value) for key, value in pairs)
+    return OrderedDict(_checked(pairs))
 
 
-def _default_dict(factory=None, *rest):
+def _default_dict(factory=None, items=()):
     if factory not in (None, dict, list, set, int, float, str, tuple, bool):
-        raise FileError(f"the file contains a defaultdict of {factory}, which would be called")
-    return defaultdict(factory, *rest)
+        raise FileError(f"the file contains a defaultdict of {shown(factory)}, which would be called")
+    return defaultdict(factory, _checked(items))
 
 
 def _counter(counts=()):
-    return Counter(dict(counts))
+    return Counter(_checked(counts))
 
 
 def _set(items=()):
@@ -101,7 +107,7 @@ def _set(items=()):
 def _encode(text, encoding="utf-8"):
     """How protocol 2 writes bytes."""
     if encoding not in ("latin1", "latin-1", "utf-8", "ascii"):
-        raise FileError(f"the file contains bytes in the encoding {encoding!r}")
+        raise FileError(f"the file contains bytes in the encoding {shown(encoding)}")
     return text.encode(encoding)
 
 
@@ -113,6 +119,10 @@ def _bytearray(data=b"", *encoding):
 
 def _size(sizes=()):
     return _C.Size([int(n) for n in sizes])
+
+
+def _device(kind, index=None):
+    return _C.device(kind) if index is None else _C.device(kind, index)
 
 
 # --- by name
@@ -137,7 +147,7 @@ _BUILDERS = {
     "torch._utils._rebuild_tensor": rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": rebuild_tensor,
     "torch._utils._rebuild_tensor_v3": rebuild_tensor_of_dtype,
-    "torch.device": lambda kind, index=None: _C.device(kind if index is None else f"{kind}:{index}"),
+    "torch.device": _device,
     "torch.nn.parameter.UninitializedParameter": _lazy_parameter,
 }
 BUILDERS = {name: Builder(function) for name, function in _BUILDERS.items()}

@@ -112,7 +112,7 @@ class _Zipped(_Storages):
         data = self._contents(name)
         if len(data) < size:
             raise FileError(f"the file is damaged: {name!r} should have {size} bytes, it has {len(data)}")
-        return swapped(data.clone(), dtype) if self.swap and dtype else data
+        return swapped(data[:size].clone(), dtype) if self.swap and dtype else data
 
     def _contents(self, name):
         """The bytes of a member, on the mapped file itself if they are stored there as they are."""

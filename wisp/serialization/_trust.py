@@ -8,7 +8,7 @@ standard library; objects of such classes are made and filled without calling an
 import builtins
 import sys
 
-from wisp.serialization._files import FileError
+from wisp.serialization._files import FileError, shown
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
@@ -280,4 +280,5 @@ def _set_slot(made, name, value):
 
 
 def _shown(item):
-    return f"{getattr(item, '__module__', '?')}.{getattr(item, '__qualname__', item)}"
+    name = getattr(item, "__qualname__", None)
+    return shown(item) if name is None else f"{getattr(item, '__module__', '?')}.{name}"
