@@ -66,8 +66,9 @@ class _Process:
         tasks, self.tasks = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)
         _own_ends.update((self.tasks, self.results))
-        os.set_blocking(self.tasks.fileno(), False)
-        self.unsent = bytearray()
+        for end in (self.tasks, self.results):
+            os.set_blocking(end.fileno(), False)
+        self.unsent, self.arrived = bytearray(), bytearray()
         self.process = context.Process(
             target=process_worker.run, args=(number, tasks, results, *arguments), daemon=True
         )
@@ -95,6 +96,33 @@ class _Process:
             pass
         except OSError:  # the worker is dead: whoever looks for its results finds out
             self.unsent.clear()
+
+    def receive(self):
+        """The messages that have arrived whole. The parent does not wait for the rest of another either: whoever sends it may
+        have been stopped. EOFError if there is none and none will come."""
+        ended = False
+        try:
+            while data := os.read(self.results.fileno(), 1 << 20):
+                self.arrived += data
+            ended = True
+        except BlockingIOError:
+            pass
+        messages = list(iter(self._next_message, None))
+        if ended and not messages:
+            raise EOFError
+        return messages
+
+    def _next_message(self):
+        """The first message, as Connection.send_bytes() writes it: its size and its bytes; None if there is no whole one."""
+        form, begin = ("!xxxxQ", 12) if self.arrived[:4] == b"\xff" * 4 else ("!i", 4)
+        if len(self.arrived) < begin:
+            return None
+        end = begin + struct.unpack_from(form, self.arrived)[0]
+        if len(self.arrived) < end:
+            return None
+        message = self.arrived[begin:end]
+        del self.arrived[:end]
+        return message
 
     def close_ends(self):
         self.tasks.close()
@@ -165,9 +193,8 @@ class ProcessPool:
 
     def _read(self, worker):
         try:
-            while worker.results.poll():
-                yield transport.Result(bytearray(worker.results.recv_bytes()))
-        except (EOFError, ConnectionError):  # nothing will come any more
+            yield from map(transport.Result, worker.receive())
+        except EOFError:
             if not worker.ended_within(_PATIENCE / 2):  # it has only lost its pipe
                 worker.process.kill()
                 worker.process.join()

@@ -29,10 +29,15 @@ class ThreadPool:
         self._tasks = [queue.SimpleQueue() for _ in range(count)]
         self._generators = [ThreadGenerators() for _ in range(count)]
         self._threads = []
-        for number, (tasks, rng) in enumerate(zip(self._tasks, self._generators)):
-            args = (number, count, plan, init_fn, tasks, self._results, self.progress, rng)
-            self._threads.append(threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True))
-            self._threads[-1].start()
+        try:
+            for number, (tasks, rng) in enumerate(zip(self._tasks, self._generators)):
+                args = (number, count, plan, init_fn, tasks, self._results, self.progress, rng)
+                thread = threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except BaseException:  # there may be too many
+            self.close()
+            raise
 
     def begin(self, seed):
         """Tells all workers that an epoch begins."""
