@@ -101,6 +101,40 @@ def test_programs_end_with_workers_running(ending, tmp_path):
         assert all_gone(pids, folder)
 
 
+@needs_proc
+@pytest.mark.parametrize(
+    "taken", ["signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "threading.Thread(target=reap, daemon=True).start()"]
+)
+def test_programs_that_lose_exit_codes(taken):
+    """Python's multiprocessing takes a process for alive as long as it was not told that it has ended."""
+    code = f"""
+import os, signal, threading, time, wisp
+from wisp.utils.data import DataLoader
+
+def reap():
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            time.sleep(0.01)
+
+def collate(batch):
+    if 5 in batch:
+        os._exit(1)
+    return batch
+
+{taken}
+start = time.monotonic()
+assert len(list(DataLoader(range(20), num_workers=2))) == 20
+try:
+    list(DataLoader(range(20), num_workers=2, collate_fn=collate, multiprocessing_context="fork"))
+except RuntimeError as error:
+    assert "worker 1 ended, nobody knows how, when the batch of the samples [5] was put together" in str(error), error
+    print(time.monotonic() - start)
+"""
+    assert float(fresh.python(code, timeout=20)) < 3
+
+
 def test_programs_end_with_threads_running():
     code = """
 import wisp

@@ -270,6 +270,15 @@ def test_persistent_workers_are_replaced_after_an_error():
     loader._iterator.close()
 
 
+def test_persistent_workers_that_die_between_epochs():
+    loader = DataLoader(Trouble(20), 4, num_workers=2, persistent_workers=True)
+    list(loader)
+    os.kill(loader._iterator._pool.pids()[1], signal.SIGKILL)
+    fails_soon(loader, RuntimeError, "worker 1 was killed by SIGKILL at sample 4")
+    assert len(list(loader)) == 5
+    loader._iterator.close()
+
+
 @BOTH
 def test_timeout(kind):
     loader = DataLoader(Trouble(20, lambda: time.sleep(4)), 4, num_workers=2, timeout=0.3, worker_type=kind)

@@ -11,7 +11,7 @@ import signal
 import struct
 import time
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.reduction import ForkingPickler
 
 from wisp import _shared_memory
@@ -19,6 +19,10 @@ from wisp.multiprocessing._parent import expected_parent
 from wisp.utils.data._utils import process_worker, transport
 
 _PATIENCE = 1.0  # seconds: for a worker to end by itself, and between two looks at whether all are alive
+
+_LOST = (
+    object()
+)  # the exit code of a process that somebody else has waited for, or that nobody may (SIGCHLD is ignored)
 
 _own_ends = weakref.WeakSet()  # of pipes to workers: processes forked later must not keep them open
 
@@ -49,14 +53,26 @@ def _frozen():
 class WorkerDied(Exception):
     """A worker process has ended unasked."""
 
-    def __init__(self, worker, process):
+    def __init__(self, worker, pid, code):
         super().__init__(worker)
-        code = process.exitcode
-        try:
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        except ValueError:
-            how = f"was killed by signal {-code}"
-        self.worker, self.pid, self.how = worker, process.pid, how
+        self.worker, self.pid, self.how = worker, pid, _how(code)
+
+
+def _how(code):
+    if code is _LOST:
+        return "ended, nobody knows how,"
+    try:
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def _exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class _Process:
@@ -128,17 +144,27 @@ class _Process:
         self.tasks.close()
         self.results.close()
 
+    def exit_code(self):
+        """The exit code, perhaps _LOST, of a process that has ended; None as long as it lives."""
+        code = self.process.exitcode
+        if code is not None or _exists(self.process.pid):
+            return code
+        time.sleep(0.05)  # a fork server tells a moment later
+        code = self.process.exitcode
+        return _LOST if code is None else code
+
     def ended_within(self, seconds):
         """Whether the process ends in time. (Its join() waits for ever if it has only closed its files.)"""
         deadline = time.monotonic() + seconds
-        while self.process.exitcode is None and time.monotonic() < deadline:
+        while self.exit_code() is None and time.monotonic() < deadline:
             time.sleep(0.002)
-        return self.process.exitcode is not None
+        return self.exit_code() is not None
 
     def release(self):
         """Gives back what the parent keeps of a process that has ended."""
         self.process.join()
-        self.process.close()
+        with suppress(ValueError):  # raised where the exit code is lost
+            self.process.close()
 
 
 class ProcessPool:
@@ -167,6 +193,7 @@ class ProcessPool:
 
     def begin(self, seed):
         """Tells all workers that an epoch begins."""
+        self.progress[:] = [0] * len(self._workers)
         for worker in self._workers:
             worker.send(("epoch", seed))
 
@@ -201,8 +228,9 @@ class ProcessPool:
 
     def _check_alive(self):
         for number, worker in enumerate(self._workers):
-            if worker.process.exitcode is not None:
-                raise WorkerDied(number, worker.process)
+            code = worker.exit_code()
+            if code is not None:
+                raise WorkerDied(number, worker.process.pid, code)
 
     def close(self):
         """Ends all workers: by word, and those that do not listen by force. Only in the process that started them."""
