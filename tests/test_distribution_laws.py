@@ -117,6 +117,15 @@ def test_the_density_of_correlations_integrates_to_one():
         assert total == pytest.approx(1, abs=1e-2)
 
 
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.4995, 0.5, 0.9])
+def test_the_continuous_bernoulli_distribution_ends_at_0_and_1(p):
+    d = distributions.ContinuousBernoulli(wisp.tensor(p, dtype=wisp.float64), validate_args=False)
+    x = wisp.tensor([-wisp.inf, -1e6, 0, 0.25, 1, 1e6, wisp.inf], dtype=wisp.float64)
+    found = d.cdf(x)
+    assert found[:3].tolist() == [0] * 3 and found[-3:].tolist() == [1] * 3
+    assert d.icdf(found[3]).item() == pytest.approx(0.25)
+
+
 # --- draws
 
 FINITE = [name for name in MAKERS if name.split()[0] not in ("Cauchy", "HalfCauchy", "LKJCholesky", "RelaxedBernoulli",
