@@ -6,7 +6,7 @@ import pickle
 import sys
 import time
 import zipfile
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -14,8 +14,10 @@ import pytest
 import wisp
 from tests import fresh, oracle
 from wisp import nn
+from wisp._storage import TypedStorage
 from wisp.serialization import FileError
 from wisp.serialization._pickle import Machine
+from wisp.serialization._torch_names import rebuild_tensor
 from wisp.serialization._torch_read import Owner
 from wisp.serialization._trust import Trust
 
@@ -246,7 +248,14 @@ def test_broken_pickles(data):
 
 
 @pytest.mark.parametrize(
-    "name", ["_utils\n_rebuild_sparse_tensor", "\nQInt8Storage", "\nuint16", "_utils\n_rebuild_nested_tensor"]
+    "name",
+    [
+        "_utils\n_rebuild_sparse_tensor",
+        "\nQInt8Storage",
+        "\nuint16",
+        "_utils\n_rebuild_nested_tensor",
+        "\nfloat8_e8m0fnu",
+    ],
 )
 def test_kinds_of_tensors_that_do_not_exist_here(name):
     module, _, item = name.partition("\n")
@@ -339,6 +348,51 @@ def test_whole_modules_of_pytorch(zipped):
     x = np.random.default_rng(0).normal(size=(2, 1, 4, 4)).astype("float32")
     want = model(torch.from_numpy(x)).detach().numpy()
     assert np.allclose(got(wisp.from_numpy(x)).detach().numpy(), want, atol=1e-5)
+
+
+@needs_torch
+@pytest.mark.parametrize("zipped", [True, False])
+def test_tensors_that_pytorch_has_only_marked(zipped):
+    """It stores a conjugated or negated view as it lies in memory, and says so."""
+    import torch
+
+    x = torch.tensor([1 + 2j, 3 - 4j])
+    marked = {
+        "x": x,
+        "conj": x.conj(),
+        "neg": torch._neg_view(x),
+        "imag": x.clone().conj().imag,
+        "p": torch.nn.Parameter(x.conj()),
+    }
+    marked["leaf"] = x.detach().conj().requires_grad_()
+    got = wisp.load(torch_file(marked, _use_new_zipfile_serialization=zipped))
+    assert {name: t.tolist() for name, t in got.items()} == {name: t.tolist() for name, t in marked.items()}
+    assert got["leaf"].requires_grad and got["leaf"].is_leaf and isinstance(got["p"], nn.Parameter)
+
+
+@pytest.mark.parametrize("mark", ["conj", "odd"])
+def test_marks_that_make_no_sense(mark):
+    storage = TypedStorage(wisp.ones(2).untyped_storage(), wisp.float32)
+    with pytest.raises(FileError, match=f"marks that wisp does not know.*{mark}"):
+        rebuild_tensor([], storage, 0, (2,), (1,), False, None, {mark: True})
+
+
+@needs_torch
+@pytest.mark.parametrize("zipped", [True, False])
+def test_other_things_in_files_of_pytorch(zipped):
+    import torch
+
+    value = {
+        "layout": torch.strided,
+        "deque": deque([1, 2], 3),
+        "range": range(2, 9, 3),
+        "dots": ...,
+        "dtype": torch.int8,
+    }
+    got = wisp.load(torch_file(value, _use_new_zipfile_serialization=zipped))
+    assert got == {**value, "layout": wisp.strided, "dtype": wisp.int8} and got["deque"].maxlen == 3
+    with pytest.raises(FileError, match="a layout that wisp does not have: 'torch.sparse_coo'"):
+        wisp.load(torch_file(torch.sparse_coo, _use_new_zipfile_serialization=zipped))
 
 
 @needs_torch

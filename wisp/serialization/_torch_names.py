@@ -1,6 +1,6 @@
 """What the pickles in PyTorch's files name and call, and what is made of it here."""
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 
 from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage
@@ -42,13 +42,51 @@ def _typed(storage):
     raise FileError("the file is damaged: a tensor has no storage")
 
 
-def rebuild_tensor(storage, offset, size, stride, requires_grad=False, hooks=None, metadata=None):
+def rebuild_tensor(later, storage, offset, size, stride, requires_grad=False, hooks=None, marks=None):
     data, dtype = _typed(storage)
-    return view(_C.Tensor, data, dtype or _C.uint8, offset, size, stride, bool(requires_grad))
+    made = view(_C.Tensor, data, dtype or _C.uint8, offset, size, stride)
+    return _resolved(later, made, marks).requires_grad_(bool(requires_grad))
 
 
-def rebuild_tensor_of_dtype(storage, offset, size, stride, requires_grad, hooks, dtype, metadata=None):
-    return view(_C.Tensor, _typed(storage)[0], dtype, offset, size, stride, bool(requires_grad))
+def rebuild_tensor_of_dtype(later, storage, offset, size, stride, requires_grad, hooks, dtype, marks=None):
+    made = view(_C.Tensor, _typed(storage)[0], dtype, offset, size, stride)
+    return _resolved(later, made, marks).requires_grad_(bool(requires_grad))
+
+
+def _resolved(later, stored, marks):
+    """PyTorch may only mark a tensor as conjugated or negated. Here it becomes one of its own, filled when its data is there."""
+    marks = [mark for mark, is_set in (marks or {}).items() if is_set]
+    if not marks:
+        return stored
+    if not {*marks} <= {"conj", "neg"} or not (
+        stored.is_complex() or (marks == ["neg"] and stored.is_floating_point())
+    ):
+        raise FileError(
+            f"the file contains a tensor of {stored.dtype} with marks that wisp does not know: {shown(marks)}"
+        )
+    made = stored.clone()
+
+    def fill():
+        value = stored
+        for mark in marks:
+            value = getattr(value, mark)()
+        made.detach().copy_(value)
+
+    later.append(fill)
+    return made
+
+
+def at_once(rebuild):
+    """A function that makes tensors, for data that is there already."""
+
+    def made(*args):
+        later = []
+        tensor = rebuild(later, *args)
+        for complete in later:
+            complete()
+        return tensor
+
+    return made
 
 
 def rebuild_parameter(data, requires_grad=True, hooks=None, state=None):
@@ -100,6 +138,10 @@ def _counter(counts=()):
     return Counter(_checked(counts))
 
 
+def _deque(items=(), maxlen=None):
+    return deque(items, maxlen)
+
+
 def _set(items=()):
     return {checked_key(item) for item in items}
 
@@ -121,6 +163,12 @@ def _size(sizes=()):
     return _C.Size([int(n) for n in sizes])
 
 
+def _layout(name):
+    if name != "torch.strided":
+        raise FileError(f"the file contains a layout that wisp does not have: {shown(name)}")
+    return _C.strided
+
+
 def _device(kind, index=None):
     return _C.device(kind) if index is None else _C.device(kind, index)
 
@@ -135,6 +183,7 @@ _BUILDERS = {
     "collections.Counter": _counter,
     "collections.OrderedDict": _ordered_dict,
     "collections.defaultdict": _default_dict,
+    "collections.deque": _deque,
     "numpy._core.multiarray._reconstruct": empty_array,
     "numpy._core.multiarray.scalar": numpy_scalar,
     "numpy.core.multiarray._reconstruct": empty_array,
@@ -144,14 +193,19 @@ _BUILDERS = {
     "torch._tensor._rebuild_from_type_v2": _tensor_with_state,
     "torch._utils._rebuild_parameter": rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": rebuild_parameter,
+    "torch.device": _device,
+    "torch.nn.parameter.UninitializedParameter": _lazy_parameter,
+    "torch.serialization._get_layout": _layout,
+}
+BUILDERS = {name: Builder(function) for name, function in _BUILDERS.items()}
+# These take besides, as their first argument, a list of what is to be called when all data has been read.
+TENSOR_BUILDERS = {
     "torch._utils._rebuild_tensor": rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": rebuild_tensor,
     "torch._utils._rebuild_tensor_v3": rebuild_tensor_of_dtype,
-    "torch.device": _device,
-    "torch.nn.parameter.UninitializedParameter": _lazy_parameter,
 }
-BUILDERS = {name: Builder(function) for name, function in _BUILDERS.items()}
 _TYPES = {
+    "builtins.Ellipsis": ...,
     "torch.Tensor": _C.Tensor,
     "torch._tensor.Tensor": _C.Tensor,
     "torch.nn.Parameter": Parameter,

@@ -6,6 +6,7 @@ standard library; objects of such classes are made and filled without calling an
 """
 
 import builtins
+import re
 import sys
 
 from wisp.serialization._files import FileError, shown
@@ -27,7 +28,7 @@ _HARMLESS = {
 _NAMED = ("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "str", "tuple")
 # Of the standard library, objects that weights_only=False allows.
 _PLAIN = {"argparse": ("Namespace",), "types": ("SimpleNamespace",)}
-_DTYPES = ("complex32", "float8_e4m3fn", "float8_e5m2", "qint32", "qint8", "quint8", "uint16", "uint32", "uint64")
+_DTYPE = re.compile(r"(q?u?int|float|complex|bits)[0-9]\w*")  # what dtypes are called that do not exist here
 _MOVED = {"pathlib._local": "pathlib"}  # where classes are in some versions of Python only
 _HEAP_TYPE = 1 << 9  # Python's flag of classes written in Python
 
@@ -160,7 +161,9 @@ class Trust:
     def _refuse(self, module, name):
         if self.refused is not None:
             return self.refused.add(f"{module}.{name}")
-        if _root(module) == "torch" and (name.startswith("_rebuild") or name.endswith("Storage") or name in _DTYPES):
+        if _root(module) == "torch" and (
+            name.startswith("_rebuild") or name.endswith("Storage") or _DTYPE.fullmatch(name)
+        ):
             raise FileError(f"the file contains a kind of tensor that wisp does not have: {module}.{name}")
         how = f"wisp.serialization.add_safe_globals([{name}]) allows it, if you trust it"
         if self.weights_only and self._known(module, name):
