@@ -240,10 +240,11 @@ def test_pickles_that_call(hostile, weights_only, capsys):
         b"cos\nsystem\n.", b"cposix\nsystem\n(X\x04\x00\x00\x00trueR.", b"NNR.", b"N)\x81.", b"NQ.", b"Pkey\n.", b"\x82\x01.", b"\x97.",
         b"I" + b"9" * 10000 + b"\n.", b"}](N\x86Ns.", b"c" + b"a" * 100_000, b"Fnot\n.", b"S'open\n.", b"Xaaaa", b"}K\x01b.", b"\xff.",
         b"ctorch._utils\n_rebuild_tensor_v2\n(NK\x00))tR.", b"ctorch\nSize\n(K\x01tR.", b"ctorch\ndevice\n(X\x04\x00\x00\x00cubatR.",
+        b"ctorch.nn.parameter\nUninitializedParameter\n(NtR.", b"S'open'\\'\n.", b"S\n.", b"ctorch\nSize\nK\x01\x81.",
     ],
 )  # fmt: skip
 def test_broken_pickles(data):
-    with pytest.raises((FileError, RuntimeError)):
+    with pytest.raises(FileError):
         run(data)
 
 

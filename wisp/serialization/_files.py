@@ -152,6 +152,16 @@ class Source:
         return found if self.mapped and found.data_ptr() % alignment == 0 else found.clone()
 
 
+def device_of(*described):
+    """A device that a file names."""
+    from wisp import _C
+
+    try:
+        return _C.device(*described)
+    except RuntimeError as error:
+        raise FileError(f"the file is damaged: {error}") from None
+
+
 def view(cls, data, dtype, offset, size, stride, requires_grad=False, state=None):
     """A tensor on a tensor of bytes, after checking that it stays inside."""
     from wisp import _rebuild

@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage
 from wisp.nn.parameter import Parameter
-from wisp.serialization._files import FileError, shown, view
+from wisp.serialization._files import FileError, device_of, shown, view
 from wisp.serialization._numpy import empty_array, numpy, numpy_dtype, numpy_scalar
 from wisp.serialization._pickle import checked_key
 
@@ -42,15 +42,21 @@ def _typed(storage):
     raise FileError("the file is damaged: a tensor has no storage")
 
 
+def _flag(value):
+    if not isinstance(value, int):
+        raise FileError("the file is damaged: it does not say whether a tensor requires grad")
+    return bool(value)
+
+
 def rebuild_tensor(later, storage, offset, size, stride, requires_grad=False, hooks=None, marks=None):
     data, dtype = _typed(storage)
     made = view(_C.Tensor, data, dtype or _C.uint8, offset, size, stride)
-    return _resolved(later, made, marks).requires_grad_(bool(requires_grad))
+    return _resolved(later, made, marks).requires_grad_(_flag(requires_grad))
 
 
 def rebuild_tensor_of_dtype(later, storage, offset, size, stride, requires_grad, hooks, dtype, marks=None):
     made = view(_C.Tensor, _typed(storage)[0], dtype, offset, size, stride)
-    return _resolved(later, made, marks).requires_grad_(bool(requires_grad))
+    return _resolved(later, made, marks).requires_grad_(_flag(requires_grad))
 
 
 def _resolved(later, stored, marks):
@@ -92,7 +98,7 @@ def at_once(rebuild):
 def rebuild_parameter(data, requires_grad=True, hooks=None, state=None):
     if not isinstance(data, _C.Tensor):
         raise FileError("the file is damaged: a parameter is no tensor")
-    made = Parameter(data.detach(), bool(requires_grad))
+    made = Parameter(data.detach(), _flag(requires_grad))
     if isinstance(state, dict) and state:
         made.__setstate__(state)
     return made
@@ -112,7 +118,7 @@ def _tensor_with_state(function, cls, args, state):
 def _lazy_parameter(requires_grad=True, device=None, dtype=None):
     from wisp.nn.parameter import UninitializedParameter
 
-    return UninitializedParameter(bool(requires_grad), None, dtype)
+    return UninitializedParameter(_flag(requires_grad), None, dtype)
 
 
 # --- plain data
@@ -170,7 +176,7 @@ def _layout(name):
 
 
 def _device(kind, index=None):
-    return _C.device(kind) if index is None else _C.device(kind, index)
+    return device_of(kind) if index is None else device_of(kind, index)
 
 
 # --- by name

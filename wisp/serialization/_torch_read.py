@@ -43,6 +43,8 @@ class Owner:
         return self.trust.call(function, args)
 
     def new(self, cls, args, kwargs):
+        if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+            raise FileError("the file is damaged: arguments in its pickle are no tuple")
         if isinstance(cls, Builder):
             return cls.function(*args)
         return self.trust.new(cls, args, kwargs)
