@@ -42,7 +42,7 @@ class Seeding:
             result = fetch(lambda key: self._begin_sample(seeded, seed_of(seed, key)))
             self._end_sample()
         finally:
-            moved = [generator for generator, place in saved.items() if not generator.is_at(place)]
+            moved = [generator for generator in saved if generator in seeded or not generator.is_at(saved[generator])]
             for generator in moved:
                 generator.put_back(saved[generator])
         unexpected = set(moved).difference(seeded)
