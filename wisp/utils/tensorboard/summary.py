@@ -142,9 +142,9 @@ def _edges_by_rule(values, rule):
 
 def _counts(values, edges):
     """How many values lie in each bin; a bin has its lower edge, the last one both."""
-    ordered = values.sort().values  # few edges are found among many values faster than the other way round
-    below = wisp.searchsorted(ordered, edges)
-    below[-1:] = (values <= edges[-1:]).sum()
+    ordered = values[~values.isnan()].sort().values
+    below = wisp.searchsorted(ordered, edges)  # faster than to look for many values among few edges
+    below[-1:] = wisp.searchsorted(ordered, edges[-1:], right=True)
     return below.diff().to(wisp.float64)
 
 
