@@ -244,6 +244,19 @@ class Ids(Dataset):
         return f"{os.getpid()} {threading.get_ident()}"
 
 
+def test_persistent_workers_end_with_their_loader_without_a_collection():
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in DataLoader(Squares(), num_workers=2, persistent_workers=True):
+            pass
+        assert multiprocessing.active_children() == []
+        iterator = iter(DataLoader(Squares(), num_workers=1, persistent_workers=True))
+        assert lists(iterator) == lists(DataLoader(Squares())) and len(iterator) == 7  # (its loader is gone)
+    finally:
+        gc.enable()
+
+
 def test_persistent_workers_end_with_their_loader():
     loader = DataLoader(Squares(), num_workers=2, persistent_workers=True)
     list(loader)

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import struct
+import sys
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -305,6 +306,30 @@ def test_workers_that_do_not_want_to_end():
     del iterator
     gc.collect()
     assert time.monotonic() - start < 3 and multiprocessing.active_children() == []
+
+
+def test_ctrl_c_while_workers_are_ended_is_not_lost():
+    """Python drops exceptions of what is called when an object goes."""
+    iterator = iter(DataLoader(Trouble(20, lambda: time.sleep(60), at=0), num_workers=2))
+    time.sleep(0.2)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        del iterator
+        time.sleep(5)
+    assert time.monotonic() - start < 1 and multiprocessing.active_children() == []
+
+
+def test_nothing_of_pythons_runs_when_a_batch_goes():
+    """A Ctrl-C at that moment would be lost, too."""
+    (batch,) = next(iter(DataLoader(TensorDataset(wisp.zeros(2, 50_000)), 2, num_workers=1)))
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        del batch
+    finally:
+        sys.setprofile(None)
+    assert called == []
 
 
 def test_many_large_tasks_do_not_block():

@@ -12,6 +12,7 @@ import errno
 import os
 import weakref
 from contextlib import suppress
+from functools import partial
 from multiprocessing import process, util
 
 try:
@@ -21,11 +22,12 @@ except ImportError:  # not on this system: nobody tidies up after a program that
 
 _PREFIX = "wisp-"
 _joined = None  # (folder, lock)
+_ends = {}  # what unmaps memory, by address
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.py_object]  # the last one is ignored
 _READ_WRITE, _SHARED, _FAILED = 3, 1, ctypes.c_void_p(-1).value
 
 
@@ -188,11 +190,10 @@ def write(path, parts):
 class Mapping:
     """The memory of a file: ``buffer`` is writable, and the memory stays until nobody uses that any more.
 
-    ``before_end(address)`` is called just before it goes. Python's own mmap keeps a file descriptor for every file; this
-    does not.
+    Python's own mmap keeps a file descriptor for every file; this does not.
     """
 
-    def __init__(self, path, before_end=None):
+    def __init__(self, path):
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             self.size = os.fstat(file).st_size
@@ -203,11 +204,6 @@ class Mapping:
             code = ctypes.get_errno()
             raise OSError(code, f"cannot map {self.size:,} bytes of shared memory: {os.strerror(code)}")
         self.buffer = (ctypes.c_char * self.size).from_address(self.address)
-        end = weakref.finalize(self.buffer, _unmap, self.address, self.size, before_end)
-        end.atexit = False  # tensors may outlive the interpreter's last steps
-
-
-def _unmap(address, size, before_end):
-    if before_end is not None:
-        before_end(address)
-    _libc.munmap(address, size)
+        # No function of Python's is called at the end: a Ctrl-C that came just then would be lost. A reference that has done
+        # its work stays until its address is used again.
+        _ends[self.address] = weakref.ref(self.buffer, partial(_libc.munmap, self.address, self.size))

@@ -237,15 +237,22 @@ class ProcessPool:
         if self._owner != os.getpid():
             return
         left, self._workers = self._workers, []
-        for worker in left:
-            worker.send(("stop",))
-            worker.close_ends()
-        for force in (lambda process: None, lambda process: process.terminate(), lambda process: process.kill()):
+        try:
             for worker in left:
-                force(worker.process)
-            deadline = time.monotonic() + _PATIENCE / 2
-            done = [worker for worker in left if worker.ended_within(deadline - time.monotonic())]
-            left = [worker for worker in left if worker not in done]
-            for worker in done:
-                worker.release()
-        _shared_memory.remove_files(self._prefix)
+                worker.send(("stop",))
+                worker.close_ends()
+            for force in (lambda process: None, lambda process: process.terminate()):
+                self._end(left, force)
+        finally:  # also if it is interrupted
+            self._end(left, lambda process: process.kill())
+            _shared_memory.remove_files(self._prefix)
+
+    @staticmethod
+    def _end(workers, force):
+        """Waits a moment for workers to end, after this is done to each; those that have are taken out of the list."""
+        for worker in workers:
+            force(worker.process)
+        deadline = time.monotonic() + _PATIENCE / 2
+        for worker in [worker for worker in workers if worker.ended_within(deadline - time.monotonic())]:
+            workers.remove(worker)
+            worker.release()
