@@ -19,11 +19,8 @@ class WorkersIter(_BaseDataLoaderIter):
 
     def __init__(self, loader):
         self._num_workers, self._prefetch_factor = loader.num_workers, loader.prefetch_factor
-        self._in_order, self._timeout, self._persistent_workers = (
-            loader.in_order,
-            loader.timeout,
-            loader.persistent_workers,
-        )
+        self._in_order, self._timeout = loader.in_order, loader.timeout
+        self._persistent_workers = loader.persistent_workers
         kind = ThreadPool if loader.worker_type == "thread" else ProcessPool
         self._pool = kind(Plan(loader), loader.num_workers, loader.worker_init_fn, loader.multiprocessing_context)
         self._end = weakref.finalize(self, _end, self._pool)
