@@ -51,6 +51,12 @@ def test_paths(tmp_path, mmap):
     assert os.listdir(tmp_path) == ["file.pt"]
 
 
+@pytest.mark.parametrize("name", ["a" * 255, "\u6f22" * 85, "\u00fc" * 120 + ".pt"])
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path, name):
+    wisp.save({"a": 1}, tmp_path / name)
+    assert wisp.load(tmp_path / name) == {"a": 1} and len(list(tmp_path.iterdir())) == 1
+
+
 def test_large_files_are_mapped(tmp_path):
     path = tmp_path / "large"
     wisp.save({"x": wisp.zeros(1 << 20), "y": wisp.ones(3, dtype=wisp.bfloat16)}, path)

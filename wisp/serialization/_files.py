@@ -52,7 +52,8 @@ def write_path(path, chunks):
     if found is not None and not stat.S_ISREG(found.st_mode):  # a pipe or a device: there is nothing to replace
         with open(path, "wb") as file:
             return file.writelines(chunks)
-    aside = os.path.join(folder, f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    short = os.fsdecode(os.fsencode(name)[:200])  # file systems limit the bytes of a name
+    aside = os.path.join(folder, f".{short}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         _write_synced(aside, chunks, None if found is None else stat.S_IMODE(found.st_mode))
         os.replace(aside, path)

@@ -2,7 +2,7 @@
 
 Loading calls nothing but what stands in the table below or was added by ``add_safe_globals()``. With
 ``weights_only=False`` a file may besides name classes and functions that the program has imported itself, outside the
-standard library; objects of such classes are made and filled without calling any of their code.
+standard library; objects of such classes are made and filled without calling any of their code, but for ``__hash__()`` of keys.
 """
 
 import builtins
