@@ -128,6 +128,22 @@ def test_the_continuous_bernoulli_distribution_ends_at_0_and_1(p):
 
 # --- draws
 
+
+@pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64])
+@pytest.mark.parametrize("concentration", [1e-3, 1e-30])
+def test_draws_of_tiny_concentrations(concentration, dtype):
+    """They are at the corners, as far as numbers go, with densities and gradients that are numbers."""
+    a = wisp.full((2,), concentration, dtype=dtype, requires_grad=True)
+    for d in (distributions.Dirichlet(a), distributions.Beta(a[0], a[1])):
+        draws = d.rsample((2000,))
+        first = draws[..., 0] if d.event_shape else draws
+        assert (first > 0).all() and (first < 1).all()
+        assert ((first < 1e-3) | (first > 0.999)).double().mean() > 0.97
+        assert 0.4 < first.mean().item() < 0.6
+        assert d.log_prob(draws.detach()).isfinite().all()
+        assert not wisp.autograd.grad(draws.sum(), a, retain_graph=True)[0].isnan().any()
+
+
 FINITE = [name for name in MAKERS if name.split()[0] not in ("Cauchy", "HalfCauchy", "LKJCholesky", "RelaxedBernoulli",
           "RelaxedOneHotCategorical", "LogisticNormal", "Categorical", "TransformedDistribution", "VonMises", "Wishart")]  # fmt: skip
 
