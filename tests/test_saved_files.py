@@ -203,6 +203,16 @@ def test_a_kill_at_any_moment_leaves_a_whole_file(tmp_path):
     assert got["n"] > 1
 
 
+@pytest.mark.parametrize("format", ["wisp", "torch"])
+def test_structures_too_deep_to_be_saved(tmp_path, format):
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(RecursionError, match=r"save\(\): the object is too deep"):
+        wisp.save(deep, tmp_path / "file", format=format)
+    assert os.listdir(tmp_path) == []
+
+
 def test_bad_arguments(tmp_path):
     with pytest.raises(AttributeError, match="'write' attribute"):
         wisp.save({}, 3)

@@ -82,15 +82,18 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     {'step': 3, 'weight': tensor([1., 1.])}
     """
     if format == "torch":
-        from wisp.serialization._torch_write import archive
-
-        write(f, archive(obj))
+        from wisp.serialization._torch_write import archive as chunks
     elif format == "wisp":
         from wisp.serialization._format import chunks
-
-        write(f, chunks(obj))
     else:
         raise ValueError(f'save(): format must be "wisp" or "torch", got {format!r}')
+    try:
+        encoded = chunks(obj)
+    except RecursionError:
+        raise RecursionError(
+            "save(): the object is too deep: containers inside containers, some hundred levels"
+        ) from None
+    write(f, encoded)
 
 
 # --- loading
