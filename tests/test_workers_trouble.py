@@ -426,6 +426,23 @@ def test_fork_with_threads():
             thread.join()
 
 
+@BOTH
+def test_an_iterator_in_a_forked_process(kind):
+    """Threads do not exist there, and worker processes are the parent's."""
+    iterator = iter(DataLoader(Trouble(20, lambda: time.sleep(0.5)), 4, num_workers=2, worker_type=kind))
+    next(iterator)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(3)
+        try:
+            list(iterator)
+        except (RuntimeError, OSError, ValueError):
+            os._exit(7)
+        os._exit(0)
+    assert len(list(iterator)) == 4
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def test_two_loaders_at_once():
     first, second = (DataLoader(Trouble(), 2, num_workers=2) for _ in range(2))
     assert [(a.tolist(), b.tolist()) for a, b in zip(first, second)] == [(x, x) for x in lists(first)]

@@ -53,6 +53,10 @@ class ThreadPool:
         try:
             return [self._results.get(timeout=1.0 if timeout is None else timeout)]
         except queue.Empty:
+            if not any(thread.is_alive() for thread in self._threads):
+                raise RuntimeError(
+                    "the worker threads are gone: a forked process has only the one that forked"
+                ) from None
             return []
 
     def close(self):
