@@ -366,9 +366,11 @@ def test_tensors_that_pytorch_has_only_marked(zipped):
         "p": torch.nn.Parameter(x.conj()),
     }
     marked["leaf"] = x.detach().conj().requires_grad_()
+    marked["wide"] = x.conj()[:, None].expand(2, 1000)
     got = wisp.load(torch_file(marked, _use_new_zipfile_serialization=zipped))
     assert {name: t.tolist() for name, t in got.items()} == {name: t.tolist() for name, t in marked.items()}
     assert got["leaf"].requires_grad and got["leaf"].is_leaf and isinstance(got["p"], nn.Parameter)
+    assert got["wide"].stride() == (1, 0)
 
 
 @pytest.mark.parametrize("mark", ["conj", "odd"])

@@ -50,33 +50,31 @@ def _flag(value):
 
 def rebuild_tensor(later, storage, offset, size, stride, requires_grad=False, hooks=None, marks=None):
     data, dtype = _typed(storage)
-    made = view(_C.Tensor, data, dtype or _C.uint8, offset, size, stride)
-    return _resolved(later, made, marks).requires_grad_(_flag(requires_grad))
+    return _tensor(later, data, dtype or _C.uint8, offset, size, stride, requires_grad, marks)
 
 
 def rebuild_tensor_of_dtype(later, storage, offset, size, stride, requires_grad, hooks, dtype, marks=None):
-    made = view(_C.Tensor, _typed(storage)[0], dtype, offset, size, stride)
-    return _resolved(later, made, marks).requires_grad_(_flag(requires_grad))
+    return _tensor(later, _typed(storage)[0], dtype, offset, size, stride, requires_grad, marks)
 
 
-def _resolved(later, stored, marks):
-    """PyTorch may only mark a tensor as conjugated or negated. Here it becomes one of its own, filled when its data is there."""
-    marks = [mark for mark, is_set in (marks or {}).items() if is_set]
-    if not marks:
-        return stored
-    if not {*marks} <= {"conj", "neg"} or not (
-        stored.is_complex() or (marks == ["neg"] and stored.is_floating_point())
-    ):
-        raise FileError(
-            f"the file contains a tensor of {stored.dtype} with marks that wisp does not know: {shown(marks)}"
-        )
-    made = stored.clone()
+def _tensor(later, data, dtype, offset, size, stride, requires_grad, marks):
+    """A view of data; of a changed copy, if PyTorch has only marked the tensor as conjugated or negated."""
+    marks = [mark for mark, is_set in marks.items() if is_set is True] if isinstance(marks, dict) else []
+    if marks:
+        data = _resolved(later, data, dtype, marks)
+    return view(_C.Tensor, data, dtype, offset, size, stride, _flag(requires_grad))
+
+
+def _resolved(later, data, dtype, marks):
+    if not {*marks} <= {"conj", "neg"} or not (dtype.is_complex or (marks == ["neg"] and dtype.is_floating_point)):
+        raise FileError(f"the file contains a tensor of {dtype} with marks that wisp does not know: {shown(marks)}")
+    made, whole = data.clone(), len(data) // dtype.itemsize * dtype.itemsize
 
     def fill():
-        value = stored
+        value = data[:whole].view(dtype)
         for mark in marks:
             value = getattr(value, mark)()
-        made.detach().copy_(value)
+        made[:whole].view(dtype).copy_(value)
 
     later.append(fill)
     return made
