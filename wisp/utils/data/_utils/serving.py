@@ -6,6 +6,15 @@ from wisp.utils.data._utils.fetch import END
 BATCH, SKIPPED, ENDED, ERROR = range(4)  # kinds of results
 
 
+def next_task(waiting):
+    """Takes the next out of a list of tasks. Those before the latest that is no fetching are of an epoch that was left, or of
+    a loader that was closed: they are dropped."""
+    first = max((i for i, task in enumerate(waiting) if task[0] != "fetch"), default=0)
+    task = waiting[first]
+    del waiting[: first + 1]
+    return task
+
+
 class Server:
     """Fetches for one worker.
 

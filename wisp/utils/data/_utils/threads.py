@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 
-from wisp.utils.data._utils.serving import Server
+from wisp.utils.data._utils.serving import Server, next_task
 from wisp.utils.data._utils.worker import ThreadGenerators, WorkerInfo, become_worker
 
 _PATIENCE = 0.5  # seconds for workers to end
@@ -74,8 +74,11 @@ def _run(number, count, plan, init_fn, tasks, results, progress, rng):
     info = WorkerInfo(number, count, None, plan.dataset, rng, "thread")
     become_worker(info)
     server = Server(info, plan, init_fn, progress, rng.set_seed, lambda repeatable: rng)
+    waiting = []
     while True:
-        what, *task = tasks.get()
+        while not waiting or not tasks.empty():
+            waiting.append(tasks.get())
+        what, *task = next_task(waiting)
         if what == "stop":
             return
         if what == "epoch":
