@@ -166,6 +166,17 @@ def test_what_a_killed_program_leaves_is_removed_by_the_next(tmp_path):
     assert os.path.exists(_shared_memory.folder())  # this one is in use
 
 
+def test_folders_that_were_not_finished(tmp_path, monkeypatch):
+    old, new = tmp_path / ".wisp-old", tmp_path / ".wisp-new"
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(os, "rename", lambda *paths: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        _shared_memory._make_folder([str(tmp_path)])
+    assert os.listdir(tmp_path) == [".wisp-new"]  # which somebody may be about to finish
+
+
 @needs_proc
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="workers are not forked by default")
 def test_memory_of_a_list_is_not_copied():

@@ -14,6 +14,7 @@ import weakref
 from contextlib import suppress
 from functools import partial
 from multiprocessing import process, util
+from time import time
 
 try:
     import fcntl
@@ -21,6 +22,7 @@ except ImportError:  # not on this system: nobody tidies up after a program that
     fcntl = None
 
 _PREFIX = "wisp-"
+_FORGOTTEN = 3600  # seconds
 _joined = None  # (folder, lock)
 _ends = {}  # what unmaps memory, by address
 
@@ -68,21 +70,31 @@ def _join(path):
 
 
 def _make_folder(roots):
-    from tempfile import mkdtemp
-
     if not roots:
         raise OSError(errno.ENOSPC, "there is no place for shared memory: neither /dev/shm nor a temporary folder")
     root, *others = roots
     try:
         _sweep(root)
-        unfinished = mkdtemp(prefix=".wisp-", dir=root)
+        path, lock = _locked_folder(root)
     except OSError:  # full
         return _make_folder(others)
-    lock = _Lock(unfinished)
-    path = os.path.join(root, _PREFIX + os.path.basename(unfinished)[6:])
-    os.rename(unfinished, path)  # only now others can see it, and it is locked
     # A low priority: run after the processes this one has started were waited for.
     util.Finalize(None, _remove, args=(path,), exitpriority=-100)
+    return path, lock
+
+
+def _locked_folder(root):
+    """A new folder, and its lock. Others can see it by its name only when it is locked."""
+    from tempfile import mkdtemp
+
+    unfinished = mkdtemp(prefix=f".{_PREFIX}", dir=root)
+    path = os.path.join(root, os.path.basename(unfinished)[1:])
+    try:
+        lock = _Lock(unfinished)
+        os.rename(unfinished, path)
+    except BaseException:
+        _remove(unfinished)
+        raise
     return path, lock
 
 
@@ -113,6 +125,10 @@ def _sweep(root):
                 continue
             _remove(path)
             del held
+        elif name.startswith(f".{_PREFIX}"):  # made, and then the program was killed at once
+            with suppress(OSError):
+                if os.stat(path).st_mtime < time() - _FORGOTTEN:
+                    _remove(path)
 
 
 def _remove(path):
