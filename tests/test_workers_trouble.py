@@ -317,7 +317,7 @@ def test_ctrl_c_while_workers_are_ended_is_not_lost():
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         del iterator
         time.sleep(5)
-    assert time.monotonic() - start < 1 and multiprocessing.active_children() == []
+    assert time.monotonic() - start < 3 and multiprocessing.active_children() == []
 
 
 def test_nothing_of_pythons_runs_when_a_batch_goes():
