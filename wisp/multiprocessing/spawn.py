@@ -4,6 +4,7 @@ import multiprocessing
 import signal
 import sys
 import time
+from contextlib import suppress
 from multiprocessing import connection
 
 from wisp._shared_memory import remove_folder
@@ -47,7 +48,6 @@ def _run(fn, index, args, report, parent):
     end_with_parent(parent, last_words=remove_folder)
     try:
         fn(index, *args)
-        report.send("")
     except KeyboardInterrupt:
         pass  # the parent is interrupted too
     except Exception:  # noqa: BLE001  (the parent raises it)
@@ -55,6 +55,9 @@ def _run(fn, index, args, report, parent):
 
         report.send(traceback.format_exc()[-30_000:])  # no more than a pipe holds: nobody reads it before the end
         sys.exit(1)
+    else:
+        with suppress(OSError):  # nobody may want to know
+            report.send("")
 
 
 class ProcessContext:
