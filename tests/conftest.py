@@ -42,6 +42,19 @@ def forked_and_gone():
         yield
 
 
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes something with a SummaryWriter, and gives the folder."""
+    from wisp.utils.tensorboard import SummaryWriter
+
+    def write(use, **settings):
+        with SummaryWriter(tmp_path, **settings) as w:
+            use(w)
+        return tmp_path
+
+    return write
+
+
 def pytest_report_header():
     torch = (
         "present: results are compared live"

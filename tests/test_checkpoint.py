@@ -11,7 +11,7 @@ import pytest
 
 import wisp
 from tests import fresh
-from wisp import nn
+from wisp import _checkpoint, nn
 
 RUN = """
 import hashlib, random, sys
@@ -196,3 +196,27 @@ def test_the_examples_in_docstrings(name):
         runner.run(test)
     wisp.serialization.clear_safe_globals()
     assert runner.failures == 0 and runner.tries > 0
+
+
+def test_files_that_another_process_removes(tmp_path, monkeypatch):
+    """A run goes on and keeps its last files while somebody reads them."""
+    ours, theirs = (wisp.Checkpoint(tmp_path, model=nn.Linear(2, 1), keep=1) for _ in range(2))
+    ours.save(1)
+    load = _checkpoint.load
+
+    def slowly(path, **options):
+        monkeypatch.setattr(_checkpoint, "load", load)
+        theirs.save(2)
+        return load(path, **options)
+
+    monkeypatch.setattr(_checkpoint, "load", slowly)
+    assert ours.restore() == 2
+
+    def removed(path):
+        unlink(path)
+        raise FileNotFoundError(path)
+
+    unlink = os.unlink
+    monkeypatch.setattr(os, "unlink", removed)
+    theirs.save(3)
+    assert ours.steps == [3]

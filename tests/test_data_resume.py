@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wisp
+from tests import fresh
 from tests.datasets import Count, Random, Squares, lists, same
 from wisp.utils.data import (
     BatchSampler,
@@ -92,6 +93,64 @@ def test_samples_that_draw_rarely():
         found.append([x for batch in DataLoader(DrawsRarely(60), 4) for x in batch.tolist()])
         assert before == (random.getstate(), np.random.get_state()[1].tolist())
     assert found[0] == found[1] and len({*found[0]}) == 4
+
+
+class DrawsNormalsLate(Squares):
+    def __getitem__(self, index):
+        return np.random.randn() if index > 30 else 0.0
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_normal_number_that_numpy_keeps_is_nobody_elses(kept):
+    """NumPy draws normal numbers in pairs."""
+    found = []
+    for seed in (1, 2):
+        np.random.seed(seed)
+        np.random.randn(1 if kept else 2)
+        before = np.random.get_state()
+        wisp.manual_seed(5)
+        found.append([x for batch in DataLoader(DrawsNormalsLate(60), 4) for x in batch.tolist()])
+        assert str(np.random.get_state()) == str(before) and before[3] == kept
+    assert found[0] == found[1] and len({*found[0]}) == 30
+
+
+class DrawsLate(Count):
+    def __iter__(self):
+        for i in range(self.count):
+            yield random.random() + np.random.rand() if i > 30 else 0.0
+
+
+def test_streams_that_draw_late():
+    found = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)
+        wisp.manual_seed(5)
+        found.append(list(DataLoader(DrawsLate(40), None)))
+    assert found[0] == found[1] and len({*found[0]}) == 10
+
+
+@pytest.mark.parametrize("at", [0, 30])
+def test_samples_that_import_numpy(at):
+    """Its generator starts anywhere then."""
+    code = f"""
+import sys, wisp
+from wisp.utils.data import DataLoader, Dataset
+
+class Late(Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, index):
+        if index < {at}:
+            return 0.0
+        import numpy
+        return numpy.random.rand()
+
+wisp.manual_seed(1)
+assert "numpy" not in sys.modules
+print([x for batch in DataLoader(Late(), 4) for x in batch.tolist()])
+"""
+    assert fresh.python(code) == fresh.python(code)
 
 
 def test_samples_that_draw_and_fail():

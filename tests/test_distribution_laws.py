@@ -117,7 +117,32 @@ def test_the_density_of_correlations_integrates_to_one():
         assert total == pytest.approx(1, abs=1e-2)
 
 
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.4995, 0.5, 0.9])
+def test_the_continuous_bernoulli_distribution_ends_at_0_and_1(p):
+    d = distributions.ContinuousBernoulli(wisp.tensor(p, dtype=wisp.float64), validate_args=False)
+    x = wisp.tensor([-wisp.inf, -1e6, 0, 0.25, 1, 1e6, wisp.inf], dtype=wisp.float64)
+    found = d.cdf(x)
+    assert found[:3].tolist() == [0] * 3 and found[-3:].tolist() == [1] * 3
+    assert d.icdf(found[3]).item() == pytest.approx(0.25)
+
+
 # --- draws
+
+
+@pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64])
+@pytest.mark.parametrize("concentration", [1e-3, 1e-30])
+def test_draws_of_tiny_concentrations(concentration, dtype):
+    """They are at the corners, as far as numbers go, with densities and gradients that are numbers."""
+    a = wisp.full((2,), concentration, dtype=dtype, requires_grad=True)
+    for d in (distributions.Dirichlet(a), distributions.Beta(a[0], a[1])):
+        draws = d.rsample((2000,))
+        first = draws[..., 0] if d.event_shape else draws
+        assert (first > 0).all() and (first < 1).all()
+        assert ((first < 1e-3) | (first > 0.999)).double().mean() > 0.97
+        assert 0.4 < first.mean().item() < 0.6
+        assert d.log_prob(draws.detach()).isfinite().all()
+        assert not wisp.autograd.grad(draws.sum(), a, retain_graph=True)[0].isnan().any()
+
 
 FINITE = [name for name in MAKERS if name.split()[0] not in ("Cauchy", "HalfCauchy", "LKJCholesky", "RelaxedBernoulli",
           "RelaxedOneHotCategorical", "LogisticNormal", "Categorical", "TransformedDistribution", "VonMises", "Wishart")]  # fmt: skip

@@ -419,3 +419,27 @@ def test_sharing_strategies():
     with pytest.raises(AssertionError):
         mp.set_sharing_strategy("telepathy")
     mp.set_sharing_strategy(old)
+
+
+def test_processes_whose_exit_codes_are_lost():
+    """Nobody is told of them where SIGCHLD is ignored."""
+    code = """
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+import wisp.multiprocessing as mp
+
+def run(index, how):
+    if index == 1 and how == "raises":
+        raise ValueError("own")
+    if index == 1 and how == "dies":
+        os._exit(0)
+
+for how in ("ends", "raises", "dies"):
+    try:
+        print(mp.start_processes(run, (how,), nprocs=2, start_method="fork"))
+    except mp.ProcessRaisedException as error:
+        print("own" in str(error), error.error_index)
+    except mp.ProcessExitedException as error:
+        print(error.exit_code, error.error_index)
+"""
+    assert fresh.python(code).split() == ["None", "True", "1", "None", "1"]

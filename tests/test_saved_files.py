@@ -51,6 +51,12 @@ def test_paths(tmp_path, mmap):
     assert os.listdir(tmp_path) == ["file.pt"]
 
 
+@pytest.mark.parametrize("name", ["a" * 255, "\u6f22" * 85, "\u00fc" * 120 + ".pt"])
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path, name):
+    wisp.save({"a": 1}, tmp_path / name)
+    assert wisp.load(tmp_path / name) == {"a": 1} and len(list(tmp_path.iterdir())) == 1
+
+
 def test_large_files_are_mapped(tmp_path):
     path = tmp_path / "large"
     wisp.save({"x": wisp.zeros(1 << 20), "y": wisp.ones(3, dtype=wisp.bfloat16)}, path)
@@ -195,6 +201,16 @@ def test_a_kill_at_any_moment_leaves_a_whole_file(tmp_path):
         got = wisp.load(path, mmap=False)
         assert (got["x"] == got["n"]).all()
     assert got["n"] > 1
+
+
+@pytest.mark.parametrize("format", ["wisp", "torch"])
+def test_structures_too_deep_to_be_saved(tmp_path, format):
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(RecursionError, match=r"save\(\): the object is too deep"):
+        wisp.save(deep, tmp_path / "file", format=format)
+    assert os.listdir(tmp_path) == []
 
 
 def test_bad_arguments(tmp_path):

@@ -11,19 +11,6 @@ from tests.event_files import doubles, events, fields, files, numbers, one, pict
 from wisp import nn
 from wisp.utils.tensorboard import SummaryWriter, summary
 
-
-@pytest.fixture
-def written(tmp_path):
-    """A function that writes something with a writer, and gives the folder."""
-
-    def write(use, **settings):
-        with SummaryWriter(tmp_path, **settings) as w:
-            use(w)
-        return tmp_path
-
-    return write
-
-
 # --- numbers
 
 
@@ -121,6 +108,14 @@ def test_histograms_that_cannot_be():
         summary.histogram_raw("x", 0, 1, 1, 1, 1, [1], [1, 2])
 
 
+def test_histograms_with_odd_edges(written):
+    data = wisp.tensor([1.0, 2, 3, math.nan, 5, math.inf, -math.inf])
+    folder = written(lambda w: w.add_histogram("open", data, bins=[1, 2, math.inf]))
+    assert histogram(folder, "open")[1:] == ([1, 2, math.inf], [0, 1, 4])
+    with pytest.raises(ValueError, match="must increase monotonically"):
+        summary.histogram("x", data, [2, 1])
+
+
 def test_histograms_by_rules_of_numpy(written):
     numpy = pytest.importorskip("numpy")
     data = wisp.randn(200)
@@ -173,6 +168,8 @@ def test_images_that_cannot_be():
             summary.image("x", data, dataformats=order)
     with pytest.raises(ValueError, match="an order of NCHW, CHW or HW"):
         summary.image("x", wisp.ones(2, 2, 2), dataformats="ABC")
+    with pytest.raises(TypeError, match="1 to 4 channels, got 5"):
+        summary.image("x", wisp.zeros(5, 4, 4), dataformats="CHW")
 
 
 def test_images_with_boxes(written):

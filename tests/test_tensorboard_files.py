@@ -13,19 +13,6 @@ from wisp import nn
 from wisp.utils.tensorboard import FileWriter, RecordWriter, SummaryWriter, _records, summary, writer
 from wisp.utils.tensorboard._proto import chunk, integer
 
-
-@pytest.fixture
-def written(tmp_path):
-    """A function that writes something with a writer, and gives the folder."""
-
-    def write(use, **settings):
-        with SummaryWriter(tmp_path, **settings) as w:
-            use(w)
-        return tmp_path
-
-    return write
-
-
 # --- records
 
 

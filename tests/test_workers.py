@@ -244,6 +244,34 @@ class Ids(Dataset):
         return f"{os.getpid()} {threading.get_ident()}"
 
 
+@BOTH
+def test_what_is_left_of_an_epoch_is_not_fetched(kind):
+    class Slow(Squares):
+        def __getitem__(self, index):
+            time.sleep(0.2)
+            return index
+
+    loader = DataLoader(Slow(), num_workers=1, prefetch_factor=20, persistent_workers=True, worker_type=kind)
+    next(iter(loader))
+    start = time.monotonic()
+    assert next(iter(loader)).tolist() == [0]
+    assert time.monotonic() - start < 1  # the sample in hand, and the one that is wanted
+    loader._iterator.close()
+
+
+def test_persistent_workers_end_with_their_loader_without_a_collection():
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in DataLoader(Squares(), num_workers=2, persistent_workers=True):
+            pass
+        assert multiprocessing.active_children() == []
+        iterator = iter(DataLoader(Squares(), num_workers=1, persistent_workers=True))
+        assert lists(iterator) == lists(DataLoader(Squares())) and len(iterator) == 7  # (its loader is gone)
+    finally:
+        gc.enable()
+
+
 def test_persistent_workers_end_with_their_loader():
     loader = DataLoader(Squares(), num_workers=2, persistent_workers=True)
     list(loader)

@@ -4,9 +4,11 @@ import gc
 import multiprocessing
 import os
 import signal
+import struct
 import sys
 import threading
 import time
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -14,7 +16,8 @@ import wisp
 from tests import fresh
 from tests.datasets import Random, Trouble, lists
 from wisp import _shared_memory
-from wisp.utils.data import DataLoader, IterableDataset, TensorDataset
+from wisp.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
+from wisp.utils.data._utils import processes, transport
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
@@ -58,6 +61,19 @@ class NeedsTwo(Exception):
         super().__init__(one, two)
 
 
+class SaysLittle(Exception):
+    def __init__(self, *args):
+        super().__init__("always the same")
+
+
+class CannotSay(Exception):
+    def __init__(self, code):
+        self.code = code
+
+    def __str__(self):
+        return f"code {self.code + 1}"
+
+
 @BOTH
 def test_exceptions_keep_their_class(kind):
     class Local(ValueError):
@@ -73,6 +89,8 @@ def test_exceptions_keep_their_class(kind):
     check(NeedsTwo(1, 2), NeedsTwo, "NeedsTwo")
     check(UnicodeDecodeError("utf8", b"x", 0, 1, "no"), UnicodeDecodeError, "UnicodeDecodeError")
     check(Local("x"), ValueError, "Local")
+    check(SaysLittle(1), SaysLittle, "SaysLittle")
+    check(CannotSay(3), CannotSay, "CannotSay")
     check(StopIteration(), RuntimeError, "RuntimeError")
     check(SystemExit(3), RuntimeError, "SystemExit")
 
@@ -96,6 +114,33 @@ def test_errors_elsewhere_say_where(kind):
     fails_soon(
         DataLoader(Broken(), num_workers=1, worker_type=kind), ValueError, where + "after sample 2 of its stream"
     )
+
+
+@BOTH
+def test_a_dataset_that_fails_before_the_first_sample(kind):
+    class Empty(Subset):
+        def __init__(self):
+            """Forgets the attributes that a Subset has."""
+
+        def __len__(self):
+            return 4
+
+    fails_soon(DataLoader(Empty(), num_workers=2, worker_type=kind), AttributeError, "0, at the start of an epoch")
+
+
+def test_too_many_threads(monkeypatch):
+    start, left = threading.Thread.start, [2]
+
+    def limited(thread):
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        iter(DataLoader(Trouble(), num_workers=3, worker_type="thread"))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("wisp-loader")]
 
 
 def test_results_that_cannot_be_pickled():
@@ -141,9 +186,7 @@ def test_a_dead_worker_whose_children_live():
     """They have its pipes open still."""
 
     def die():
-        if os.fork() == 0:
-            time.sleep(3)
-            os._exit(0)
+        sleeping_child()
         os._exit(1)
 
     fails_soon(
@@ -161,6 +204,44 @@ def test_a_worker_that_loses_its_pipes():
     with pytest.raises(RuntimeError, match="worker 1 was killed by SIGKILL at sample 7"):
         list(loader)
     assert time.monotonic() - start < 3
+
+
+def sleeping_child():
+    """Has all that its parent had open, for three seconds."""
+    if os.fork() == 0:
+        time.sleep(3)
+        os._exit(0)
+
+
+@pytest.mark.parametrize("ending", ["timed out after 0.5 seconds", "ended with exit code 1"])
+def test_a_worker_that_stops_in_the_middle_of_a_message(monkeypatch, ending):
+    def send(connection, *message):
+        os.write(connection.fileno(), b"\x00\x00\x10\x00" + b"some of 4096 bytes")
+        if "timed out" in ending:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        sleeping_child()
+        os._exit(1)
+
+    monkeypatch.setattr(transport, "send", send)
+    fails_soon(
+        DataLoader(Trouble(), 2, num_workers=1, timeout=0.5 if "timed out" in ending else 0), RuntimeError, ending
+    )
+
+
+def test_messages_that_arrive_in_pieces(monkeypatch):
+    def send_bytes(connection, data):
+        for byte in struct.pack("!i", len(data)) + data:
+            os.write(connection.fileno(), bytes([byte]))
+
+    monkeypatch.setattr(Connection, "send_bytes", send_bytes)
+    assert lists(DataLoader(Trouble(20), 3, num_workers=2)) == lists(DataLoader(Trouble(20), 3))
+
+
+def test_messages_of_any_size():
+    """Beyond 2 GiB the size is written in another way."""
+    process = object.__new__(processes._Process)
+    process.arrived = bytearray(struct.pack("!iQ", -1, 3) + b"abc" + struct.pack("!i", 2) + b"de" + b"\xff\xff")
+    assert [process._next_message() for _ in range(3)] == [b"abc", b"de", None]
 
 
 def test_samplers_that_fail():
@@ -186,6 +267,15 @@ def test_persistent_workers_are_replaced_after_an_error():
     loader = DataLoader(dataset, 4, num_workers=2, persistent_workers=True)
     fails_soon(loader, ValueError, "once")
     dataset.trouble = None
+    assert len(list(loader)) == 5
+    loader._iterator.close()
+
+
+def test_persistent_workers_that_die_between_epochs():
+    loader = DataLoader(Trouble(20), 4, num_workers=2, persistent_workers=True)
+    list(loader)
+    os.kill(loader._iterator._pool.pids()[1], signal.SIGKILL)
+    fails_soon(loader, RuntimeError, "worker 1 was killed by SIGKILL at sample 4")
     assert len(list(loader)) == 5
     loader._iterator.close()
 
@@ -216,6 +306,30 @@ def test_workers_that_do_not_want_to_end():
     del iterator
     gc.collect()
     assert time.monotonic() - start < 3 and multiprocessing.active_children() == []
+
+
+def test_ctrl_c_while_workers_are_ended_is_not_lost():
+    """Python drops exceptions of what is called when an object goes."""
+    iterator = iter(DataLoader(Trouble(20, lambda: time.sleep(60), at=0), num_workers=2))
+    time.sleep(0.2)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        del iterator
+        time.sleep(5)
+    assert time.monotonic() - start < 3 and multiprocessing.active_children() == []
+
+
+def test_nothing_of_pythons_runs_when_a_batch_goes():
+    """A Ctrl-C at that moment would be lost, too."""
+    (batch,) = next(iter(DataLoader(TensorDataset(wisp.zeros(2, 50_000)), 2, num_workers=1)))
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        del batch
+    finally:
+        sys.setprofile(None)
+    assert called == []
 
 
 def test_many_large_tasks_do_not_block():
@@ -312,6 +426,23 @@ def test_fork_with_threads():
             thread.join()
 
 
+@BOTH
+def test_an_iterator_in_a_forked_process(kind):
+    """Threads do not exist there, and worker processes are the parent's."""
+    iterator = iter(DataLoader(Trouble(20, lambda: time.sleep(0.5)), 4, num_workers=2, worker_type=kind))
+    next(iterator)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(3)
+        try:
+            list(iterator)
+        except (RuntimeError, OSError, ValueError):
+            os._exit(7)
+        os._exit(0)
+    assert len(list(iterator)) == 4
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def test_two_loaders_at_once():
     first, second = (DataLoader(Trouble(), 2, num_workers=2) for _ in range(2))
     assert [(a.tolist(), b.tolist()) for a, b in zip(first, second)] == [(x, x) for x in lists(first)]
@@ -323,146 +454,3 @@ def test_a_loader_inside_a_thread():
     thread.start()
     thread.join()
     assert found == lists(DataLoader(Trouble(), 5))
-
-
-# --- whole programs
-
-SLOW = """
-import os, sys, time, wisp
-from wisp import _shared_memory
-from wisp.utils.data import DataLoader, Dataset
-
-class Images(Dataset):
-    def __len__(self):
-        return 1000
-    def __getitem__(self, index):
-        if index > 20:
-            time.sleep(self.pause)
-        return wisp.zeros(50_000)
-    pause = 0.05
-
-def start(pause=0.05, method="fork"):
-    images = Images()
-    images.pause = pause
-    iterator = iter(DataLoader(images, batch_size=2, num_workers=2, multiprocessing_context=method))
-    next(iterator)
-    print(*iterator._pool.pids(), _shared_memory.folder(), flush=True)
-    return iterator
-"""
-
-
-def all_gone(pids, folder, within=2.5):
-    deadline = time.monotonic() + within
-    while time.monotonic() < deadline:
-        if not any(map(fresh.alive, pids)) and not os.path.exists(folder):
-            return True
-        time.sleep(0.02)
-    return False
-
-
-needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-
-
-@needs_proc
-@pytest.mark.parametrize(("by", "pause", "method"), [
-    ("SIGKILL", 0.05, "fork"), ("SIGKILL", 60, "fork"), ("SIGTERM", 0.05, "fork"), ("SIGKILL", 60, "spawn"),
-    ("SIGKILL", 0.05, "forkserver"), ("SIGKILL", 60, "forkserver")])  # fmt: skip
-def test_workers_of_a_program_that_is_killed_end_too(by, pause, method, tmp_path):
-    code = SLOW + f"if __name__ == '__main__':\n    for _ in start({pause}, {method!r}): pass\n"
-    with fresh.start(tmp_path / "program.py", code) as program:
-        *pids, folder = program.stdout.readline().split()
-        assert all(map(fresh.alive, pids)) and os.path.exists(folder)
-        time.sleep(0.2)
-        program.send_signal(getattr(signal, by))
-        program.wait(5)
-        assert all_gone(pids, folder)
-
-
-@needs_proc
-@pytest.mark.parametrize("where", ["waiting", "in the loop"])
-def test_ctrl_c(where, tmp_path):
-    body = "for _ in iterator: pass" if where == "waiting" else "time.sleep(60)"
-    code = (
-        SLOW
-        + f"""
-iterator = start(60)
-try:
-    {body}
-except KeyboardInterrupt:
-    iterator.close()
-    print("interrupted", flush=True)
-"""
-    )
-    with fresh.start(tmp_path / "program.py", code) as program:
-        *pids, folder = program.stdout.readline().split()
-        time.sleep(0.3)
-        for pid in [program.pid, *map(int, pids)]:  # as the terminal does: to all of them
-            os.kill(pid, signal.SIGINT)
-        out, err = program.communicate(timeout=5)
-        assert out == "interrupted\n" and err == "" and program.returncode == 0
-        assert all_gone(pids, folder)
-
-
-@needs_proc
-@pytest.mark.parametrize("ending", ["sys.exit(0)", "raise ValueError('own')", "pass"])
-def test_programs_end_with_workers_running(ending, tmp_path):
-    with fresh.start(tmp_path / "program.py", SLOW + f"iterator = start()\n{ending}\n") as program:
-        *pids, folder = program.stdout.readline().split()
-        _, err = program.communicate(timeout=5)
-        assert ("own" in err) if "own" in ending else err == ""
-        assert all_gone(pids, folder)
-
-
-def test_programs_end_with_threads_running():
-    code = """
-import wisp
-from wisp.utils.data import DataLoader, Dataset
-
-class Products(Dataset):
-    def __len__(self):
-        return 10_000
-    def __getitem__(self, index):
-        return wisp.rand(300, 300) @ wisp.rand(300, 300)
-
-iterator = iter(DataLoader(Products(), batch_size=100, num_workers=3, worker_type="thread"))
-next(iterator)
-"""
-    assert fresh.python(code) == ""
-
-
-@needs_proc
-def test_what_a_killed_program_leaves_is_removed_by_the_next(tmp_path):
-    code = "import os, wisp, wisp.multiprocessing\nkept = wisp.ones(5).share_memory_()\nprint(wisp._shared_memory.folder(), flush=True)\n"
-    with fresh.start(tmp_path / "first.py", code + "os.kill(os.getpid(), 9)") as program:
-        folder = program.stdout.readline().strip()
-        program.wait(5)
-    assert os.path.exists(folder)
-    with fresh.start(tmp_path / "second.py", code) as program:
-        other = program.stdout.readline().strip()
-        program.wait(5)
-    assert not os.path.exists(folder) and not os.path.exists(other)
-    assert os.path.exists(_shared_memory.folder())  # this one is in use
-
-
-@needs_proc
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="workers are not forked by default")
-def test_memory_of_a_list_is_not_copied():
-    """The collector of a worker does not visit, and so does not copy, what the parent has made."""
-    code = """
-import gc, os, wisp
-from wisp.utils.data import DataLoader, Dataset
-
-class Table(Dataset):
-    def __init__(self):
-        self.rows = [[i, i + 1] for i in range(300_000)]
-    def __len__(self):
-        return 4
-    def __getitem__(self, index):
-        gc.collect()
-        with open("/proc/self/smaps_rollup") as file:
-            sizes = dict(line.split()[:2] for line in file.readlines()[1:])
-        return int(sizes["Private_Dirty:"]) / 1024
-
-print(max(DataLoader(Table(), batch_size=None, num_workers=1)))
-"""
-    assert float(fresh.python(code)) < 12  # of about 40

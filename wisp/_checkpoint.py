@@ -4,6 +4,7 @@ import os
 import re
 import time
 import warnings
+from contextlib import suppress
 
 from wisp.serialization import FileError, load, save
 
@@ -66,7 +67,8 @@ class Checkpoint:
         path = os.path.join(self.folder, f"{number:06d}-step-{int(step)}.safetensors")
         save(state, path)
         for _, _, old in self._files()[: -self.keep] if self.keep else ():
-            os.unlink(old)
+            with suppress(FileNotFoundError):  # removed by another process
+                os.unlink(old)
         return path
 
     def _clean_up(self):
@@ -104,12 +106,9 @@ class Checkpoint:
         Args:
             step: the step to go back to, if not the newest.
         """
-        files = [file for file in self._files() if step in (None, file[1])]
-        if not files:
-            if step is not None:
-                raise ValueError(f"Checkpoint: there is no file of step {step} in {self.folder}, only of {self.steps}")
+        path, state = self._newest_whole(step)
+        if path is None:
             return None
-        path, state = self._newest_whole(files)
         missing = self.parts.keys() - state["parts"].keys()
         if missing:
             raise ValueError(
@@ -121,14 +120,23 @@ class Checkpoint:
         self.extra = state["extra"]
         return state["step"]
 
-    def _newest_whole(self, files):
-        for _, _, path in reversed(files):
+    def _newest_whole(self, step):
+        """The path and the contents of the newest file that can be read; of a certain step, unless that is None."""
+        files = [path for _, its_step, path in self._files() if step in (None, its_step)]
+        if not files and step is not None:
+            raise ValueError(f"Checkpoint: there is no file of step {step} in {self.folder}, only of {self.steps}")
+        failure = None
+        for path in reversed(files):
             try:
                 return path, load(path, mmap=False)
+            except FileNotFoundError:  # another process has removed it, and written a newer one
+                return self._newest_whole(step)
             except (FileError, EOFError) as error:
                 failure = error
                 warnings.warn(f"Checkpoint: {path} is damaged and left out: {error}", stacklevel=3)
-        raise failure
+        if failure is not None:
+            raise failure
+        return None, None
 
     def __repr__(self):
         return f"Checkpoint({self.folder!r}, {', '.join(self.parts)}, keep={self.keep}): steps {self.steps}"

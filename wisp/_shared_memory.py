@@ -12,7 +12,9 @@ import errno
 import os
 import weakref
 from contextlib import suppress
+from functools import partial
 from multiprocessing import process, util
+from time import time
 
 try:
     import fcntl
@@ -20,12 +22,14 @@ except ImportError:  # not on this system: nobody tidies up after a program that
     fcntl = None
 
 _PREFIX = "wisp-"
+_FORGOTTEN = 3600  # seconds
 _joined = None  # (folder, lock)
+_ends = {}  # what unmaps memory, by address
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.py_object]  # the last one is ignored
 _READ_WRITE, _SHARED, _FAILED = 3, 1, ctypes.c_void_p(-1).value
 
 
@@ -66,21 +70,31 @@ def _join(path):
 
 
 def _make_folder(roots):
-    from tempfile import mkdtemp
-
     if not roots:
         raise OSError(errno.ENOSPC, "there is no place for shared memory: neither /dev/shm nor a temporary folder")
     root, *others = roots
     try:
         _sweep(root)
-        unfinished = mkdtemp(prefix=".wisp-", dir=root)
+        path, lock = _locked_folder(root)
     except OSError:  # full
         return _make_folder(others)
-    lock = _Lock(unfinished)
-    path = os.path.join(root, _PREFIX + os.path.basename(unfinished)[6:])
-    os.rename(unfinished, path)  # only now others can see it, and it is locked
     # A low priority: run after the processes this one has started were waited for.
     util.Finalize(None, _remove, args=(path,), exitpriority=-100)
+    return path, lock
+
+
+def _locked_folder(root):
+    """A new folder, and its lock. Others can see it by its name only when it is locked."""
+    from tempfile import mkdtemp
+
+    unfinished = mkdtemp(prefix=f".{_PREFIX}", dir=root)
+    path = os.path.join(root, os.path.basename(unfinished)[1:])
+    try:
+        lock = _Lock(unfinished)
+        os.rename(unfinished, path)
+    except BaseException:
+        _remove(unfinished)
+        raise
     return path, lock
 
 
@@ -111,6 +125,10 @@ def _sweep(root):
                 continue
             _remove(path)
             del held
+        elif name.startswith(f".{_PREFIX}"):  # made, and then the program was killed at once
+            with suppress(OSError):
+                if os.stat(path).st_mtime < time() - _FORGOTTEN:
+                    _remove(path)
 
 
 def _remove(path):
@@ -188,11 +206,10 @@ def write(path, parts):
 class Mapping:
     """The memory of a file: ``buffer`` is writable, and the memory stays until nobody uses that any more.
 
-    ``before_end(address)`` is called just before it goes. Python's own mmap keeps a file descriptor for every file; this
-    does not.
+    Python's own mmap keeps a file descriptor for every file; this does not.
     """
 
-    def __init__(self, path, before_end=None):
+    def __init__(self, path):
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             self.size = os.fstat(file).st_size
@@ -203,11 +220,6 @@ class Mapping:
             code = ctypes.get_errno()
             raise OSError(code, f"cannot map {self.size:,} bytes of shared memory: {os.strerror(code)}")
         self.buffer = (ctypes.c_char * self.size).from_address(self.address)
-        end = weakref.finalize(self.buffer, _unmap, self.address, self.size, before_end)
-        end.atexit = False  # tensors may outlive the interpreter's last steps
-
-
-def _unmap(address, size, before_end):
-    if before_end is not None:
-        before_end(address)
-    _libc.munmap(address, size)
+        # No function of Python's is called at the end: a Ctrl-C that came just then would be lost. A reference that has done
+        # its work stays until its address is used again.
+        _ends[self.address] = weakref.ref(self.buffer, partial(_libc.munmap, self.address, self.size))

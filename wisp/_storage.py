@@ -185,6 +185,8 @@ class TypedStorage:
     is_cuda = is_sparse = False
 
     def __init__(self, untyped, dtype):
+        if not isinstance(untyped, UntypedStorage) or not isinstance(dtype, _C.dtype):
+            raise TypeError(f"expected an UntypedStorage and a dtype, got {type(untyped)} and {type(dtype)}")
         self._untyped, self.dtype = untyped, dtype
 
     def _elements(self):

@@ -41,8 +41,7 @@ class CatTransform(Transform):
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _pieces(self, value):
-        if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"Expected dim in range [{-value.dim()}, {value.dim()}), got {self.dim}")
+        _expect_size(value, self.dim, self.length)
         return value.split(self.lengths, self.dim)
 
     def _call(self, x):
@@ -93,10 +92,7 @@ class StackTransform(Transform):
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _slices(self, value):
-        if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"Expected dim in range [{-value.dim()}, {value.dim()}), got {self.dim}")
-        if value.shape[self.dim] != len(self.transforms):
-            raise AssertionError(f"Expected {len(self.transforms)} slices, got {value.shape[self.dim]}")
+        _expect_size(value, self.dim, len(self.transforms))
         return value.unbind(self.dim)
 
     def _call(self, x):
@@ -129,3 +125,10 @@ def _expect_transforms(tseq):
     for t in tseq:
         if not isinstance(t, Transform):
             raise AssertionError(f"All elements of tseq must be Transform instances, got {type(t)}")
+
+
+def _expect_size(value, dim, size):
+    if not -value.dim() <= dim < value.dim():
+        raise AssertionError(f"Expected dim in range [{-value.dim()}, {value.dim()}), got {dim}")
+    if value.shape[dim] != size:
+        raise AssertionError(f"Expected size {size} along dimension {dim}, got {value.shape[dim]}")

@@ -81,17 +81,18 @@ class ContinuousBernoulli(GivenByProbs, ExponentialFamily):
         self._check(value)
         return value * self.logits - wisp.nn.functional.softplus(self.logits) + self._log_norm()
 
+    def _safe_logits(self):
+        """The log-odds, moved away from 0."""
+        return wisp.where(self._far_from_half(), self.logits, wisp.ones_like(self.logits))
+
     def cdf(self, value):
         self._check(value)
-        p = self._cut_probs()
-        exact = (p.pow(value) * (1 - p).pow(1 - value) + p - 1) / (2 * p - 1)
-        cdf = wisp.where(self._far_from_half(), exact, value)
-        return cdf.clamp(min=0, max=1)
+        value, logits = value.clamp(min=0, max=1), self._safe_logits()
+        return wisp.where(self._far_from_half(), (logits * value).expm1() / logits.expm1(), value)
 
     def icdf(self, value):
-        p = self._cut_probs()
-        exact = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
-        return wisp.where(self._far_from_half(), exact, value)
+        logits = self._safe_logits()
+        return wisp.where(self._far_from_half(), (value * logits.expm1()).log1p() / logits, value)
 
     def entropy(self):
         log0, log1 = (-self.probs).log1p(), self.probs.log()

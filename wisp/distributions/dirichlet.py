@@ -40,11 +40,11 @@ class _LogGamma(Function):
 
 def _slope(concentration, draws):
     """How logarithms of gamma draws move with the concentration."""
-    gamma, eps = draws.exp(), wisp.finfo(draws.dtype).eps
+    gamma, eps, largest = draws.exp(), wisp.finfo(draws.dtype).eps, wisp.finfo(draws.dtype).max
     # Close to 0 the cumulative distribution is x^a / Gamma(a + 1), up to a factor 1 - x.
     near_zero = (wisp.digamma(concentration + 1) - draws) / concentration
     implicit = wisp._standard_gamma_grad(concentration, gamma.clamp(min=eps)) / gamma
-    return wisp.where(gamma < eps, near_zero, implicit)
+    return wisp.where(gamma < eps, near_zero, implicit).clamp(max=largest)
 
 
 class Dirichlet(ExponentialFamily):
@@ -87,7 +87,10 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
     def rsample(self, sample_shape=EMPTY):
-        return _LogGamma.apply(self.concentration.expand(self._extended_shape(sample_shape))).softmax(-1)
+        """Draws as `Distribution.rsample`, none of them at an end, where densities may be infinite."""
+        draws = _LogGamma.apply(self.concentration.expand(self._extended_shape(sample_shape))).softmax(-1)
+        limits = wisp.finfo(draws.dtype)
+        return draws.clamp(min=limits.tiny, max=1 - limits.eps / 2)
 
     def log_prob(self, value):
         self._check(value)

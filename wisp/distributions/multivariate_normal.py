@@ -4,6 +4,12 @@ import math
 
 import wisp
 from wisp.distributions import constraints
+from wisp.distributions._covariance import (
+    GivenByCovariance,
+    _precision_to_scale_tril,  # noqa: F401  (programs import it from here)
+    factor_of,
+    given_matrix,
+)
 from wisp.distributions.distribution import EMPTY, Distribution
 from wisp.distributions.utils import _standard_normal, lazy_property
 
@@ -20,29 +26,7 @@ def _batch_mahalanobis(factor, x):
     return solved.square().sum(-2).movedim(-1, 0).reshape(batch)
 
 
-def _precision_to_scale_tril(precision):
-    """The Cholesky factor of the inverse, without inverting: by the factor of the matrix read backwards."""
-    backwards = wisp.linalg.cholesky(precision.flip((-2, -1)))
-    inverse_factor = backwards.flip((-2, -1)).mT
-    identity = wisp.eye(precision.shape[-1], dtype=precision.dtype)
-    return wisp.linalg.solve_triangular(inverse_factor, identity, upper=False)
-
-
-def given_matrix(covariance_matrix, precision_matrix, scale_tril):
-    """The name and the value of the one that is not None; None if there is not exactly one."""
-    names = ("covariance_matrix", "precision_matrix", "scale_tril")
-    given = [(n, m) for n, m in zip(names, (covariance_matrix, precision_matrix, scale_tril)) if m is not None]
-    return given[0] if len(given) == 1 else None
-
-
-def factor_of(name, matrix):
-    """The lower Cholesky factor of the covariance that is given in one of three ways."""
-    if name == "scale_tril":
-        return matrix
-    return wisp.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
-
-
-class MultivariateNormal(Distribution):
+class MultivariateNormal(GivenByCovariance, Distribution):
     """The normal distribution of vectors.
 
     Args:
@@ -80,28 +64,6 @@ class MultivariateNormal(Distribution):
         super().__init__(batch_shape, loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
-    def _expand_into(self, new, batch_shape):
-        super()._expand_into(new, batch_shape)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-
-    def _whole_batch(self, matrix):
-        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self):
-        """The lower Cholesky factor of the covariance."""
-        return self._whole_batch(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self):
-        """The covariance."""
-        return self._whole_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self):
-        """The inverse of the covariance."""
-        return self._whole_batch(wisp.cholesky_inverse(self._unbroadcasted_scale_tril))
-
     mean = property(lambda self: self.loc)
     mode = property(lambda self: self.loc)
 
@@ -112,9 +74,6 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape=EMPTY):
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype)
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
-
-    def _half_log_det(self):
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value):
         self._check(value)

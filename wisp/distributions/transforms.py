@@ -397,7 +397,7 @@ class CorrCholeskyTransform(Transform):
         t = below / tril_matrix_to_vec(left, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x, y, intermediates=None):
         left = 1 - (y * y).cumsum(-1)
         of_rows = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
         of_tanh = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)

@@ -6,16 +6,16 @@ import warnings
 import wisp
 from wisp import Size
 from wisp.distributions import constraints
+from wisp.distributions._covariance import GivenByCovariance, factor_of, given_matrix
 from wisp.distributions.dirichlet import Beta
 from wisp.distributions.distribution import EMPTY, Distribution
 from wisp.distributions.exp_family import ExponentialFamily
-from wisp.distributions.multivariate_normal import factor_of, given_matrix
-from wisp.distributions.utils import as_tensors, lazy_property
+from wisp.distributions.utils import as_tensors
 
 __all__ = ["LKJCholesky", "Wishart"]
 
 
-class Wishart(ExponentialFamily):
+class Wishart(GivenByCovariance, ExponentialFamily):
     """The Wishart distribution: that of the sum of `df` outer products of normal vectors with themselves.
 
     Args:
@@ -61,28 +61,6 @@ class Wishart(ExponentialFamily):
             "df": constraints.greater_than(self._event_shape[-1] - 1),
         }
 
-    def _expand_into(self, new, batch_shape):
-        super()._expand_into(new, batch_shape)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-
-    def _whole_batch(self, matrix):
-        return matrix.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self):
-        """The lower Cholesky factor of the covariance."""
-        return self._whole_batch(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self):
-        """The covariance of the vectors."""
-        return self._whole_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self):
-        """The inverse of the covariance."""
-        return self._whole_batch(wisp.cholesky_inverse(self._unbroadcasted_scale_tril))
-
     _p = property(lambda self: self._event_shape[-1])
     mean = property(lambda self: self.df[..., None, None] * self.covariance_matrix)
 
@@ -122,9 +100,6 @@ class Wishart(ExponentialFamily):
         normal = wisp.randn(shape, dtype=self.df.dtype).tril(-1)
         factor = self._unbroadcasted_scale_tril @ (normal + diag.diag_embed())
         return factor @ factor.mT
-
-    def _half_log_det(self):
-        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value):
         self._check(value)

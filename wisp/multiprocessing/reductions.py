@@ -1,6 +1,7 @@
 """Storages in shared memory, and how they are sent to other processes."""
 
 import os
+import weakref
 from multiprocessing import util
 from multiprocessing.reduction import ForkingPickler
 
@@ -29,8 +30,10 @@ def share(storage):
 
 def _own(path):
     """The memory of a file whose name is ours, to be removed when the memory is no longer used."""
-    mapping = _shared_memory.Mapping(path, _disown)
+    mapping = _shared_memory.Mapping(path)
     _names[mapping.address] = path, os.getpid()
+    end = weakref.finalize(mapping.buffer, _disown, mapping.address)  # done before it is unmapped: the last comes first
+    end.atexit = False  # tensors may outlive the interpreter's last steps
     return mapping.buffer
 
 

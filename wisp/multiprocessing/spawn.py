@@ -4,6 +4,7 @@ import multiprocessing
 import signal
 import sys
 import time
+from contextlib import suppress
 from multiprocessing import connection
 
 from wisp._shared_memory import remove_folder
@@ -43,7 +44,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn, index, args, report, parent):
-    """What a process does: the function, and a report of its exception."""
+    """What a process does: the function, and a report of its exception; "" if there was none."""
     end_with_parent(parent, last_words=remove_folder)
     try:
         fn(index, *args)
@@ -54,6 +55,9 @@ def _run(fn, index, args, report, parent):
 
         report.send(traceback.format_exc()[-30_000:])  # no more than a pipe holds: nobody reads it before the end
         sys.exit(1)
+    else:
+        with suppress(OSError):  # nobody may want to know
+            report.send("")
 
 
 class ProcessContext:
@@ -78,12 +82,21 @@ class ProcessContext:
         for sentinel in connection.wait(self.sentinels, timeout):
             index = self.sentinels.pop(sentinel)
             self.processes[index].join()
-            if self.processes[index].exitcode != 0 and failed is None:
-                failed = index
+            report, code = self._report(index), self.processes[index].exitcode
+            # Nobody is told of exit codes where SIGCHLD is ignored.
+            if failed is None and (report != "" if code is None else code != 0):
+                failed = index, report
         if failed is None:
             return not self.sentinels
         self._end(grace_period)
-        raise self._failure(failed)
+        raise self._failure(*failed)
+
+    def _report(self, index):
+        """What a process has reported; None if nothing."""
+        try:
+            return self._reports[index].recv() if self._reports[index].poll() else None
+        except EOFError:
+            return None
 
     def _end(self, grace_period):
         """Ends the processes that still run."""
@@ -97,17 +110,13 @@ class ProcessContext:
                 process.kill()
                 process.join()
 
-    def _failure(self, index):
-        process, report = self.processes[index], self._reports[index]
+    def _failure(self, index, text):
+        process = self.processes[index]
         code = process.exitcode
-        try:
-            text = report.recv() if report.poll() else None
-        except EOFError:
-            text = None
-        if text is not None:
+        if text:
             message = f"\n\n-- Process {index} terminated with the following error:\n{text}"
             return ProcessRaisedException(message, index, process.pid)
-        if code >= 0:
+        if code is None or code >= 0:
             return ProcessExitedException(f"process {index} terminated with exit code {code}", index, process.pid, code)
         try:
             name = signal.Signals(-code).name

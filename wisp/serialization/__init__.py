@@ -4,6 +4,7 @@ Files of ours are safetensors files: tensors in its layout, the structure around
 runs no code; see _trust.py for what files may name.
 """
 
+from contextlib import contextmanager
 from enum import Enum
 
 from wisp.serialization._files import FileError, Source, write
@@ -81,15 +82,18 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     {'step': 3, 'weight': tensor([1., 1.])}
     """
     if format == "torch":
-        from wisp.serialization._torch_write import archive
-
-        write(f, archive(obj))
+        from wisp.serialization._torch_write import archive as chunks
     elif format == "wisp":
         from wisp.serialization._format import chunks
-
-        write(f, chunks(obj))
     else:
         raise ValueError(f'save(): format must be "wisp" or "torch", got {format!r}')
+    try:
+        encoded = chunks(obj)
+    except RecursionError:
+        raise RecursionError(
+            "save(): the object is too deep: containers inside containers, some hundred levels"
+        ) from None
+    write(f, encoded)
 
 
 # --- loading
@@ -115,8 +119,14 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     if pickle_load_args:
         raise TypeError(f"load() got an unexpected keyword argument '{next(iter(pickle_load_args))}'")
     trust = Trust(weights_only is None or bool(weights_only))
-    try:
+    with _limited_depth():
         return _read(Source(f, mmap), trust, _relocation(map_location), encoding)
+
+
+@contextmanager
+def _limited_depth():
+    try:
+        yield
     except RecursionError:
         raise FileError("the file is refused: its structure is too deep") from None
 
@@ -176,8 +186,9 @@ def get_unsafe_globals_in_checkpoint(f):
     from wisp.serialization import _safetensors, _scan
 
     source, trust = Source(f), Trust(refused=set())
-    if _safetensors.looks_like_it(source.buffer):
-        _scan.document(_safetensors.Reader(source), trust)
-    else:
-        _read(source, _scan.Everything(trust), default_restore_location, "utf-8")
+    with _limited_depth():
+        if _safetensors.looks_like_it(source.buffer):
+            _scan.document(_safetensors.Reader(source), trust)
+        else:
+            _read(source, _scan.Everything(trust), lambda storage, location: storage, "utf-8")
     return sorted(trust.refused)

@@ -7,7 +7,7 @@ from wisp import _C
 from wisp._storage import storage_of
 from wisp.nn.parameter import Parameter
 from wisp.serialization._encode import VERSION
-from wisp.serialization._files import FileError, view
+from wisp.serialization._files import FileError, device_of, view
 from wisp.serialization._numpy import numpy, numpy_dtype, numpy_scalar
 from wisp.serialization._pickle import checked_key, set_item
 
@@ -73,7 +73,7 @@ class Decoder:
         return dtype_of(data)
 
     def _value_device(self, data):
-        return _C.device(data)
+        return device_of(data)
 
     def _value_size(self, data):
         return _C.Size(data)

@@ -9,6 +9,13 @@ class FileError(UnpicklingError, RuntimeError):
     """A file that is damaged, of no known format, or names what must not be made from a file."""
 
 
+def shown(item):
+    """Something that a file contains, for messages: its beginning. (All of it could take for ever to print.)"""
+    from reprlib import repr
+
+    return repr(item)[:200]
+
+
 def is_path(f):
     return isinstance(f, (str, os.PathLike))
 
@@ -45,7 +52,8 @@ def write_path(path, chunks):
     if found is not None and not stat.S_ISREG(found.st_mode):  # a pipe or a device: there is nothing to replace
         with open(path, "wb") as file:
             return file.writelines(chunks)
-    aside = os.path.join(folder, f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    short = os.fsdecode(os.fsencode(name)[:200])  # file systems limit the bytes of a name
+    aside = os.path.join(folder, f".{short}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         _write_synced(aside, chunks, None if found is None else stat.S_IMODE(found.st_mode))
         os.replace(aside, path)
@@ -145,6 +153,16 @@ class Source:
         return found if self.mapped and found.data_ptr() % alignment == 0 else found.clone()
 
 
+def device_of(*described):
+    """A device that a file names."""
+    from wisp import _C
+
+    try:
+        return _C.device(*described)
+    except RuntimeError as error:
+        raise FileError(f"the file is damaged: {error}") from None
+
+
 def view(cls, data, dtype, offset, size, stride, requires_grad=False, state=None):
     """A tensor on a tensor of bytes, after checking that it stays inside."""
     from wisp import _rebuild
@@ -161,7 +179,9 @@ def _check_view(available, itemsize, offset, size, stride):
     if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers) or (
         stride is not None and len(stride) != len(size)
     ):
-        raise FileError(f"the file is damaged: a tensor has size {size}, strides {stride} and offset {offset}")
+        raise FileError(
+            f"the file is damaged: a tensor has size {shown(size)}, strides {shown(stride)} and offset {shown(offset)}"
+        )
     if 0 in size:
         return
     count = last = 1
@@ -172,4 +192,4 @@ def _check_view(available, itemsize, offset, size, stride):
     else:
         last = count
     if (offset + last) * itemsize > available or count >= 1 << 62:
-        raise FileError(f"the file is damaged: a tensor of size {size} reaches beyond its {available} bytes")
+        raise FileError(f"the file is damaged: a tensor of size {shown(size)} reaches beyond its {available} bytes")

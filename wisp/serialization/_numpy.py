@@ -1,8 +1,9 @@
 """Arrays and numbers of NumPy in files, as data. NumPy is imported only for files that contain some."""
 
+import math
 import re
 
-from wisp.serialization._files import FileError
+from wisp.serialization._files import FileError, shown
 
 
 def numpy():
@@ -23,7 +24,9 @@ def numpy_dtype(text, align=False, copy=True):
     """A dtype of numbers, texts or dates by its name. Other texts are not given to NumPy, which would parse them."""
     np = numpy()
     if not isinstance(text, str) or not re.fullmatch(r"[<>|=]?[biufcSUMm][0-9]{1,9}(\[[A-Za-z0-9]+\])?", text):
-        raise FileError(f"the file contains an array of dtype {text!r}: only numbers, texts and dates can be loaded")
+        raise FileError(
+            f"the file contains an array of dtype {shown(text)}: only numbers, texts and dates can be loaded"
+        )
     return np.dtype(text)
 
 
@@ -51,10 +54,7 @@ def set_numpy_state(made, state):
         return True
     _, shape, dtype, fortran, data = state
     data = data.encode("latin1") if isinstance(data, str) else data
-    count = 1
-    for n in shape:
-        count *= n
-    if min((0, *shape)) < 0 or count * dtype.itemsize != len(data):
-        raise FileError(f"the file is damaged: an array of shape {shape} has {len(data)} bytes")
+    if not all(type(n) is int and n >= 0 for n in shape) or math.prod(shape) * dtype.itemsize != len(data):
+        raise FileError(f"the file is damaged: an array of shape {shown(shape)} has {len(data)} bytes")
     made.__setstate__((1, tuple(shape), dtype, bool(fortran), bytes(data)))
     return True

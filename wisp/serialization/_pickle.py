@@ -1,6 +1,7 @@
 """An interpreter of pickles that runs no code of theirs: what they name, call and build is decided by its owner."""
 
 import struct
+from codecs import escape_decode
 from collections import OrderedDict
 
 from wisp.serialization._files import FileError
@@ -21,6 +22,8 @@ def checked_key(key):
         seen += 1
         if isinstance(part, (tuple, frozenset)):
             parts += part
+        elif isinstance(part, slice):  # which later versions of Python hash
+            parts += (part.start, part.stop, part.step)
         if seen + len(parts) > _LARGEST_KEY:
             raise FileError("the file is damaged: a key of a dict is too large")
     try:
@@ -89,7 +92,7 @@ class Machine:
         return found
 
     def line(self):
-        for window in (256, _LONGEST_LINE):
+        for window in (1 << 8, 1 << 12, 1 << 16, _LONGEST_LINE):
             found, end, _ = bytes(self.data[self.position : self.position + window]).partition(b"\n")
             if end:
                 self.position += len(found) + 1
@@ -168,12 +171,10 @@ def _signed(machine, form):
 
 
 def _string_line(machine):
-    from ast import literal_eval
-
     line = machine.line().strip()
     if len(line) < 2 or line[:1] not in b"\"'" or line[-1:] != line[:1]:
         raise FileError("the file is damaged: a text of its pickle has no quotes")
-    return machine.old_text(literal_eval("b" + line.decode("ascii")))
+    return machine.old_text(escape_decode(line[1:-1])[0])
 
 
 for _code, _make in {

@@ -1,13 +1,14 @@
 """Reading PyTorch's files, of the zip format and of the one before it, without PyTorch."""
 
 import sys
+from functools import partial
 
 from wisp import _C
 from wisp._storage import TypedStorage, UntypedStorage, storage_of
 from wisp.serialization._files import FileError
 from wisp.serialization._numpy import set_numpy_state
 from wisp.serialization._pickle import Machine
-from wisp.serialization._torch_names import BUILDERS, TYPES, Builder, StorageType, constant
+from wisp.serialization._torch_names import BUILDERS, TENSOR_BUILDERS, TYPES, Builder, StorageType, constant
 from wisp.serialization._zip import Archive
 
 _MAGIC = 0x1950A86A20F9469CFC6C
@@ -19,12 +20,16 @@ class Owner:
 
     def __init__(self, trust):
         self.trust = trust
+        self.later = []  # to be called when all data has been read
 
     def find(self, module, name):
         if not (isinstance(module, str) and isinstance(name, str)):
             raise FileError("the file is damaged: its pickle names something that is no name")
         module = {"__builtin__": "builtins", "copy_reg": "copyreg"}.get(module, module)
+        name = "range" if (module, name) == ("builtins", "xrange") else name
         full = f"{module}.{name}"
+        if full in TENSOR_BUILDERS:
+            return Builder(partial(TENSOR_BUILDERS[full], self.later))
         if full == "copyreg._reconstructor":
             return Builder(self._reconstruct)
         found = BUILDERS.get(full) or TYPES.get(full) or constant(module, name)
@@ -38,6 +43,8 @@ class Owner:
         return self.trust.call(function, args)
 
     def new(self, cls, args, kwargs):
+        if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+            raise FileError("the file is damaged: arguments in its pickle are no tuple")
         if isinstance(cls, Builder):
             return cls.function(*args)
         return self.trust.new(cls, args, kwargs)
@@ -55,6 +62,11 @@ class Owner:
 
     def persistent(self, found):
         raise FileError("the file is damaged: its pickle refers to something outside it")
+
+    def finish(self):
+        """Completes what had to wait for the data."""
+        for complete in self.later:
+            complete()
 
 
 def _text(item):
@@ -112,7 +124,7 @@ class _Zipped(_Storages):
         data = self._contents(name)
         if len(data) < size:
             raise FileError(f"the file is damaged: {name!r} should have {size} bytes, it has {len(data)}")
-        return swapped(data.clone(), dtype) if self.swap and dtype else data
+        return swapped(data[:size].clone(), dtype) if self.swap and dtype else data
 
     def _contents(self, name):
         """The bytes of a member, on the mapped file itself if they are stored there as they are."""
@@ -143,6 +155,7 @@ def read_zip(source, trust, relocate, encoding, byte_order):
         raise FileError(f"the file is damaged: it says its byte order is {order!r}")
     owner = _Zipped(source, archive, folder, trust, relocate, order != sys.byteorder)
     found = Machine(archive.read(pickles[0]), 0, owner, encoding).run()
+    owner.finish()
     source.used(archive.end)
     return found
 
@@ -189,6 +202,7 @@ def read_legacy(source, trust, relocate, encoding):
         raise FileError("the file is damaged: it does not say which data it has")
     for key in keys:
         position = _fill(source, owner, _text(key), position, swap)
+    owner.finish()
     source.used(position)
     return found
 

@@ -2,13 +2,14 @@
 
 Loading calls nothing but what stands in the table below or was added by ``add_safe_globals()``. With
 ``weights_only=False`` a file may besides name classes and functions that the program has imported itself, outside the
-standard library; objects of such classes are made and filled without calling any of their code.
+standard library; objects of such classes are made and filled without calling any of their code, but for ``__hash__()`` of keys.
 """
 
 import builtins
+import re
 import sys
 
-from wisp.serialization._files import FileError
+from wisp.serialization._files import FileError, shown
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
@@ -27,7 +28,7 @@ _HARMLESS = {
 _NAMED = ("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "str", "tuple")
 # Of the standard library, objects that weights_only=False allows.
 _PLAIN = {"argparse": ("Namespace",), "types": ("SimpleNamespace",)}
-_DTYPES = ("complex32", "float8_e4m3fn", "float8_e5m2", "qint32", "qint8", "quint8", "uint16", "uint32", "uint64")
+_DTYPE = re.compile(r"(q?u?int|float|complex|bits)[0-9]\w*")  # what dtypes are called that do not exist here
 _MOVED = {"pathlib._local": "pathlib"}  # where classes are in some versions of Python only
 _HEAP_TYPE = 1 << 9  # Python's flag of classes written in Python
 
@@ -160,7 +161,9 @@ class Trust:
     def _refuse(self, module, name):
         if self.refused is not None:
             return self.refused.add(f"{module}.{name}")
-        if _root(module) == "torch" and (name.startswith("_rebuild") or name.endswith("Storage") or name in _DTYPES):
+        if _root(module) == "torch" and (
+            name.startswith("_rebuild") or name.endswith("Storage") or _DTYPE.fullmatch(name)
+        ):
             raise FileError(f"the file contains a kind of tensor that wisp does not have: {module}.{name}")
         how = f"wisp.serialization.add_safe_globals([{name}]) allows it, if you trust it"
         if self.weights_only and self._known(module, name):
@@ -280,4 +283,5 @@ def _set_slot(made, name, value):
 
 
 def _shown(item):
-    return f"{getattr(item, '__module__', '?')}.{getattr(item, '__qualname__', item)}"
+    name = getattr(item, "__qualname__", None)
+    return shown(item) if name is None else f"{getattr(item, '__module__', '?')}.{name}"

@@ -117,13 +117,13 @@ class Archive:
 
 def _long_sizes(extra, *numbers):
     """Sizes that do not fit in 32 bits stand in an extra field."""
-    numbers = list(numbers)
-    while len(extra) >= 4:
-        kind, size = struct.unpack("<HH", extra[:4])
+    numbers, begin = list(numbers), 0
+    while begin + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, begin)
         if kind == 1:
-            values = extra[4 : 4 + size]
+            values = extra[begin + 4 : begin + 4 + size]
             for i, number in enumerate(numbers):
                 if number == 0xFFFFFFFF and len(values) >= 8:
                     numbers[i], values = int.from_bytes(values[:8], "little"), values[8:]
-        extra = extra[4 + size :]
+        begin += 4 + size
     return numbers

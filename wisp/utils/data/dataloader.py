@@ -220,7 +220,8 @@ class DataLoader:
             if self._auto_collation and not self._iterable:
                 keys = map(sized, keys)
             keys = chain(list(islice(keys, 1)), keys)  # samplers draw when they are first asked
-            epoch = Epoch(self._epochs, seed, start, keys)
+            expected = None if self._reported_length is None else len(self)
+            epoch = Epoch(self._epochs, seed, start, keys, expected)
             if resumed is not None:
                 epoch.skip(resumed["batches"], not self._iterable)
         self._epoch = epoch
@@ -251,10 +252,11 @@ class _Endless:
 
 
 class Epoch:
-    """One pass over a loader: its seed, the state of sampling it began with, the keys to come, the batches given."""
+    """One pass over a loader: its seed, the state of sampling it began with, the keys to come, the batches given, and how
+    many the user expects, having asked for the length of a stream."""
 
-    def __init__(self, number, seed, start, keys):
-        self.number, self.seed, self.start, self.keys = number, seed, start, keys
+    def __init__(self, number, seed, start, keys, expected=None):
+        self.number, self.seed, self.start, self.keys, self.expected = number, seed, start, keys, expected
         self.given, self.to_skip, self.finished = 0, 0, False
 
     def skip(self, batches, by_key):
@@ -267,22 +269,21 @@ class Epoch:
 
 
 class _BaseDataLoaderIter:
-    """One epoch as an iterator."""
+    """One epoch as an iterator. It keeps no loader, which may be keeping it: each can go when nobody uses it."""
 
     def __init__(self, loader):
-        self._loader = loader
+        self._plan, self._index_sampler = Plan(loader), loader._index_sampler
         self.begin(loader._begin())
 
     def begin(self, epoch):
         """Starts on an epoch."""
         self._epoch = epoch
-        self._expected = None if self._loader._reported_length is None else len(self._loader)
 
     def __iter__(self):
         return self
 
     def __len__(self):
-        return len(self._loader._index_sampler)
+        return len(self._index_sampler)
 
     def __next__(self):
         try:
@@ -291,7 +292,7 @@ class _BaseDataLoaderIter:
             self._epoch.finished = True
             raise
         self._epoch.given += 1
-        if self._expected is not None and self._epoch.given > self._expected:
+        if self._epoch.expected is not None and self._epoch.given > self._epoch.expected:
             self._warn_of_length()
         return batch
 
@@ -299,7 +300,7 @@ class _BaseDataLoaderIter:
         import warnings
 
         warnings.warn(
-            f"Length of IterableDataset {self._loader.dataset} was reported to be {self._loader._reported_length} (when "
+            f"Length of IterableDataset {self._plan.dataset} was reported to be {len(self._plan.dataset)} (when "
             f"accessing len(dataloader)), but {self._epoch.given} batches have been fetched.", stacklevel=3)  # fmt: skip
 
 
@@ -308,7 +309,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def begin(self, epoch):
         super().begin(epoch)
-        self._plan, self._progress = Plan(self._loader), [0]
+        self._progress = [0]
         self._fetcher = self._plan.fetcher(partial(Seeding, put_back=True), self._progress)
         for _ in range(epoch.to_skip):
             self._fetcher.fetch(None, epoch.seed, skip=True)

@@ -66,7 +66,9 @@ def to_pixels(image):
 def png(pixels):
     """A PNG file of pixels: height by width by 1 to 4 channels."""
     height, width, channels = pixels.shape
-    kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    kind = {1: 0, 2: 4, 3: 2, 4: 6}.get(channels)
+    if kind is None:
+        raise TypeError(f"expected an image of 1 to 4 channels, got {channels}")
     rows = pixels.reshape(height, width * channels)
     filtered = wisp.cat([wisp.zeros(height, 1, dtype=wisp.uint8), rows], 1)  # every row begins with its filter: none
     header = pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)

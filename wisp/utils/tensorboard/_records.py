@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import weakref
+from functools import lru_cache
 from itertools import count
 from struct import pack
 
@@ -56,10 +57,16 @@ def masked_crc32c(data):
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
+@lru_cache
+def _length(size):
+    """A length and its checksum; most records of a file have one of a few."""
+    length = pack("<Q", size)
+    return length + pack("<I", masked_crc32c(length))
+
+
 def record(data):
     """A record: the length, its checksum, the data, its checksum."""
-    length = pack("<Q", len(data))
-    return b"".join((length, pack("<I", masked_crc32c(length)), data, pack("<I", masked_crc32c(data))))
+    return b"".join((_length(len(data)), data, pack("<I", masked_crc32c(data))))
 
 
 class RecordWriter:

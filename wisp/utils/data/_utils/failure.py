@@ -27,9 +27,11 @@ class Failure:
         if not issubclass(self.kind, Exception) or issubclass(self.kind, StopIteration | StopAsyncIteration):
             return RuntimeError(self.text)  # the class means something else to the loop over the loader
         try:
-            return self.kind(_Text(self.text) if issubclass(self.kind, KeyError) else self.text)
+            made = self.kind(_Text(self.text) if issubclass(self.kind, KeyError) else self.text)
+            says_so = self.text in str(made)
         except Exception:  # noqa: BLE001  (its constructor asks for something else)
-            return _with_text(self.kind, self.text)
+            says_so = False
+        return made if says_so else _with_text(self.kind, self.text)
 
 
 def _users_part(trace):

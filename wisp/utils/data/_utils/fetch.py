@@ -164,9 +164,11 @@ class IterableFetcher:
         if self._samples is None:
             self.progress[self.slot] = 0
             self._samples = iter(self._dataset)
-        found = []
-        for sample in islice(self._samples, self.size if self.batched else 1):
-            self.progress[self.slot] += 1
+        found, progress, slot = [], self.progress, self.slot
+        for taken, sample in enumerate(
+            islice(self._samples, self.size if self.batched else 1), start=progress[slot] + 1
+        ):
+            progress[slot] = taken
             found.append(sample)
         if not found or (self.batched and self.drop_last and len(found) < self.size):
             return END

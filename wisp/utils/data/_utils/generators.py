@@ -1,7 +1,10 @@
-"""The generators that a dataset may draw from: wisp's, Python's and, if it is imported, NumPy's legacy one."""
+"""The generators that a dataset may draw from: wisp's, Python's and, if it is imported, NumPy's legacy one.
+
+The latter two are Mersenne Twisters, 624 words and a position. To ask them for their states takes longer than many a sample
+does, so these are copied where they lie.
+"""
 
 import random
-import struct
 import sys
 from functools import cache
 from operator import index as as_integer
@@ -11,9 +14,10 @@ from wisp import _C
 
 _wisp, _python = _C.default_generator, random._inst
 _GOLDEN, _MASK = 0x9E3779B97F4A7C15, (1 << 63) - 1
+_SIZE = 4 * 625  # bytes of a twister
 
 
-def _numpy():
+def _numpys():
     """NumPy's generator, if NumPy is imported and the generator is one that can be seeded."""
     module = sys.modules.get("numpy")
     if module is None:
@@ -38,26 +42,123 @@ def seed_of(seed, key):
 def seed_all(seed):
     """Seeds every generator."""
     _wisp.manual_seed(seed)
-    random.seed(seed)
-    numpy = _numpy()
-    if numpy is not None:
-        numpy.seed(seed >> 31)
+    for generator in others():
+        generator.seed(seed)
 
 
-def drawn_since(seed):
-    """Whether somebody has drawn from Python's or NumPy's generator since seed_all(seed). Draws itself."""
-    if random.getrandbits(64) != random.Random(seed).getrandbits(64):
-        return True
-    numpy = _numpy()
-    return numpy is not None and numpy.random_sample() != type(numpy)(seed >> 31).random_sample()
+# --- Python's and NumPy's
 
 
-# --- states of Python's and NumPy's generators
+def others():
+    """Those besides wisp's, as objects that can be seeded and put back."""
+    numpys = _numpys()
+    return (_PYTHONS,) if numpys is None else (_PYTHONS, _of_numpy(numpys))
+
+
+@cache
+def _memory():
+    """Functions that read and write memory."""
+    from ctypes import memmove, string_at
+
+    return string_at, memmove
+
+
+def _read(address):
+    return _memory()[0](address, _SIZE)
+
+
+def _write(address, data):
+    _memory()[1](address, data, _SIZE)
+
+
+class _Pythons:
+    """Python's generator. Its twister lies behind the head of the object, as in all versions so far."""
+
+    _address = id(_python) + object.__basicsize__
+
+    def seed(self, seed):
+        """Starts it anew."""
+        random.seed(seed)
+
+    def saved(self):
+        """Where it stands, for is_at() and put_back()."""
+        return (_read(self._address), _python.gauss_next) if _pythons_memory_is_known() else random.getstate()
+
+    def is_at(self, saved):
+        """Whether nobody has drawn from it since."""
+        return self.saved() == saved
+
+    def put_back(self, saved):
+        """Lets it stand there again."""
+        if not _pythons_memory_is_known():
+            random.setstate(saved)
+            return
+        memory, _python.gauss_next = saved
+        _write(self._address, memory)
+
+
+@cache
+def _pythons_memory_is_known():
+    if sys.implementation.name != "cpython" or random.Random.__basicsize__ < object.__basicsize__ + _SIZE:
+        return False
+    example = random.Random(1)
+    example.random()
+    position, *words = memoryview(_read(id(example) + object.__basicsize__)).cast("I")
+    return (*words, position) == example.getstate()[1]
+
+
+class _Numpys:
+    """NumPy's generator. Every other normal number is kept beside its twister, which only the slow way tells."""
+
+    def __init__(self, generator):
+        self._generator = generator
+        self._keeps_none = None  # the twister's memory when nothing was kept: as long as it stands there, nothing is
+
+    @property
+    def _address(self):
+        return self._generator._bit_generator.ctypes.state_address
+
+    def seed(self, seed):
+        """Starts it anew."""
+        self._generator.seed(seed >> 31)
+
+    def saved(self):
+        """Where it stands, for is_at() and put_back(): its memory, and its state if that is not all."""
+        memory = _read(self._address)
+        if memory == self._keeps_none:
+            return memory, None
+        state = self._generator.get_state(legacy=False)
+        if state["has_gauss"]:
+            return memory, state
+        self._keeps_none = memory
+        return memory, None
+
+    def is_at(self, saved):
+        """Whether nobody has drawn from it since."""
+        memory, state = saved
+        if _read(self._address) != memory:
+            return False
+        return state is None or self._generator.get_state(legacy=False)["has_gauss"] == 1
+
+    def put_back(self, saved):
+        """Lets it stand there again."""
+        memory, state = saved
+        if state is not None:
+            self._generator.set_state(state)
+            return
+        self._generator.seed(0)  # drops a number that is kept
+        _write(self._address, memory)
+
+
+_PYTHONS, _of_numpy = _Pythons(), cache(_Numpys)
+
+
+# --- their states as plain data
 
 
 def others_state():
     """The states of Python's and NumPy's generators, as plain data."""
-    numpy = _numpy()
+    numpy = _numpys()
     if numpy is None:
         return {"python": random.getstate(), "numpy": None}
     name, key, *rest = numpy.get_state()
@@ -68,56 +169,6 @@ def put_others_back(states):
     """Puts Python's and NumPy's generators back into states given by others_state()."""
     version, words, cached = states["python"]
     random.setstate((version, tuple(words), cached))
-    numpy = _numpy()
+    numpy = _numpys()
     if numpy is not None and states["numpy"] is not None:
         numpy.set_state(tuple(states["numpy"]))
-
-
-# --- whether they have moved
-#
-# To ask for their states takes longer than many a sample does. Both are Mersenne Twisters: 624 words and a position,
-# which can be read where they lie.
-
-_PYTHONS, _NUMPYS = struct.Struct("i624I"), struct.Struct("624Ii")
-
-
-@cache
-def _string_at():
-    from ctypes import string_at
-
-    return string_at
-
-
-def _pythons_memory(generator):
-    return _string_at()(id(generator) + object.__basicsize__, _PYTHONS.size)
-
-
-@cache
-def _pythons_memory_is_known():
-    """Whether Python's generator looks as it does in all versions so far."""
-    if sys.implementation.name != "cpython" or random.Random.__basicsize__ < object.__basicsize__ + _PYTHONS.size:
-        return False
-    example = random.Random(1)
-    example.random()
-    position, *words = _PYTHONS.unpack(_pythons_memory(example))
-    return (*words, position) == example.getstate()[1]
-
-
-def fingerprint():
-    """What changes when somebody draws from Python's or NumPy's generator."""
-    python = _pythons_memory(_python) if _pythons_memory_is_known() else random.getstate()
-    numpy = _numpy()
-    memory = numpy and _string_at()(numpy._bit_generator.ctypes.state_address, _NUMPYS.size)
-    return python, _python.gauss_next, memory
-
-
-def put_back(found):
-    """Puts the generators back to where fingerprint() found them."""
-    python, cached, memory = found
-    if isinstance(python, bytes):
-        position, *words = _PYTHONS.unpack(python)
-        python = (random.Random.VERSION, (*words, position), cached)
-    random.setstate(python)
-    if memory is not None:
-        *words, position = _NUMPYS.unpack(memory)
-        _numpy().set_state(("MT19937", words, position))

@@ -11,7 +11,7 @@ import signal
 import struct
 import time
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.reduction import ForkingPickler
 
 from wisp import _shared_memory
@@ -19,6 +19,10 @@ from wisp.multiprocessing._parent import expected_parent
 from wisp.utils.data._utils import process_worker, transport
 
 _PATIENCE = 1.0  # seconds: for a worker to end by itself, and between two looks at whether all are alive
+
+_LOST = (
+    object()
+)  # the exit code of a process that somebody else has waited for, or that nobody may (SIGCHLD is ignored)
 
 _own_ends = weakref.WeakSet()  # of pipes to workers: processes forked later must not keep them open
 
@@ -49,14 +53,26 @@ def _frozen():
 class WorkerDied(Exception):
     """A worker process has ended unasked."""
 
-    def __init__(self, worker, process):
+    def __init__(self, worker, pid, code):
         super().__init__(worker)
-        code = process.exitcode
-        try:
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        except ValueError:
-            how = f"was killed by signal {-code}"
-        self.worker, self.pid, self.how = worker, process.pid, how
+        self.worker, self.pid, self.how = worker, pid, _how(code)
+
+
+def _how(code):
+    if code is _LOST:
+        return "ended, nobody knows how,"
+    try:
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def _exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class _Process:
@@ -66,8 +82,9 @@ class _Process:
         tasks, self.tasks = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)
         _own_ends.update((self.tasks, self.results))
-        os.set_blocking(self.tasks.fileno(), False)
-        self.unsent = bytearray()
+        for end in (self.tasks, self.results):
+            os.set_blocking(end.fileno(), False)
+        self.unsent, self.arrived = bytearray(), bytearray()
         self.process = context.Process(
             target=process_worker.run, args=(number, tasks, results, *arguments), daemon=True
         )
@@ -96,21 +113,58 @@ class _Process:
         except OSError:  # the worker is dead: whoever looks for its results finds out
             self.unsent.clear()
 
+    def receive(self):
+        """The messages that have arrived whole. The parent does not wait for the rest of another either: whoever sends it may
+        have been stopped. EOFError if there is none and none will come."""
+        ended = False
+        try:
+            while data := os.read(self.results.fileno(), 1 << 20):
+                self.arrived += data
+            ended = True
+        except BlockingIOError:
+            pass
+        messages = list(iter(self._next_message, None))
+        if ended and not messages:
+            raise EOFError
+        return messages
+
+    def _next_message(self):
+        """The first message, as Connection.send_bytes() writes it: its size and its bytes; None if there is no whole one."""
+        form, begin = ("!xxxxQ", 12) if self.arrived[:4] == b"\xff" * 4 else ("!i", 4)
+        if len(self.arrived) < begin:
+            return None
+        end = begin + struct.unpack_from(form, self.arrived)[0]
+        if len(self.arrived) < end:
+            return None
+        message = self.arrived[begin:end]
+        del self.arrived[:end]
+        return message
+
     def close_ends(self):
         self.tasks.close()
         self.results.close()
 
+    def exit_code(self):
+        """The exit code, perhaps _LOST, of a process that has ended; None as long as it lives."""
+        code = self.process.exitcode
+        if code is not None or _exists(self.process.pid):
+            return code
+        time.sleep(0.05)  # a fork server tells a moment later
+        code = self.process.exitcode
+        return _LOST if code is None else code
+
     def ended_within(self, seconds):
         """Whether the process ends in time. (Its join() waits for ever if it has only closed its files.)"""
         deadline = time.monotonic() + seconds
-        while self.process.exitcode is None and time.monotonic() < deadline:
+        while self.exit_code() is None and time.monotonic() < deadline:
             time.sleep(0.002)
-        return self.process.exitcode is not None
+        return self.exit_code() is not None
 
     def release(self):
         """Gives back what the parent keeps of a process that has ended."""
         self.process.join()
-        self.process.close()
+        with suppress(ValueError):  # raised where the exit code is lost
+            self.process.close()
 
 
 class ProcessPool:
@@ -139,6 +193,7 @@ class ProcessPool:
 
     def begin(self, seed):
         """Tells all workers that an epoch begins."""
+        self.progress[:] = [0] * len(self._workers)
         for worker in self._workers:
             worker.send(("epoch", seed))
 
@@ -165,32 +220,39 @@ class ProcessPool:
 
     def _read(self, worker):
         try:
-            while worker.results.poll():
-                yield transport.Result(bytearray(worker.results.recv_bytes()))
-        except (EOFError, ConnectionError):  # nothing will come any more
+            yield from map(transport.Result, worker.receive())
+        except EOFError:
             if not worker.ended_within(_PATIENCE / 2):  # it has only lost its pipe
                 worker.process.kill()
                 worker.process.join()
 
     def _check_alive(self):
         for number, worker in enumerate(self._workers):
-            if worker.process.exitcode is not None:
-                raise WorkerDied(number, worker.process)
+            code = worker.exit_code()
+            if code is not None:
+                raise WorkerDied(number, worker.process.pid, code)
 
     def close(self):
         """Ends all workers: by word, and those that do not listen by force. Only in the process that started them."""
         if self._owner != os.getpid():
             return
         left, self._workers = self._workers, []
-        for worker in left:
-            worker.send(("stop",))
-            worker.close_ends()
-        for force in (lambda process: None, lambda process: process.terminate(), lambda process: process.kill()):
+        try:
             for worker in left:
-                force(worker.process)
-            deadline = time.monotonic() + _PATIENCE / 2
-            done = [worker for worker in left if worker.ended_within(deadline - time.monotonic())]
-            left = [worker for worker in left if worker not in done]
-            for worker in done:
-                worker.release()
-        _shared_memory.remove_files(self._prefix)
+                worker.send(("stop",))
+                worker.close_ends()
+            for force in (lambda process: None, lambda process: process.terminate()):
+                self._end(left, force)
+        finally:  # also if it is interrupted
+            self._end(left, lambda process: process.kill())
+            _shared_memory.remove_files(self._prefix)
+
+    @staticmethod
+    def _end(workers, force):
+        """Waits a moment for workers to end, after this is done to each; those that have are taken out of the list."""
+        for worker in workers:
+            force(worker.process)
+        deadline = time.monotonic() + _PATIENCE / 2
+        for worker in [worker for worker in workers if worker.ended_within(deadline - time.monotonic())]:
+            workers.remove(worker)
+            worker.release()

@@ -6,6 +6,15 @@ from wisp.utils.data._utils.fetch import END
 BATCH, SKIPPED, ENDED, ERROR = range(4)  # kinds of results
 
 
+def next_task(waiting):
+    """Takes the next out of a list of tasks. Those before the latest that is no fetching are of an epoch that was left, or of
+    a loader that was closed: they are dropped."""
+    first = max((i for i, task in enumerate(waiting) if task[0] != "fetch"), default=0)
+    task = waiting[first]
+    del waiting[: first + 1]
+    return task
+
+
 class Server:
     """Fetches for one worker.
 
@@ -28,12 +37,14 @@ class Server:
         self._seed, self._info.seed = seed, seed + self._info.id
         self._progress[self._info.id] = 0
         self._seed_worker(self._info.seed)
-        if self._fetcher is None and self._init_fn is not None:
-            try:
+        doing = "in worker_init_fn"
+        try:
+            if self._fetcher is None and self._init_fn is not None:
                 self._init_fn(self._info.id)
-            except BaseException as error:  # noqa: BLE001  (raised where the batches are used)
-                self._failed = self._failure(error, "in worker_init_fn")
-        self._fetcher = self._plan.fetcher(self._seeding, self._progress, self._info.id)
+            doing = "at the start of an epoch"
+            self._fetcher = self._plan.fetcher(self._seeding, self._progress, self._info.id)
+        except BaseException as error:  # noqa: BLE001  (raised where the batches are used)
+            self._failed = self._failure(error, doing)
 
     def result(self, keys, skip):
         """(kind, value) of what came of a task. With ``skip`` a batch is only passed over."""

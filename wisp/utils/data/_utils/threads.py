@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 
-from wisp.utils.data._utils.serving import Server
+from wisp.utils.data._utils.serving import Server, next_task
 from wisp.utils.data._utils.worker import ThreadGenerators, WorkerInfo, become_worker
 
 _PATIENCE = 0.5  # seconds for workers to end
@@ -29,10 +29,15 @@ class ThreadPool:
         self._tasks = [queue.SimpleQueue() for _ in range(count)]
         self._generators = [ThreadGenerators() for _ in range(count)]
         self._threads = []
-        for number, (tasks, rng) in enumerate(zip(self._tasks, self._generators)):
-            args = (number, count, plan, init_fn, tasks, self._results, self.progress, rng)
-            self._threads.append(threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True))
-            self._threads[-1].start()
+        try:
+            for number, (tasks, rng) in enumerate(zip(self._tasks, self._generators)):
+                args = (number, count, plan, init_fn, tasks, self._results, self.progress, rng)
+                thread = threading.Thread(target=_run, args=args, name=f"wisp-loader-{number}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except BaseException:  # there may be too many
+            self.close()
+            raise
 
     def begin(self, seed):
         """Tells all workers that an epoch begins."""
@@ -48,6 +53,10 @@ class ThreadPool:
         try:
             return [self._results.get(timeout=1.0 if timeout is None else timeout)]
         except queue.Empty:
+            if not any(thread.is_alive() for thread in self._threads):
+                raise RuntimeError(
+                    "the worker threads are gone: a forked process has only the one that forked"
+                ) from None
             return []
 
     def close(self):
@@ -65,8 +74,11 @@ def _run(number, count, plan, init_fn, tasks, results, progress, rng):
     info = WorkerInfo(number, count, None, plan.dataset, rng, "thread")
     become_worker(info)
     server = Server(info, plan, init_fn, progress, rng.set_seed, lambda repeatable: rng)
+    waiting = []
     while True:
-        what, *task = tasks.get()
+        while not waiting or not tasks.empty():
+            waiting.append(tasks.get())
+        what, *task = next_task(waiting)
         if what == "stop":
             return
         if what == "epoch":

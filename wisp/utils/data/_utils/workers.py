@@ -1,5 +1,8 @@
 """An epoch whose batches are fetched by workers."""
 
+import os
+import signal
+import threading
 import time
 import weakref
 
@@ -15,11 +18,13 @@ class WorkersIter(_BaseDataLoaderIter):
     """Hands out tasks, a number to each, and gives their results in the order of the numbers."""
 
     def __init__(self, loader):
+        self._num_workers, self._prefetch_factor = loader.num_workers, loader.prefetch_factor
+        self._in_order, self._timeout = loader.in_order, loader.timeout
+        self._persistent_workers = loader.persistent_workers
         kind = ThreadPool if loader.worker_type == "thread" else ProcessPool
-        self._plan, self.closed = Plan(loader), False
-        self._pool = kind(self._plan, loader.num_workers, loader.worker_init_fn, loader.multiprocessing_context)
-        self._end = weakref.finalize(self, self._pool.close)
-        self._next_task = 0
+        self._pool = kind(Plan(loader), loader.num_workers, loader.worker_init_fn, loader.multiprocessing_context)
+        self._end = weakref.finalize(self, _end, self._pool)
+        self._next_task, self.closed = 0, False
         try:
             super().__init__(loader)
         except BaseException:
@@ -30,7 +35,7 @@ class WorkersIter(_BaseDataLoaderIter):
         super().begin(epoch)
         self._first = self._next_task  # results of tasks before it are of an epoch that was left
         self._tasks, self._results = {}, {}  # by number: (worker, keys) of what is not given yet; what has arrived
-        self._active = list(range(self._loader.num_workers))
+        self._active = list(range(self._num_workers))
         self._to_skip = self._skips_to_send = epoch.to_skip
         self._keys_left = True
         self._pool.begin(epoch.seed)
@@ -46,7 +51,7 @@ class WorkersIter(_BaseDataLoaderIter):
 
     def _hand_out(self):
         """Gives the workers tasks until each has enough in hand."""
-        while self._keys_left and len(self._tasks) < self._loader.prefetch_factor * len(self._active):
+        while self._keys_left and len(self._tasks) < self._prefetch_factor * len(self._active):
             try:
                 keys = next(self._epoch.keys)
             except StopIteration:
@@ -61,7 +66,7 @@ class WorkersIter(_BaseDataLoaderIter):
 
     def _next_worker(self):
         """In turn, or, where the order does not matter, the one with the least to do."""
-        if self._loader.in_order:
+        if self._in_order:
             self._active.append(self._active.pop(0))
             return self._active[-1]
         busy = [worker for worker, _ in self._tasks.values()]
@@ -75,7 +80,7 @@ class WorkersIter(_BaseDataLoaderIter):
         try:
             return self._next_batch()
         except StopIteration:
-            if not self._loader.persistent_workers:
+            if not self._persistent_workers:
                 self.close()
             raise
         except BaseException:
@@ -99,7 +104,7 @@ class WorkersIter(_BaseDataLoaderIter):
 
     def _next_in_order(self):
         """The result of the next task, or, where the order does not matter, any; waits for it."""
-        limit = self._loader.timeout
+        limit = self._timeout
         deadline = time.monotonic() + limit if limit else None
         while True:
             number = self._wanted()
@@ -111,7 +116,7 @@ class WorkersIter(_BaseDataLoaderIter):
             self._receive(left)
 
     def _wanted(self):
-        if self._loader.in_order:
+        if self._in_order:
             return next(iter(self._tasks))
         return next(iter(self._results), None)
 
@@ -137,3 +142,12 @@ class WorkersIter(_BaseDataLoaderIter):
     def _busy(self, number):
         number = next(iter(self._tasks)) if number is None else number
         return f"worker {self._tasks[number][0]} {self._place(number)}"
+
+
+def _end(pool):
+    """Closes a pool. Where this is called because nobody uses it any more, exceptions are lost, but Ctrl-C must not be: it
+    comes again a moment later."""
+    try:
+        pool.close()
+    except KeyboardInterrupt:
+        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
