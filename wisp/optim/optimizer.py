@@ -7,7 +7,7 @@ from functools import wraps
 
 from wisp import _C
 from wisp._C import Tensor
-from wisp.utils.hooks import Hooks, RemovableHandle
+from wisp.utils.hooks import Hooks, add_hook
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -17,24 +17,14 @@ required = object()  # the default of an argument that has to be given, here or 
 _everywhere = {"_step_pre_hooks": Hooks(), "_step_post_hooks": Hooks()}
 
 
-def _add(hooks, hook, prepend=False):
-    handle = RemovableHandle(hooks)
-    others = dict(hooks) if prepend else {}
-    if prepend:
-        hooks.clear()
-    hooks[handle.id] = hook
-    hooks.update(others)
-    return handle
-
-
 def register_optimizer_step_pre_hook(hook):
     """Calls ``hook(optimizer, args, kwargs)`` before step() of any optimizer; may return replaced arguments."""
-    return _add(_everywhere["_step_pre_hooks"], hook)
+    return add_hook(_everywhere["_step_pre_hooks"], hook)
 
 
 def register_optimizer_step_post_hook(hook):
     """Calls ``hook(optimizer, args, kwargs)`` after step() of any optimizer."""
-    return _add(_everywhere["_step_post_hooks"], hook)
+    return add_hook(_everywhere["_step_post_hooks"], hook)
 
 
 def _with_hooks(step):
@@ -214,7 +204,7 @@ class Optimizer:
         return [*(common.values() if common else ()), *(own.values() if own else ())] if own or common else ()
 
     def _register(self, kind, hook, prepend=False):
-        return _add(self.__dict__.setdefault(kind, Hooks()), hook, prepend)
+        return add_hook(self.__dict__.setdefault(kind, Hooks()), hook, prepend)
 
     def register_step_pre_hook(self, hook):
         """Calls ``hook(optimizer, args, kwargs)`` before step(); may return replaced arguments."""

@@ -37,17 +37,16 @@ class _Numbered(Module):
 
     def _set_children(self, modules):
         """Replaces all children, counting from zero."""
-        modules = list(modules)
+        modules = {str(i): self._checked_child(module) for i, module in enumerate(modules)}
         self._modules.clear()
-        for i, module in enumerate(modules):
-            self.add_module(str(i), module)
+        self._modules.update(modules)
 
-    def __setitem__(self, i, module):
-        setattr(self, self._key(i), module)
+    def __setitem__(self, idx, module):
+        setattr(self, self._key(idx), module)
 
-    def __delitem__(self, i):
+    def __delitem__(self, idx):
         """Removes one child or a slice; those behind it move up."""
-        gone = list(self._modules)[i] if isinstance(i, slice) else [self._key(i)]
+        gone = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
         self._set_children(module for name, module in self._modules.items() if name not in gone)
 
     def append(self, module):
@@ -55,10 +54,10 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def pop(self, i):
+    def pop(self, key):
         """Removes a child and returns it."""
-        module = self[i]
-        del self[i]
+        module = self[key]
+        del self[key]
         return module
 
 
@@ -86,10 +85,10 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def __getitem__(self, i):
-        if isinstance(i, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[i]))
-        return self._modules[self._key(i)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self._key(idx)]
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -147,10 +146,10 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, i):
-        if isinstance(i, slice):
-            return type(self)(list(self._modules.values())[i])
-        return self._modules[self._key(i)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self._modules.values())[idx])
+        return self._modules[self._key(idx)]
 
     def __add__(self, other):
         return type(self)(chain(self, other))
@@ -289,16 +288,16 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
-    def __getitem__(self, i):
-        if isinstance(i, slice):
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
             made = type(self)()
-            for k in range(*i.indices(len(self))):
+            for k in range(*idx.indices(len(self))):
                 made.append(self[k])
             return made
-        return getattr(self, str(_position(self._size, i)))
+        return getattr(self, str(_position(self._size, idx)))
 
-    def __setitem__(self, i, value):
-        setattr(self, str(_position(self._size, i)), _as_parameter(value))
+    def __setitem__(self, idx, value):
+        setattr(self, str(_position(self._size, idx)), _as_parameter(value))
 
     def __len__(self):
         return self._size
@@ -363,8 +362,8 @@ class ParameterDict(Module):
         name = self._attribute(key)
         if key not in self._keys and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
-        self._keys[key] = None
         setattr(self, name, _as_parameter(value))
+        self._keys[key] = None
 
     def __delitem__(self, key):
         if key not in self._keys:
