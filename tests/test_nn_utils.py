@@ -172,6 +172,19 @@ def test_functional_call():
         call(tied, {"0.weight": wisp.zeros(2, 2), "1.weight": wisp.ones(2, 2)}, wisp.ones(2))
 
 
+def test_functional_call_leaves_names_it_does_not_know_to_the_module():
+    class Shifted(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + getattr(self, "shift", 0)
+
+    layer = Shifted(1, 1)
+    shifted = nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1))
+    assert wisp.allclose(shifted, layer(wisp.ones(1)) + 5)
+    assert not hasattr(layer, "shift")
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\): 'shift'"):
+        nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1), strict=True)
+
+
 def test_removal_of_the_old_norms():
     for name in ("weight_norm", "spectral_norm"):
         layer = nn.Linear(3, 2).eval()

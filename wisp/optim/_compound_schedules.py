@@ -124,7 +124,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _reset(self):
-        self.best = math.inf if self.mode == "min" else -math.inf
+        self.best = self.mode_worse = math.inf if self.mode == "min" else -math.inf
         self.cooldown_counter = self.num_bad_epochs = 0
 
     @property

@@ -18,7 +18,10 @@ _everywhere = {"_step_pre_hooks": Hooks(), "_step_post_hooks": Hooks()}
 
 
 def register_optimizer_step_pre_hook(hook):
-    """Calls ``hook(optimizer, args, kwargs)`` before step() of any optimizer; may return replaced arguments."""
+    """Calls ``hook(optimizer, args, kwargs)`` before step() of any optimizer; may return replaced arguments.
+
+    ``args`` begin with the optimizer itself, as step() is given it.
+    """
     return add_hook(_everywhere["_step_pre_hooks"], hook)
 
 
@@ -32,6 +35,7 @@ def _with_hooks(step):
 
     @wraps(step)
     def wrapped(self, *args, **kwargs):
+        args = (self, *args)
         for hook in self._hooks_of("_step_pre_hooks"):
             replaced = hook(self, args, kwargs)
             if replaced is not None:
@@ -41,7 +45,7 @@ def _with_hooks(step):
                     )
                 args, kwargs = replaced
         self._opt_called = True
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         for hook in self._hooks_of("_step_post_hooks"):
             hook(self, args, kwargs)
         return result
@@ -266,8 +270,10 @@ def _check_groups(own, given):
 
 def _merged(own, given):
     """The settings of a loaded group with the parameters of this optimizer, and their names if the file has none."""
-    names = {"param_names": own["param_names"]} if "param_names" in own else {}
-    return {**names, **given, "params": own["params"]}
+    merged = {**given, "params": own["params"]}
+    if "param_names" in own:
+        merged.setdefault("param_names", own["param_names"])
+    return merged
 
 
 def _converted(param, value, key=None):

@@ -171,8 +171,8 @@ class PruningContainer(BasePruningMethod):
     def __iter__(self):
         return iter(self._pruning_methods)
 
-    def __getitem__(self, index: int) -> BasePruningMethod:
-        return self._pruning_methods[index]
+    def __getitem__(self, idx: int) -> BasePruningMethod:
+        return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask of the last method, computed on what is not yet pruned, together with what was."""

@@ -1,0 +1,5 @@
+"""Where programs look for RMSprop too."""
+
+from wisp.optim.algorithms import RMSprop
+
+__all__ = ["RMSprop"]

@@ -1,0 +1,5 @@
+"""Where programs look for Rprop too."""
+
+from wisp.optim.variants import Rprop
+
+__all__ = ["Rprop"]
