@@ -317,7 +317,7 @@ def test_exit_codes(tmp_path):
     assert run("leave.py", 0, cwd=tmp_path).returncode == 0
     assert run("leave.py", 3, cwd=tmp_path, check=False).returncode == 3
     assert run("nowhere.py", cwd=tmp_path, check=False).returncode == 2
-    assert run("-m", "nowhere", cwd=tmp_path, check=False).returncode == 2
+    assert run("-m", "nowhere", cwd=tmp_path, check=False).returncode == 1  # as Python itself
     assert run(cwd=tmp_path, check=False).returncode == 2
     assert run("-m", cwd=tmp_path, check=False).returncode == 2
     assert "script.py" in run("--help", cwd=tmp_path).stdout

@@ -25,11 +25,6 @@ PLACES = {
     "functional": ("einsum", "meshgrid", "stft", "norm"),
     "optim.lr_scheduler": ("LRScheduler", "_LRScheduler"),
 }
-OPTIMIZERS = {
-    "adadelta": "Adadelta", "adagrad": "Adagrad", "adam": "Adam", "adamax": "Adamax", "adamw": "AdamW", "asgd": "ASGD",
-    "lbfgs": "LBFGS", "nadam": "NAdam", "radam": "RAdam", "rmsprop": "RMSprop", "rprop": "Rprop", "sgd": "SGD",
-    "sparse_adam": "SparseAdam",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -37,12 +32,6 @@ def test_names_are_where_programs_look_for_them(place):
     module = importlib.import_module(f"wisp.{place}")
     for name in PLACES[place]:
         assert getattr(module, name) is getattr(nn, name, getattr(module, name))
-
-
-@pytest.mark.parametrize("place", OPTIMIZERS)
-def test_every_optimizer_has_a_module_of_its_name(place):
-    name = OPTIMIZERS[place]
-    assert getattr(importlib.import_module(f"wisp.optim.{place}"), name) is getattr(wisp.optim, name)
 
 
 def test_names_that_functional_lacks():

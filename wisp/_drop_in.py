@@ -14,7 +14,7 @@ from wisp._missing import MissingName
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
-    "rprop", "sgd",
+    "rprop", "sgd", "sparse_adam",
 )}  # fmt: skip
 # What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.

@@ -11,10 +11,19 @@ from wisp.demo._pictures import side_by_side
 from wisp.demo._progress import Progress
 
 
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected at least 1, got {number}")
+    return number
+
+
 def options(args):
     parser = argparse.ArgumentParser(prog="python -m wisp.demo", description=__doc__)
-    parser.add_argument("--epochs", type=int, default=10, help="how often every training digit is seen (default 10)")
-    parser.add_argument("--batch", type=int, default=64, help="digits per step (default 64)")
+    parser.add_argument(
+        "--epochs", type=_positive, default=10, help="how often every training digit is seen (default 10)"
+    )
+    parser.add_argument("--batch", type=_positive, default=64, help="digits per step (default 64)")
     parser.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
     parser.add_argument("--out", type=Path, default=Path("wisp-demo"), help="folder for files (default wisp-demo)")
     return parser.parse_args(args)

@@ -1,5 +1,0 @@
-"""Where programs look for RMSprop too."""
-
-from wisp.optim.algorithms import RMSprop
-
-__all__ = ["RMSprop"]

@@ -1,5 +1,0 @@
-"""Where programs look for Rprop too."""
-
-from wisp.optim.variants import Rprop
-
-__all__ = ["Rprop"]

@@ -1,5 +1,0 @@
-"""Where programs look for SparseAdam too."""
-
-from wisp.optim.variants import SparseAdam
-
-__all__ = ["SparseAdam"]
