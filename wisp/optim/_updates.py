@@ -22,12 +22,19 @@ def sgd(param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov):
     return buffer
 
 
+def _decay(param, grad, lr, weight_decay, decoupled):
+    """Shrinks the parameter if weight decay is decoupled from the gradient; returns the gradient, with it if not."""
+    if not weight_decay:
+        return grad
+    if not decoupled:
+        return grad.add(param, alpha=weight_decay)
+    param.mul_(1 - lr * weight_decay)
+    return grad
+
+
 def adam(param, grad, mean, square, largest, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """Adam, or AdamW if the weight decay is decoupled from the gradient; AMSGrad if there is a ``largest``."""
-    if weight_decay and decoupled:
-        param.mul_(1 - lr * weight_decay)
-    elif weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _decay(param, grad, lr, weight_decay, decoupled)
     mean.lerp_(grad, 1 - beta1)
     square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     if largest is not None:
@@ -84,10 +91,7 @@ def adamax(param, grad, mean, largest, step, lr, beta1, beta2, weight_decay, eps
 
 def nadam(param, grad, mean, square, product, step, lr, beta1, beta2, weight_decay, eps, decoupled, momentum_decay):
     """NAdam: ``product`` multiplies the momenta of all steps so far."""
-    if weight_decay and decoupled:
-        param.mul_(1 - lr * weight_decay)
-    elif weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _decay(param, grad, lr, weight_decay, decoupled)
     now, then = (beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
     product.mul_(now)
     mean.lerp_(grad, 1 - beta1)
@@ -100,10 +104,7 @@ def nadam(param, grad, mean, square, product, step, lr, beta1, beta2, weight_dec
 
 def radam(param, grad, mean, square, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """RAdam: like Adam once enough steps have been averaged, like momentum before."""
-    if weight_decay and decoupled:
-        param.mul_(1 - lr * weight_decay)
-    elif weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _decay(param, grad, lr, weight_decay, decoupled)
     mean.lerp_(grad, 1 - beta1)
     square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     rate, left = lr / (1 - beta1**step), 1 - beta2**step
