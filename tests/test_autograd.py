@@ -496,3 +496,10 @@ def test_gradcheck_finds_wrong_gradients():
     ):
         autograd.gradcheck(Wrong.apply, x)
     assert not autograd.gradcheck(Wrong.apply, x, raise_exception=False)
+
+
+def test_threads_of_backward_may_be_asked_for():
+    x = wisp.ones(1, requires_grad=True)
+    with wisp.autograd.set_multithreading_enabled(False):
+        x.sum().backward()
+    assert x.grad.item() == 1 and wisp.autograd.grad_mode.set_multithreading_enabled(True).clone().mode

@@ -106,6 +106,61 @@ def test_nothing_is_computed_twice_without_need():
     assert vmap(Counted.apply)(numbers(0, 2).requires_grad_()).shape == (0, 2)
 
 
+class ByNumPy(Square):
+    """Cannot be called on samples, so it says how to treat a batch."""
+
+    seen = []
+
+    @staticmethod
+    def forward(x):
+        return wisp.from_numpy(x.numpy() ** 2)
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        ByNumPy.seen.append((info.batch_size, info.randomness, in_dims))
+        return ByNumPy.apply(x), in_dims[0]
+
+
+def test_functions_may_have_a_rule_of_their_own():
+    x, seen = numbers(3), ByNumPy.seen
+    seen.clear()
+    assert wisp.allclose(vmap(ByNumPy.apply, randomness="same")(x), x**2)
+    assert wisp.allclose(grad(lambda x: vmap(ByNumPy.apply)(x).sum())(x), 2 * x)
+    assert wisp.allclose(vmap(grad(ByNumPy.apply))(x), 2 * x)
+    assert seen == [(3, "same", (0,)), (3, "error", (0,)), (3, "error", (0,))]
+
+
+def test_rules_say_where_samples_lie():
+    class Sums(Scale):
+        @staticmethod
+        def vmap(info, in_dims, weight, x):
+            assert in_dims == (None, 0)
+            return (weight * x.sum(0), x.t()), (None, 1)
+
+    x = numbers(4, 3)
+    total, same = vmap(Sums.apply, in_dims=(None, 0), out_dims=(None, 0))(numbers(3), x)
+    assert wisp.allclose(total, numbers(3) * x.sum(0)) and wisp.equal(same, x)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"generate_vmap_rule": True}, "both generate_vmap_rule=True and a vmap"),
+        ({"vmap": staticmethod(lambda info, in_dims, x: x)}, "vmap staticmethod of Wrong to return its results and"),
+    ],
+)
+def test_wrong_rules(settings, message):
+    with pytest.raises(RuntimeError, match=message):
+        vmap(type("Wrong", (ByNumPy,), settings).apply)(numbers(2))
+
+
+def test_what_a_context_offers_is_documented_with_the_function():
+    for name in ("save_for_backward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"):
+        assert callable(getattr(wisp.autograd.Function, name))
+    with pytest.raises(RuntimeError, match="should not be instantiated"):
+        Square()
+
+
 def test_hooks_of_modules_inside_vmap():
     layer, seen = nn.Linear(2, 1).double(), []
     layer.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append(len(grad_input)))

@@ -12,6 +12,7 @@ from .variable import Variable
 __all__ = [
     "Function", "FunctionCtx", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
     "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 
 
@@ -107,7 +108,9 @@ def _batched(outputs, inputs, grads, keep, create_graph):
 
 
 _SUBMODULES = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "graph")
-_HOME_OF = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
+_HOME_OF = {
+    "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "set_multithreading_enabled": "grad_mode",
+}  # fmt: skip
 
 
 def __getattr__(name):
