@@ -181,6 +181,10 @@ def test_functional_call_leaves_names_it_does_not_know_to_the_module():
     shifted = nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1))
     assert wisp.allclose(shifted, layer(wisp.ones(1)) + 5)
     assert not hasattr(layer, "shift")
+    layer.shift = wisp.tensor(1.0)  # neither a parameter nor a buffer, but a tensor
+    shifted = nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1))
+    assert wisp.allclose(shifted, layer(wisp.ones(1)) + 4) and layer.shift == 1
+    del layer.shift
     with pytest.raises(RuntimeError, match=r"Unexpected key\(s\): 'shift'"):
         nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1), strict=True)
 

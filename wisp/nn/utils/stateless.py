@@ -69,9 +69,11 @@ def _place(owner, leaf, name):
     """The dict that a tensor of this name belongs in."""
     if leaf in owner._buffers:
         return owner._buffers
-    if leaf not in owner._parameters and hasattr(owner, leaf):
+    if leaf in owner._parameters or not hasattr(owner, leaf):
+        return owner._parameters
+    if not isinstance(owner.__dict__.get(leaf), Tensor):
         raise TypeError(f"{name} is neither a parameter nor a buffer")
-    return owner._parameters
+    return owner.__dict__
 
 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
