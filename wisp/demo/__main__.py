@@ -41,13 +41,13 @@ def show(net, test):
 def main(args=None):
     """Runs the demonstration; returns the share of test digits that the loaded network reads right."""
     wanted = options(args)
+    wanted.out.mkdir(parents=True, exist_ok=True)  # before the work that would be lost if it cannot be
     wisp.manual_seed(wanted.seed)
     train, test = _digits.load(wanted.seed)
     print(f"wisp {wisp.__version__} learns from {len(train):,} handwritten digits; {len(test)} others are the test")
     with Progress(len(train) * wanted.epochs) as progress:
         net, history = _digits.train(train, test, wanted.epochs, wanted.batch, progress)
 
-    wanted.out.mkdir(parents=True, exist_ok=True)
     checkpoint, curves = wanted.out / "digits.safetensors", wanted.out / "curves.png"
     wisp.save(net.state_dict(), checkpoint)
     loaded = _digits.network()
