@@ -17,12 +17,14 @@ def _entries(module, kind):
 
 
 def _entries_of(hooks, kind):
+    if not hooks.get(kind):
+        return ()
     with_kwargs, always_called = hooks.get(f"{kind}_with_kwargs", ()), hooks.get(f"{kind}_always_called", ())
-    return [_Entry(key, hook, key in with_kwargs, key in always_called) for key, hook in hooks.get(kind, {}).items()]
+    return [_Entry(key, hook, key in with_kwargs, key in always_called) for key, hook in hooks[kind].items()]
 
 
 def _hooks_of(hooks, kind):
-    return list(hooks.get(kind, {}).values())
+    return list(hooks[kind].values()) if kind in hooks else []
 
 
 def _backward_hooks(module):
@@ -34,7 +36,7 @@ def _backward_hooks(module):
 
 def call_with_hooks(module, args, kwargs):
     """forward() with everything around it."""
-    if not any(everywhere.values()):
+    if ModuleHooks._hooked and not any(everywhere.values()):
         ModuleHooks._hooked = False  # the last hook on all modules is gone
     call = _Call(module, args, kwargs)
     try:
