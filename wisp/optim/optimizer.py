@@ -2,12 +2,16 @@
 
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from copy import deepcopy
 from functools import wraps
 
 from wisp import _C
 from wisp._C import Tensor
 from wisp.utils.hooks import Hooks, add_hook
+
+# What optimizers are made of: parameters, groups, or parameters with names.
+ParamsT = Iterable[Tensor] | Iterable[dict[str, object]] | Iterable[tuple[str, Tensor]]
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 

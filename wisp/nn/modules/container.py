@@ -6,7 +6,7 @@ from itertools import chain, islice
 from operator import index as as_index
 
 from wisp._C import Tensor
-from wisp.nn.modules.module import Module
+from wisp.nn.modules.module import Module, _addindent
 from wisp.nn.parameter import Parameter
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -182,8 +182,7 @@ class ModuleList(_Numbered):
         if not runs:
             return f"{self._get_name()}()"
         lines = [
-            (f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x ")
-            + text.replace("\n", "\n  ")
+            (f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x ") + _addindent(text, 2)
             for first, last, text in runs
         ]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"

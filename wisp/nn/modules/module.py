@@ -13,7 +13,7 @@ from wisp.nn.modules._hooks import (
     register_module_parameter_registration_hook,
 )
 from wisp.nn.modules._members import KINDS, Members
-from wisp.nn.modules._state_dict import StateDict
+from wisp.nn.modules._state_dict import StateDict, _IncompatibleKeys  # noqa: F401  (libraries look for it here)
 
 __all__ = [
     "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
@@ -21,6 +21,11 @@ __all__ = [
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]  # fmt: skip
+
+
+def _addindent(text, spaces):
+    """A text whose lines are moved to the right, but for the first."""
+    return text.replace("\n", "\n" + " " * spaces)
 
 
 class Module(Members, StateDict, ModuleHooks, Conversions):
@@ -208,7 +213,7 @@ class Module(Members, StateDict, ModuleHooks, Conversions):
     def __repr__(self):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        children = [f"({name}): " + _addindent(repr(child), 2) for name, child in self._modules.items()]
         if not children and len(lines) < 2:
             return f"{self._get_name()}({extra})"
         body = "".join(f"\n  {line}" for line in lines + children)
