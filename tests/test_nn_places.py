@@ -22,6 +22,7 @@ PLACES = {
     "nn.modules.rnn": ("LSTM", "GRUCell"),
     "nn.modules.sparse": ("Embedding",),
     "nn.modules.transformer": ("Transformer", "TransformerEncoderLayer"),
+    "nn.parallel.data_parallel": ("DataParallel", "data_parallel"),
     "nn.common_types": ("_size_any_t", "_size_1_t", "_size_2_t", "_size_3_opt_t", "_ratio_2_t"),
     "functional": ("einsum", "meshgrid", "stft", "norm"),
     "optim.lr_scheduler": ("LRScheduler", "_LRScheduler"),
