@@ -312,6 +312,27 @@ def test_a_script_runs_as_if_by_itself(tmp_path):
     ]
 
 
+def test_what_libraries_do_when_they_are_imported():
+    printed = as_torch("""
+        import torch
+        from torch.hub import HASH_REGEX, download_url_to_file, urlparse
+        from torch.jit.annotations import Dict, List, Optional, Tuple
+        from torch.nn.common_types import _size_2_t
+
+        @torch.fx.wrap
+        def half(x):
+            return x / 2
+
+        torch.fx.wrap("len")
+        with torch.backends.cuda.sdp_kernel(enable_flash=False):
+            print(torch.backends.cuda.flash_sdp_enabled(), end=" ")
+        torch.backends.cuda.enable_math_sdp(False)
+        print(torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled(), half(4))
+        print(HASH_REGEX.search("net-5c106cde.pth")[1], List[int], hasattr(torch.fx, "Graph"))
+    """)
+    assert printed.split() == ["False", "True", "False", "2.0", "5c106cde", "typing.List[int]", "False"]
+
+
 def test_exit_codes(tmp_path):
     write(tmp_path, "leave.py", "import sys, torch; sys.exit(int(sys.argv[1]))")
     assert run("leave.py", 0, cwd=tmp_path).returncode == 0
