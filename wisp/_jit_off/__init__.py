@@ -45,7 +45,7 @@ def _itself(fn):
     return fn
 
 
-script_method = script_if_tracing = unused = export = interface = _itself
+script_method = script_if_tracing = unused = export = interface = _overload = _overload_method = _itself
 
 
 def ignore(drop=False, **kwargs):

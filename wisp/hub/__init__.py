@@ -10,11 +10,12 @@ import re
 from urllib.parse import unquote, urlparse
 
 from wisp.hub._download import download_url_to_file
-from wisp.hub._folders import get_dir, set_dir
+from wisp.hub._folders import get_dir, home, set_dir
 from wisp.hub._repositories import entry_point, entry_points, fetched, neighbours
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
+_get_torch_home = home  # what libraries call it
 
 # Where the name of a file says its checksum: name-<sha256 or its beginning>.ext.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
