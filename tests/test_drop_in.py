@@ -329,8 +329,11 @@ def test_what_libraries_do_when_they_are_imported():
         torch.backends.cuda.enable_math_sdp(False)
         print(torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled(), half(4))
         print(HASH_REGEX.search("net-5c106cde.pth")[1], List[int], hasattr(torch.fx, "Graph"))
+        x = torch.ones(1)
+        print(torch._C._get_tracing_state(), x._cdata == x._cdata != torch.ones(1)._cdata)
     """)
-    assert printed.split() == ["False", "True", "False", "2.0", "5c106cde", "typing.List[int]", "False"]
+    words = ["False", "True", "False", "2.0", "5c106cde", "typing.List[int]", "False", "None", "True"]
+    assert printed.split() == words
 
 
 def test_exit_codes(tmp_path):

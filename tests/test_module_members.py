@@ -68,6 +68,55 @@ def test_mixins_and_subclasses_may_look_for_attributes_too():
     assert issubclass(Deeper, nn.Linear) and Mixed.__mro__.count(nn.Module) == 1
 
 
+class Asked(nn.Module):
+    """Wants to see every parameter that is read."""
+
+    def __init__(self):
+        super().__init__()
+        self.__dict__["seen"] = []
+        self.weight = nn.Parameter(wisp.ones(1))
+        self.register_buffer("mean", wisp.zeros(1))
+        self.inner = nn.Linear(1, 1)
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        self.seen.append(name)
+        return found
+
+
+def test_classes_that_look_for_attributes_are_asked_for_members():
+    module = Asked()
+    module.seen.clear()
+    assert module.weight is module._parameters["weight"] and module.mean is module._buffers["mean"]
+    module.inner(wisp.ones(1))
+    assert module.seen == ["weight", "mean", "inner"]
+    module.weight = nn.Parameter(wisp.zeros(1))
+    assert module.weight.item() == 0
+    del module.mean
+    assert not hasattr(module, "mean") and list(module.state_dict()) == ["weight", "inner.weight", "inner.bias"]
+    made = pickle.loads(pickle.dumps(module))
+    made.double()
+    assert made.weight.dtype is wisp.float64 and made.seen[-1] == "weight"
+
+
+def test_members_are_kept_as_the_new_class_of_a_module_wants_them():
+    class Watched(nn.Linear):
+        seen = 0
+
+        def __getattr__(self, name):
+            Watched.seen += 1
+            return super().__getattr__(name)
+
+    layer = nn.Linear(2, 1)
+    weight = layer.weight
+    layer.__class__ = Watched
+    assert layer.weight is weight and Watched.seen == 1
+    layer.__class__ = nn.Linear
+    assert layer.weight is weight and Watched.seen == 1
+    layer.bias = None
+    assert layer._parameters["bias"] is None and layer(wisp.ones(2)).shape == (1,)
+
+
 def test_modules_without_getattr_are_left_as_they_are():
     class Plain(nn.Linear):
         pass

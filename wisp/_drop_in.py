@@ -123,7 +123,8 @@ def install():
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
     wisp.__version__ = version.__version__ = version.as_torch()
-    wisp._C._log_api_usage_once = _nothing  # libraries call it
+    wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
+    wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
     for name in _INSTEAD:
         import_module(name)  # programs that import torch alone find them too
     if not hasattr(wisp, "compile"):

@@ -69,7 +69,8 @@ class MemberDict(dict):
 class _Lookup:
     """Gives a class that defines ``__getattr__()`` one to call by ``super()``.
 
-    Members are attributes like any other, so Module itself needs none, and reading attributes is faster without.
+    Such a class is asked for members too. Those of others are attributes like any other, so that Module itself needs no
+    ``__getattr__()``: reading attributes is faster without.
     """
 
     def __getattr__(self, name):
@@ -97,7 +98,7 @@ class Members:
         """Makes room for members, and for attributes to be found fast (a dict of its own is faster than a shared one)."""
         object.__setattr__(self, "__dict__", dict(self.__dict__))
         for kind in KINDS:
-            self.__dict__[kind] = MemberDict(self)
+            self._exchange(kind, {})
         self.__dict__["_non_persistent_buffers_set"] = set()
 
     # --- as attributes
@@ -117,7 +118,10 @@ class Members:
                 return self._replace(held, name, value)
         if name in KINDS:
             return self._exchange(name, value)
-        return super().__setattr__(name, value)
+        super().__setattr__(name, value)
+        if name == "__class__":
+            for kind in KINDS:
+                self._exchange(kind, own[kind])
 
     def _put(self, kind, name, value):
         """Assigns a parameter, buffer or module; whatever the name was before, it is no more."""
@@ -145,10 +149,11 @@ class Members:
         self.__dict__[kind][name] = registered("buffer", self, name, value) if kind == "_buffers" else value
 
     def _exchange(self, kind, members):
-        """Assigns all members of a kind at once."""
+        """Assigns all members of a kind at once, kept as the class wants them."""
+        members = dict(members)
         for name in self.__dict__.get(kind, ()):  # which may belong to the module this one is a copy of
             self.__dict__.pop(name, None)
-        self.__dict__[kind] = MemberDict(self, members)
+        self.__dict__[kind] = members if isinstance(self, _Lookup) else MemberDict(self, members)
 
     def __delattr__(self, name):
         for kind in KINDS:

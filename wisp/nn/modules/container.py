@@ -32,7 +32,7 @@ class _Numbered(Module):
     def __dir__(self):
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def _key(self, i):
+    def _get_abs_string_index(self, i):
         return next(islice(self._modules, _position(len(self), i), None))
 
     def _set_children(self, modules):
@@ -42,11 +42,11 @@ class _Numbered(Module):
         self._modules.update(modules)
 
     def __setitem__(self, idx, module):
-        setattr(self, self._key(idx), module)
+        setattr(self, self._get_abs_string_index(idx), module)
 
     def __delitem__(self, idx):
         """Removes one child or a slice; those behind it move up."""
-        gone = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
+        gone = list(self._modules)[idx] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
         self._set_children(module for name, module in self._modules.items() if name not in gone)
 
     def append(self, module):
@@ -88,7 +88,7 @@ class Sequential(_Numbered):
     def __getitem__(self, idx):
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
-        return self._modules[self._key(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -149,7 +149,7 @@ class ModuleList(_Numbered):
     def __getitem__(self, idx):
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
-        return self._modules[self._key(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __add__(self, other):
         return type(self)(chain(self, other))
