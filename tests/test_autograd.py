@@ -496,3 +496,32 @@ def test_gradcheck_finds_wrong_gradients():
     ):
         autograd.gradcheck(Wrong.apply, x)
     assert not autograd.gradcheck(Wrong.apply, x, raise_exception=False)
+
+
+def test_threads_of_backward_may_be_asked_for():
+    x = wisp.ones(1, requires_grad=True)
+    with wisp.autograd.set_multithreading_enabled(False):
+        x.sum().backward()
+    assert x.grad.item() == 1 and wisp.autograd.grad_mode.set_multithreading_enabled(True).clone().mode
+
+
+def test_inputs_may_be_any_iterable():
+    net = wisp.nn.Linear(1, 1)
+
+    def loss():
+        return net(wisp.ones(1)).sum()
+
+    assert [g.item() for g in wisp.autograd.grad(loss(), net.parameters())] == [1, 1]
+    named = dict(net.named_parameters())
+    assert [g.item() for g in wisp.autograd.grad((x for x in [loss()]), named.values())] == [1, 1]
+    for backward in (
+        lambda inputs: loss().backward(inputs=inputs),
+        lambda inputs: wisp.autograd.backward(loss(), inputs=inputs),
+    ):
+        backward(p for p in [net.weight])
+        assert net.weight.grad.item() == 1 and net.bias.grad is None
+        net.weight.grad = None
+        with pytest.raises(RuntimeError, match="cannot be empty"):
+            backward(p for p in [])
+    with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
+        wisp.autograd.grad(loss(), (p for p in []))

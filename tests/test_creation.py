@@ -213,6 +213,10 @@ def test_copies_and_shares():
     t = wisp.ones(2)
     assert wisp.as_tensor(t) is t and wisp.asarray(t) is t
     assert wisp.asarray(t, copy=True).data_ptr() != t.data_ptr()
+    grown = wisp.ones(2, requires_grad=True) + 1
+    assert wisp.asarray(grown) is grown  # gradients are not lost unless that is asked for
+    assert not wisp.asarray(grown, requires_grad=False).requires_grad
+    assert wisp.asarray(wisp.ones(2), requires_grad=True).requires_grad
     b = bytearray(4)
     wisp.frombuffer(b, dtype=wisp.uint8)[2] = 9
     assert b[2] == 9

@@ -312,12 +312,36 @@ def test_a_script_runs_as_if_by_itself(tmp_path):
     ]
 
 
+def test_what_libraries_do_when_they_are_imported():
+    printed = as_torch("""
+        import torch
+        from torch.hub import HASH_REGEX, download_url_to_file, urlparse
+        from torch.jit.annotations import Dict, List, Optional, Tuple
+        from torch.nn.common_types import _size_2_t
+
+        @torch.fx.wrap
+        def half(x):
+            return x / 2
+
+        torch.fx.wrap("len")
+        with torch.backends.cuda.sdp_kernel(enable_flash=False):
+            print(torch.backends.cuda.flash_sdp_enabled(), end=" ")
+        torch.backends.cuda.enable_math_sdp(False)
+        print(torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled(), half(4))
+        print(HASH_REGEX.search("net-5c106cde.pth")[1], List[int], hasattr(torch.fx, "Graph"))
+        x = torch.ones(1)
+        print(torch._C._get_tracing_state(), x._cdata == x._cdata != torch.ones(1)._cdata)
+    """)
+    words = ["False", "True", "False", "2.0", "5c106cde", "typing.List[int]", "False", "None", "True"]
+    assert printed.split() == words
+
+
 def test_exit_codes(tmp_path):
     write(tmp_path, "leave.py", "import sys, torch; sys.exit(int(sys.argv[1]))")
     assert run("leave.py", 0, cwd=tmp_path).returncode == 0
     assert run("leave.py", 3, cwd=tmp_path, check=False).returncode == 3
     assert run("nowhere.py", cwd=tmp_path, check=False).returncode == 2
-    assert run("-m", "nowhere", cwd=tmp_path, check=False).returncode == 2
+    assert run("-m", "nowhere", cwd=tmp_path, check=False).returncode == 1  # as Python itself
     assert run(cwd=tmp_path, check=False).returncode == 2
     assert run("-m", cwd=tmp_path, check=False).returncode == 2
     assert "script.py" in run("--help", cwd=tmp_path).stdout

@@ -162,6 +162,15 @@ def test_the_demonstration_says_what_to_install(monkeypatch):
         _digits.load(0)
 
 
+@pytest.mark.parametrize("option", ["--epochs", "--batch"])
+def test_the_demonstration_refuses_to_do_nothing(option, capsys):
+    from wisp.demo.__main__ import main
+
+    with pytest.raises(SystemExit):
+        main([option, "0"])
+    assert f"argument {option}: expected at least 1, got 0" in capsys.readouterr().err
+
+
 class Terminal:
     encoding = "utf-8"
 

@@ -227,7 +227,12 @@ def test_ensembles():
         (lambda x: func.jvp(lambda a: a, (x,), (x[0],)), RuntimeError, "shape"),
         (lambda x: func.jvp(lambda a: a, x, x), RuntimeError, "tuple"),
         (lambda x: functional.jvp(lambda a: a, x), RuntimeError, "None"),
-        (lambda x: func.functional_call(wisp.nn.Linear(2, 2), {"nothing": x}, x), AttributeError, "nothing"),
+        (lambda x: func.functional_call(wisp.nn.Linear(2, 2), {"no.thing": x}, x), AttributeError, "`no`"),
+        (
+            lambda x: func.functional_call(wisp.nn.Linear(2, 2), {"in_features": x}, x),
+            TypeError,
+            "in_features is neither",
+        ),
     ],
 )
 def test_errors(call, error, text):

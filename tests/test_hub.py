@@ -149,7 +149,7 @@ def test_what_is_wrong_with_folders(folder, repository):
 def test_the_folder_of_downloads(monkeypatch):
     monkeypatch.setattr(hub._folders, "_chosen", None)
     monkeypatch.setenv("WISP_HOME", "/somewhere")
-    assert hub.get_dir() == "/somewhere/hub"
+    assert hub.get_dir() == "/somewhere/hub" and hub._get_torch_home() == "/somewhere"
     monkeypatch.delenv("WISP_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert hub.get_dir() == "/cache/wisp/hub"

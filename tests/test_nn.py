@@ -482,3 +482,11 @@ def test_batch_norm_loads_files_from_before_batches_were_counted():
     del newer["num_batches_tracked"]
     with pytest.raises(RuntimeError, match="Missing key"):
         norm.load_state_dict(newer)
+
+
+def test_batch_norm_without_a_count_of_batches():
+    norm = nn.BatchNorm1d(2)
+    norm.num_batches_tracked = None
+    norm(wisp.full((4, 2), 2.0))
+    assert wisp.allclose(norm.running_mean, wisp.tensor([0.2, 0.2]))
+    norm.load_state_dict({name: value.clone() for name, value in norm.state_dict().items()})

@@ -22,8 +22,25 @@ PLACES = {
     "nn.modules.rnn": ("LSTM", "GRUCell"),
     "nn.modules.sparse": ("Embedding",),
     "nn.modules.transformer": ("Transformer", "TransformerEncoderLayer"),
+    "nn.parallel.data_parallel": ("DataParallel", "data_parallel"),
+    "nn.common_types": ("_size_any_t", "_size_1_t", "_size_2_t", "_size_3_opt_t", "_ratio_2_t"),
     "functional": ("einsum", "meshgrid", "stft", "norm"),
     "optim.lr_scheduler": ("LRScheduler", "_LRScheduler"),
+    "optim.optimizer": ("Optimizer", "ParamsT"),
+    "nn.init": ("_no_grad_trunc_normal_", "_no_grad_zero_", "_calculate_fan_in_and_fan_out"),
+}
+# Base classes and helpers that libraries use although their names are private.
+PRIVATE = {
+    "batchnorm": ("_BatchNorm", "_NormBase"),
+    "conv": ("_ConvNd", "_ConvTransposeNd"),
+    "dropout": ("_DropoutNd",),
+    "instancenorm": ("_InstanceNorm",),
+    "loss": ("_Loss", "_WeightedLoss"),
+    "module": ("_addindent", "_IncompatibleKeys"),
+    "padding": ("_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd"),
+    "pooling": ("_MaxPoolNd", "_AvgPoolNd", "_AdaptiveAvgPoolNd", "_AdaptiveMaxPoolNd"),
+    "transformer": ("_get_activation_fn", "_get_clones"),
+    "utils": ("_pair", "_ntuple", "_reverse_repeat_tuple"),
 }
 
 
@@ -32,6 +49,30 @@ def test_names_are_where_programs_look_for_them(place):
     module = importlib.import_module(f"wisp.{place}")
     for name in PLACES[place]:
         assert getattr(module, name) is getattr(nn, name, getattr(module, name))
+
+
+@pytest.mark.parametrize("place", PRIVATE)
+def test_base_classes_and_helpers_are_where_libraries_look_for_them(place):
+    module = importlib.import_module(f"wisp.nn.modules.{place}")
+    assert all(hasattr(module, name) for name in PRIVATE[place])
+
+
+def test_base_classes_are_those_of_the_layers():
+    assert isinstance(nn.ReflectionPad2d(1), nn.modules.padding._ReflectionPadNd)
+    assert isinstance(nn.ReplicationPad3d(1), nn.modules.padding._ReplicationPadNd)
+    assert isinstance(nn.AlphaDropout(), nn.modules.dropout._DropoutNd)
+    layers = nn.modules.transformer._get_clones(nn.Linear(1, 1), 2)
+    assert len(layers) == 2 and layers[0].weight is not layers[1].weight
+    assert modules._addindent("a\nb", 3) == "a\n   b"
+
+
+def test_tensors_as_one_vector_and_back():
+    from wisp._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+
+    tensors = [wisp.ones(2, 2), wisp.arange(3.0), wisp.zeros(())]
+    flat = _flatten_dense_tensors(tensors)
+    assert flat.tolist() == [1, 1, 1, 1, 0, 1, 2, 0]
+    assert all(wisp.equal(*pair) for pair in zip(_unflatten_dense_tensors(flat, tensors), tensors))
 
 
 def test_names_that_functional_lacks():

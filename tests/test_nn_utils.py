@@ -172,6 +172,33 @@ def test_functional_call():
         call(tied, {"0.weight": wisp.zeros(2, 2), "1.weight": wisp.ones(2, 2)}, wisp.ones(2))
 
 
+def test_functional_call_leaves_names_it_does_not_know_to_the_module():
+    class Shifted(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + getattr(self, "shift", 0)
+
+    layer = Shifted(1, 1)
+    shifted = nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1))
+    assert wisp.allclose(shifted, layer(wisp.ones(1)) + 5)
+    assert not hasattr(layer, "shift")
+    layer.shift = wisp.tensor(1.0)  # neither a parameter nor a buffer, but a tensor
+    shifted = nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1))
+    assert wisp.allclose(shifted, layer(wisp.ones(1)) + 4) and layer.shift == 1
+    del layer.shift
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\): 'shift'"):
+        nn.utils.stateless.functional_call(layer, {"shift": wisp.tensor(5.0)}, wisp.ones(1), strict=True)
+
+
+def test_weight_norm_reads_what_its_older_form_has_written():
+    old, new = nn.Linear(3, 2), nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+    with pytest.warns(FutureWarning):
+        nn.utils.weight_norm(old)
+    for loaded in (new, copy.deepcopy(new)):
+        net = nn.Sequential(loaded)
+        net.load_state_dict({f"0.{name}": value for name, value in old.state_dict().items()})
+        assert wisp.allclose(net(wisp.ones(1, 3)), old(wisp.ones(1, 3)))
+
+
 def test_removal_of_the_old_norms():
     for name in ("weight_norm", "spectral_norm"):
         layer = nn.Linear(3, 2).eval()

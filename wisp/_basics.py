@@ -105,14 +105,14 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
     return _C.tensor(s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """A tensor of obj: itself, or on its memory, if possible, else a copy.
 
     Args:
         obj: a tensor, NumPy array, storage, object with ``__dlpack__`` or the buffer protocol, number or nested
             sequence.
         copy: True always copies, False fails where a copy would be needed.
-        requires_grad: whether the result requires grad; False detaches it.
+        requires_grad: whether the result requires grad; False detaches it, None leaves it as it is.
 
     >>> wisp.asarray([1, 2])
     tensor([1, 2])
@@ -124,13 +124,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if shareable and not hasattr(obj, "__dlpack__") and not hasattr(obj, "dtype"):  # bytes and the like
         dtype = dtype or _C.get_default_dtype()
         t = _C.frombuffer(obj, dtype=dtype) if len(obj) else _C.tensor([], dtype=dtype)
-        return (t.clone() if copy else t).requires_grad_(requires_grad)
+        return (t.clone() if copy else t).requires_grad_(bool(requires_grad))
     t = _C.as_tensor(obj, dtype=dtype, device=device)
     if copy is False and dtype is not None and not _shares(t, obj):
         raise ValueError(f"can't alias tensor with dtype '{_C.as_tensor(obj).dtype}' into dtype '{dtype}'.")
     if copy and _shares(t, obj):
         t = t.clone()
-    if t.requires_grad and not requires_grad:
+    if requires_grad is False and t.requires_grad:
         t = t.detach()
     return t.requires_grad_() if requires_grad and not t.requires_grad else t
 

@@ -14,11 +14,13 @@ from wisp._missing import MissingName
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
-    "rprop", "sgd",
-)}  # fmt: skip
+    "rprop", "sgd", "sparse_adam",
+)} | {"torch.jit.annotations": "wisp._jit_off.annotations"}  # fmt: skip
 # What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
-_INSTEAD = {"torch.compiler": "wisp._compiler_off", "torch.jit": "wisp._jit_off", "torch.onnx": None}
+_INSTEAD = {
+    "torch.compiler": "wisp._compiler_off", "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off", "torch.onnx": None,
+}  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
@@ -121,7 +123,8 @@ def install():
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
     wisp.__version__ = version.__version__ = version.as_torch()
-    wisp._C._log_api_usage_once = _nothing  # libraries call it
+    wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
+    wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
     for name in _INSTEAD:
         import_module(name)  # programs that import torch alone find them too
     if not hasattr(wisp, "compile"):

@@ -51,9 +51,10 @@ def _show_uncaught(kind, error, traceback):
         print(f"({STANDS_IN})", file=sys.stderr)
 
 
-def _fail(message):
+def _fail(message, code=1):
+    """Ends as Python itself does when it cannot start a program."""
     print(f"{sys.executable}: {message}", file=sys.stderr)
-    raise SystemExit(2)
+    raise SystemExit(code)
 
 
 def _source(path):
@@ -68,7 +69,7 @@ def _run_file(path):
     try:
         source = _source(path)
     except OSError as error:
-        _fail(f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}")
+        _fail(f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}", code=2)
     path = os.path.abspath(path)
     about = {"__file__": path, "__cached__": None, "__loader__": SourceFileLoader("__main__", path)}
     _execute(lambda: compile(source, path, "exec", dont_inherit=True), about)

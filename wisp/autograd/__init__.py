@@ -12,6 +12,7 @@ from .variable import Variable
 __all__ = [
     "Function", "FunctionCtx", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
     "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 
 
@@ -31,12 +32,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please "
                                "only use `grad_tensors`.")  # fmt: skip
         grad_tensors = grad_variables
-    if inputs is not None and len(_as_tuple(inputs)) == 0:
+    wanted = () if inputs is None else _as_tuple(inputs)
+    if inputs is not None and not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = _as_tuple(tensors)
     grads = _weights(tensors, grad_tensors)
     keep = create_graph if retain_graph is None else retain_graph
-    _C._run_backward(tensors, grads, keep, create_graph, () if inputs is None else _as_tuple(inputs), True)
+    _C._run_backward(tensors, grads, keep, create_graph, wanted, True)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -57,7 +59,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                       "other parts of the graph, please use wisp.autograd.backward.", FutureWarning, stacklevel=2)  # fmt: skip
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")  # fmt: skip
@@ -77,7 +79,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def _as_tuple(x):
-    return tuple(x) if isinstance(x, (tuple, list)) and not hasattr(x, "_fields") else (x,)
+    """One tensor (or place in the graph) or any iterable of them, say ``net.parameters()``, as a tuple."""
+    return (x,) if isinstance(x, _C.Tensor) or hasattr(x, "_fields") or not hasattr(x, "__iter__") else tuple(x)
 
 
 def _weights(outputs, grads):
@@ -107,7 +110,9 @@ def _batched(outputs, inputs, grads, keep, create_graph):
 
 
 _SUBMODULES = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "graph")
-_HOME_OF = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode"}
+_HOME_OF = {
+    "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "set_multithreading_enabled": "grad_mode",
+}  # fmt: skip
 
 
 def __getattr__(name):

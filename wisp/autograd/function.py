@@ -4,6 +4,7 @@ from functools import wraps
 
 from wisp import _C
 from wisp._C import FunctionCtx, Tensor
+from wisp.autograd import _samples
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -21,7 +22,7 @@ def _backward_of(cls):
     return Function.backward
 
 
-class Function:
+class Function(FunctionCtx):
     """An operation with a derivative of its own.
 
     Subclasses define two static methods and are called by ``apply``:
@@ -70,10 +71,25 @@ class Function:
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
                                   "mode AD.")  # fmt: skip
 
+    generate_vmap_rule = False  # accepted: inside vmap() there is a rule for every Function that has none of its own
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """Computes the results of all samples of a batch; for a forward() that cannot be called on samples.
+
+        Args:
+            info: has ``batch_size`` and ``randomness``.
+            in_dims: along which dimension the samples lie, for each argument; None for those they share.
+            args: those of forward(), with batches of samples.
+
+        Returns the results and their dimensions of samples.
+        """
+        raise NotImplementedError("the vmap staticmethod is not implemented")
+
     @classmethod
     def apply(cls, *args):
         """Calls forward(), recording the call for backward."""
-        return _C._function_apply(cls, *args)
+        return _samples.apply(cls, args) if _samples.running else _C._function_apply(cls, *args)
 
 
 class _TwiceDifferentiated(Function):

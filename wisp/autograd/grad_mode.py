@@ -5,7 +5,7 @@ from types import coroutine
 
 from wisp._C import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 _GENERATOR, _COROUTINE = 0x20, 0x80  # bits of co_flags
 
@@ -68,3 +68,24 @@ def _guarded(guard, generator):
             raise
         except BaseException as error:  # noqa: BLE001  whatever the consumer throws in
             step, value = generator.throw, error
+
+
+class set_multithreading_enabled:
+    """Accepted, by itself or as a context, and means nothing: backward() runs on the thread that calls it.
+
+    Args:
+        mode: whether other threads may be used.
+    """
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        pass
+
+    def clone(self):
+        """Another one like it."""
+        return type(self)(self.mode)

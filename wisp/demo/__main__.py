@@ -11,10 +11,19 @@ from wisp.demo._pictures import side_by_side
 from wisp.demo._progress import Progress
 
 
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected at least 1, got {number}")
+    return number
+
+
 def options(args):
     parser = argparse.ArgumentParser(prog="python -m wisp.demo", description=__doc__)
-    parser.add_argument("--epochs", type=int, default=10, help="how often every training digit is seen (default 10)")
-    parser.add_argument("--batch", type=int, default=64, help="digits per step (default 64)")
+    parser.add_argument(
+        "--epochs", type=_positive, default=10, help="how often every training digit is seen (default 10)"
+    )
+    parser.add_argument("--batch", type=_positive, default=64, help="digits per step (default 64)")
     parser.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
     parser.add_argument("--out", type=Path, default=Path("wisp-demo"), help="folder for files (default wisp-demo)")
     return parser.parse_args(args)
@@ -32,13 +41,13 @@ def show(net, test):
 def main(args=None):
     """Runs the demonstration; returns the share of test digits that the loaded network reads right."""
     wanted = options(args)
+    wanted.out.mkdir(parents=True, exist_ok=True)  # before the work that would be lost if it cannot be
     wisp.manual_seed(wanted.seed)
     train, test = _digits.load(wanted.seed)
     print(f"wisp {wisp.__version__} learns from {len(train):,} handwritten digits; {len(test)} others are the test")
     with Progress(len(train) * wanted.epochs) as progress:
         net, history = _digits.train(train, test, wanted.epochs, wanted.batch, progress)
 
-    wanted.out.mkdir(parents=True, exist_ok=True)
     checkpoint, curves = wanted.out / "digits.safetensors", wanted.out / "curves.png"
     wisp.save(net.state_dict(), checkpoint)
     loaded = _digits.network()

@@ -4,6 +4,7 @@ import functools
 import operator
 
 from wisp import _C
+from wisp.autograd import _samples
 from wisp.utils._pytree import broadcast_prefix, tree_flatten, tree_unflatten
 
 
@@ -94,11 +95,13 @@ def _checked_dim(dim, leaf, call):
 
 def _run(func, dims, leaves, spec, size, out_dims, randomness, kwargs):
     level = _C._enter_vmap(size, randomness)
+    _samples.running.append((level, randomness))
     try:
         samples = [leaf if dim is None else _C._make_sample(leaf, dim, level) for dim, leaf in zip(dims, leaves)]
         results = func(*tree_unflatten(samples, spec), **kwargs)
         return _outputs(results, out_dims, level, _name(func))
     finally:
+        _samples.running.remove((level, randomness))
         _C._leave_level(level)
 
 

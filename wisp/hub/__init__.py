@@ -6,12 +6,19 @@ anew.
 """
 
 import os
+import re
+from urllib.parse import unquote, urlparse
 
 from wisp.hub._download import download_url_to_file
-from wisp.hub._folders import get_dir, set_dir
+from wisp.hub._folders import get_dir, home, set_dir
 from wisp.hub._repositories import entry_point, entry_points, fetched, neighbours
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+_get_torch_home = home  # what libraries call it
+
+# Where the name of a file says its checksum: name-<sha256 or its beginning>.ext.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 
 def load(repo_or_dir, model, *args, source="github", trust_repo="check", force_reload=False, verbose=True,
@@ -58,9 +65,6 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
         check_hash: whether the name of the file, ``name-<sha256 or its beginning>.ext``, says its checksum.
         file_name: what to call the file, if not as in the URL.
     """
-    import re
-    from urllib.parse import unquote, urlparse
-
     from wisp.serialization import load as load_file
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else os.fspath(model_dir)
@@ -70,6 +74,6 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
         raise ValueError(f"load_state_dict_from_url(): {url} names no file; give file_name")
     path = os.path.join(folder, name)
     if not os.path.exists(path):
-        digest = re.search(r"-([a-f0-9]+)\.", name) if check_hash else None
+        digest = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, digest[1] if digest else None, progress)
     return load_file(path, map_location=map_location, weights_only=weights_only)

@@ -6,12 +6,15 @@ import os
 _chosen = None
 
 
+def home():
+    """The folder of everything that is kept: ``$WISP_HOME``, else ``~/.cache/wisp``."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
+    return os.path.expanduser(os.environ.get("WISP_HOME", os.path.join(cache, "wisp")))
+
+
 def get_dir():
     """The folder of downloads: what set_dir() said, else ``$WISP_HOME/hub``, else ``~/.cache/wisp/hub``."""
-    if _chosen is not None:
-        return _chosen
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
-    return os.path.join(os.path.expanduser(os.environ.get("WISP_HOME", os.path.join(cache, "wisp"))), "hub")
+    return os.path.join(home(), "hub") if _chosen is None else _chosen
 
 
 def set_dir(d):

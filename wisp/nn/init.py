@@ -219,6 +219,12 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
+# --- names that libraries use
+
+_no_grad_fill_, _no_grad_zero_, _no_grad_uniform_ = constant_, zeros_, uniform_
+_no_grad_normal_, _no_grad_trunc_normal_ = normal_, trunc_normal_
+
+
 # --- old names
 
 

@@ -1,4 +1,4 @@
-"""Schedules that combine others, look at results, or cycle."""
+"""Schedules that combine others, or look at results."""
 
 import math
 import warnings
@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 from wisp.optim._schedules import EPOCH_WARNING, LRScheduler, checked_optimizer, set_lr
 
-__all__ = ["ChainedScheduler", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR"]
+__all__ = ["ChainedScheduler", "ReduceLROnPlateau", "SequentialLR"]
 
 
 class _OfSeveral(LRScheduler):
@@ -124,7 +124,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _reset(self):
-        self.best = math.inf if self.mode == "min" else -math.inf
+        self.best = self.mode_worse = math.inf if self.mode == "min" else -math.inf
         self.cooldown_counter = self.num_bad_epochs = 0
 
     @property
@@ -170,128 +170,3 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, low)
             if old - new > self.eps:
                 set_lr(group, new)
-
-
-def _per_group(value, optimizer, name):
-    """One value for each group, given as a list or as one for all."""
-    if not isinstance(value, (list, tuple)):
-        return [value] * len(optimizer.param_groups)
-    if len(value) != len(optimizer.param_groups):
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
-                         f"param_groups has {len(optimizer.param_groups)}.")  # fmt: skip
-    return list(value)
-
-
-def _anneal_cos(start, end, part):
-    return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
-
-
-def _anneal_linear(start, end, part):
-    return (end - start) * part + start
-
-
-_ANNEAL = {"cos": _anneal_cos, "linear": _anneal_linear}
-
-
-class OneCycleLR(LRScheduler):
-    """One cycle for the whole training: the rates go up to ``max_lr``, then down far below where they began.
-
-    It is stepped after every batch, and momentum, if it is cycled, goes the other way.
-
-    Args:
-        optimizer: whose learning rates to set.
-        max_lr: the highest rate, for all groups or a list for each.
-        total_steps: how many steps there will be; or epochs and steps_per_epoch.
-        pct_start: the part of the cycle in which rates go up.
-        anneal_strategy: "cos" or "linear".
-        cycle_momentum, base_momentum, max_momentum: whether and between what to cycle the momentum.
-        div_factor: max_lr divided by this is the first rate,
-        final_div_factor: and that divided by this the last.
-        three_phase: whether to go down to the first rate first, as fast as it went up.
-        last_epoch: where to go on from.
-    """
-
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
-                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
-                 final_div_factor=1e4, three_phase=False, last_epoch=-1):  # fmt: skip
-        self.optimizer = checked_optimizer(optimizer)
-        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
-        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-        if anneal_strategy not in _ANNEAL:
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self._anneal_func_type, self.cycle_momentum = anneal_strategy, cycle_momentum
-        self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
-        if last_epoch == -1:
-            self._start_rates(_per_group(max_lr, optimizer, "max_lr"), div_factor, final_div_factor)
-        if cycle_momentum:
-            self._start_momentum(base_momentum, max_momentum, last_epoch)
-        super().__init__(optimizer, last_epoch)
-
-    def _start_rates(self, max_lrs, div_factor, final_div_factor):
-        for group, highest in zip(self.optimizer.param_groups, max_lrs):
-            group["initial_lr"], group["max_lr"] = highest / div_factor, highest
-            group["min_lr"] = group["initial_lr"] / final_div_factor
-
-    def _start_momentum(self, base_momentum, max_momentum, last_epoch):
-        if "momentum" not in self.optimizer.defaults and "betas" not in self.optimizer.defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in self.optimizer.defaults
-        if last_epoch != -1:
-            return
-        highest = _per_group(max_momentum, self.optimizer, "max_momentum")
-        lowest = _per_group(base_momentum, self.optimizer, "base_momentum")
-        for group, low, high in zip(self.optimizer.param_groups, lowest, highest):
-            self._set_momentum(group, high)
-            group["max_momentum"], group["base_momentum"] = high, low
-
-    def _set_momentum(self, group, value):
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
-
-    def get_lr(self):
-        if self.last_epoch > self.total_steps:
-            raise ValueError(
-                f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}"
-            )
-        start = 0.0
-        for phase in self._schedule_phases:
-            if self.last_epoch <= phase["end_step"] or phase is self._schedule_phases[-1]:
-                part = (self.last_epoch - start) / (phase["end_step"] - start)
-                break
-            start = phase["end_step"]
-        anneal = _ANNEAL[self._anneal_func_type]
-        rates = []
-        for group in self.optimizer.param_groups:
-            rates.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
-            if self.cycle_momentum:
-                self._set_momentum(group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part))
-        return rates
-
-
-def _total_steps(total_steps, epochs, steps_per_epoch):
-    if total_steps is not None:
-        given = {"total_steps": total_steps}
-    elif epochs is not None and steps_per_epoch is not None:
-        given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
-    else:
-        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-    for name, value in given.items():
-        if value <= 0 or not isinstance(value, int):
-            raise ValueError(f"Expected positive integer {name}, but got {value}")
-    return math.prod(given.values())
-
-
-def _phases(total_steps, pct_start, three_phase):
-    """Where each phase ends, and the names of the settings it goes from and to."""
-    up, last = float(pct_start * total_steps) - 1, total_steps - 1
-    if three_phase:
-        rows = [(up, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                (float(2 * pct_start * total_steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                (last, "initial_lr", "min_lr", "max_momentum", "max_momentum")]  # fmt: skip
-    else:
-        rows = [(up, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                (last, "max_lr", "min_lr", "base_momentum", "max_momentum")]  # fmt: skip
-    return [dict(zip(("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"), row)) for row in rows]

@@ -153,7 +153,7 @@ class MultiplicativeLR(_ByFunction):
     """The last rate times ``lr_lambda(epoch)``."""
 
     def get_lr(self):
-        if self.last_epoch == 0:
+        if self._is_initial:
             return self._rates()
         return [lr * factor(self.last_epoch) for factor, lr in zip(self.lr_lambdas, self._rates())]
 
@@ -286,10 +286,8 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self):
         epoch, low = self.last_epoch, self.eta_min
-        if epoch == 0:
+        if epoch == 0 or self._is_initial:
             return self._rates()
-        if self._step_count == 1:
-            return self._get_closed_form_lr()
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # at the bottom: there is nothing to multiply
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - low) * rise for base, lr in zip(self.base_lrs, self._rates())]
@@ -316,8 +314,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch=None):
         """Goes to the next epoch, or to a given one, which may be a fraction."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
+        if epoch is None and (self._is_initial or self.last_epoch < 0):
+            epoch = self.last_epoch + 1
         if epoch is not None and epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         self._step_count += 1

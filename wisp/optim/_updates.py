@@ -1,7 +1,8 @@
 """The arithmetic of optimizers in operators, for steps that are to be differentiated and for the rarer optimizers: one
 function for each, which updates one parameter and its state in place.
 
-Settings are numbers; complex parameters are passed as views of their real and imaginary parts.
+Settings are numbers; complex parameters are passed as views of their real and imaginary parts. What a derivative reads is
+not written afterwards: states are cloned there, since the next step changes them.
 """
 
 from math import sqrt
@@ -21,19 +22,26 @@ def sgd(param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov):
     return buffer
 
 
+def _decay(param, grad, lr, weight_decay, decoupled):
+    """Shrinks the parameter if weight decay is decoupled from the gradient; returns the gradient, with it if not."""
+    if not weight_decay:
+        return grad
+    if not decoupled:
+        return grad.add(param, alpha=weight_decay)
+    param.mul_(1 - lr * weight_decay)
+    return grad
+
+
 def adam(param, grad, mean, square, largest, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """Adam, or AdamW if the weight decay is decoupled from the gradient; AMSGrad if there is a ``largest``."""
-    if weight_decay and decoupled:
-        param.mul_(1 - lr * weight_decay)
-    elif weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _decay(param, grad, lr, weight_decay, decoupled)
     mean.lerp_(grad, 1 - beta1)
     square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     if largest is not None:
-        largest.copy_(largest.maximum(square))
-        square = largest
-    scale = square.sqrt().div_(sqrt(1 - beta2**step)).add_(eps)
-    param.addcdiv_(mean, scale, value=-lr / (1 - beta1**step))
+        square = largest.clone().maximum(square.clone())
+        largest.copy_(square)
+    scale = square.sqrt().div(sqrt(1 - beta2**step)).add_(eps)
+    param.addcdiv_(mean.clone(), scale, value=-lr / (1 - beta1**step))
 
 
 def rmsprop(param, grad, square, mean, buffer, lr, alpha, eps, weight_decay, momentum):
@@ -43,9 +51,8 @@ def rmsprop(param, grad, square, mean, buffer, lr, alpha, eps, weight_decay, mom
     square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
     if mean is not None:
         mean.lerp_(grad, 1 - alpha)
-        scale = square.addcmul(mean, mean, value=-1).sqrt_().add_(eps)
-    else:
-        scale = square.sqrt().add_(eps)
+        square = square.addcmul(mean.clone(), mean.clone(), value=-1)
+    scale = square.sqrt().add(eps)
     if momentum:
         buffer.mul_(momentum).addcdiv_(grad, scale)
         param.add_(buffer, alpha=-lr)
@@ -58,7 +65,7 @@ def adagrad(param, grad, total, step, lr, lr_decay, weight_decay, eps):
     if weight_decay:
         grad = grad.add(param, alpha=weight_decay)
     total.addcmul_(grad, grad, value=1)
-    scale = total.sqrt().add_(eps)
+    scale = total.sqrt().add(eps)
     param.addcdiv_(grad, scale, value=-lr / (1 + (step - 1) * lr_decay))
 
 
@@ -67,7 +74,7 @@ def adadelta(param, grad, square, steps, lr, rho, eps, weight_decay):
     if weight_decay:
         grad = grad.add(param, alpha=weight_decay)
     square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-    step = steps.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
+    step = steps.add(eps).sqrt().div(square.add(eps).sqrt()).mul(grad)
     steps.mul_(rho).addcmul_(step, step, value=1 - rho)
     param.add_(step, alpha=-lr)
 
@@ -77,32 +84,27 @@ def adamax(param, grad, mean, largest, step, lr, beta1, beta2, weight_decay, eps
     if weight_decay:
         grad = grad.add(param, alpha=weight_decay)
     mean.lerp_(grad, 1 - beta1)
-    largest.copy_(largest.mul_(beta2).maximum(grad.abs().add_(eps)))
-    param.addcdiv_(mean, largest, value=-lr / (1 - beta1**step))
+    scale = largest.mul(beta2).maximum(grad.abs().add(eps))
+    largest.copy_(scale)
+    param.addcdiv_(mean.clone(), scale, value=-lr / (1 - beta1**step))
 
 
 def nadam(param, grad, mean, square, product, step, lr, beta1, beta2, weight_decay, eps, decoupled, momentum_decay):
     """NAdam: ``product`` multiplies the momenta of all steps so far."""
-    if weight_decay and decoupled:
-        param.mul_(1 - lr * weight_decay)
-    elif weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _decay(param, grad, lr, weight_decay, decoupled)
     now, then = (beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
     product.mul_(now)
     mean.lerp_(grad, 1 - beta1)
     square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    scale = square.div(1 - beta2**step).sqrt_().add_(eps)
+    scale = square.div(1 - beta2**step).sqrt().add(eps)
     so_far = product.item()
     param.addcdiv_(grad, scale, value=-lr * (1.0 - now) / (1.0 - so_far))
-    param.addcdiv_(mean, scale, value=-lr * then / (1.0 - so_far * then))
+    param.addcdiv_(mean.clone(), scale, value=-lr * then / (1.0 - so_far * then))
 
 
 def radam(param, grad, mean, square, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """RAdam: like Adam once enough steps have been averaged, like momentum before."""
-    if weight_decay and decoupled:
-        param.mul_(1 - lr * weight_decay)
-    elif weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _decay(param, grad, lr, weight_decay, decoupled)
     mean.lerp_(grad, 1 - beta1)
     square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     rate, left = lr / (1 - beta1**step), 1 - beta2**step
@@ -112,7 +114,7 @@ def radam(param, grad, mean, square, step, lr, beta1, beta2, weight_decay, eps, 
         param.add_(mean, alpha=-rate)
         return
     trust = sqrt((averaged - 4) * (averaged - 2) * most / ((most - 4) * (most - 2) * averaged))
-    param.addcdiv_(mean, square.sqrt().add_(eps), value=-rate * trust * sqrt(left))
+    param.addcdiv_(mean.clone(), square.sqrt().add(eps), value=-rate * trust * sqrt(left))
 
 
 def asgd(param, grad, average, rate, share, lambd, weight_decay):
@@ -128,12 +130,12 @@ def asgd(param, grad, average, rate, share, lambd, weight_decay):
 
 def rprop(param, grad, last, size, shrink, grow, smallest, largest):
     """Rprop: where the sign of the gradient changed there is no step, and the next will be smaller."""
-    product = grad.mul(last)
+    product = grad.detach().mul(last.detach())
     turned = product.lt(0)
     factor = turned.to(size.dtype).mul_(shrink - 1).add_(1).masked_fill_(product.gt(0), grow)
     size.mul_(factor).clamp_(smallest, largest)
     grad = grad.masked_fill(turned, 0)
-    param.addcmul_(grad.sign(), size, value=-1)
+    param.addcmul_(grad.sign(), size.clone(), value=-1)
     last.copy_(grad)
 
 

@@ -19,6 +19,12 @@ def _check(name, value, low=0.0, below=None):
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def _check_lr(lr):
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    _check("learning rate", lr)
+
+
 def _check_betas(betas):
     for i, beta in enumerate(betas):
         _check(f"beta parameter at index {i}", beta, below=1.0)
@@ -81,7 +87,7 @@ class SGD(Optimizer):
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):  # fmt: skip
-        _check("learning rate", lr)
+        _check_lr(lr)
         _check("momentum value", momentum)
         _check("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -137,7 +143,7 @@ class Adam(Optimizer):
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
-        _check("learning rate", lr)
+        _check_lr(lr)
         _check("epsilon value", eps)
         _check_betas(betas)
         _check("weight_decay value", weight_decay)
@@ -196,7 +202,7 @@ class RMSprop(Optimizer):
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
                  foreach=None, maximize=False, differentiable=False):  # fmt: skip
-        _check("learning rate", lr)
+        _check_lr(lr)
         _check("epsilon value", eps)
         _check("momentum value", momentum)
         _check("weight_decay value", weight_decay)
@@ -240,7 +246,7 @@ class Adagrad(Optimizer):
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
                  maximize=False, differentiable=False, fused=None):  # fmt: skip
-        _check("learning rate", lr)
+        _check_lr(lr)
         _check("lr_decay value", lr_decay)
         _check("weight_decay value", weight_decay)
         _check("initial_accumulator_value value", initial_accumulator_value)
@@ -255,6 +261,11 @@ class Adagrad(Optimizer):
                 start = initial_accumulator_value * (1 + 1j) if param.is_complex() else initial_accumulator_value
                 with _C.no_grad():
                     self.state[param] = {"step": _C.tensor(0.0), "sum": _full_like(param, start)}
+
+    def share_memory(self):
+        """Moves the sums to where other processes can see them; see Tensor.share_memory_()."""
+        for state in self.state.values():
+            state["sum"].share_memory_()
 
     def _update(self, group, params):
         settings = [_number(group[name]) for name in ("lr", "lr_decay", "weight_decay", "eps")]
@@ -282,7 +293,7 @@ class Adadelta(Optimizer):
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):  # fmt: skip
-        _check("learning rate", lr)
+        _check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         _check("epsilon value", eps)
@@ -314,7 +325,7 @@ class Adamax(Optimizer):
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):  # fmt: skip
-        _check("learning rate", lr)
+        _check_lr(lr)
         _check("epsilon value", eps)
         _check_betas(betas)
         _check("weight_decay value", weight_decay)

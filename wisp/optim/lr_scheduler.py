@@ -1,7 +1,7 @@
 """Schedules of learning rates."""
 
-from wisp.optim._compound_schedules import ChainedScheduler, OneCycleLR, ReduceLROnPlateau, SequentialLR
-from wisp.optim._cyclic import CyclicLR
+from wisp.optim._compound_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from wisp.optim._cyclic import CyclicLR, OneCycleLR
 from wisp.optim._schedules import (
     ConstantLR,
     CosineAnnealingLR,

@@ -2,12 +2,16 @@
 
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from copy import deepcopy
 from functools import wraps
 
 from wisp import _C
 from wisp._C import Tensor
-from wisp.utils.hooks import Hooks, RemovableHandle
+from wisp.utils.hooks import Hooks, add_hook
+
+# What optimizers are made of: parameters, groups, or parameters with names.
+ParamsT = Iterable[Tensor] | Iterable[dict[str, object]] | Iterable[tuple[str, Tensor]]
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -17,24 +21,17 @@ required = object()  # the default of an argument that has to be given, here or 
 _everywhere = {"_step_pre_hooks": Hooks(), "_step_post_hooks": Hooks()}
 
 
-def _add(hooks, hook, prepend=False):
-    handle = RemovableHandle(hooks)
-    others = dict(hooks) if prepend else {}
-    if prepend:
-        hooks.clear()
-    hooks[handle.id] = hook
-    hooks.update(others)
-    return handle
-
-
 def register_optimizer_step_pre_hook(hook):
-    """Calls ``hook(optimizer, args, kwargs)`` before step() of any optimizer; may return replaced arguments."""
-    return _add(_everywhere["_step_pre_hooks"], hook)
+    """Calls ``hook(optimizer, args, kwargs)`` before step() of any optimizer; may return replaced arguments.
+
+    ``args`` begin with the optimizer itself, as step() is given it.
+    """
+    return add_hook(_everywhere["_step_pre_hooks"], hook)
 
 
 def register_optimizer_step_post_hook(hook):
     """Calls ``hook(optimizer, args, kwargs)`` after step() of any optimizer."""
-    return _add(_everywhere["_step_post_hooks"], hook)
+    return add_hook(_everywhere["_step_post_hooks"], hook)
 
 
 def _with_hooks(step):
@@ -42,6 +39,7 @@ def _with_hooks(step):
 
     @wraps(step)
     def wrapped(self, *args, **kwargs):
+        args = (self, *args)
         for hook in self._hooks_of("_step_pre_hooks"):
             replaced = hook(self, args, kwargs)
             if replaced is not None:
@@ -51,7 +49,7 @@ def _with_hooks(step):
                     )
                 args, kwargs = replaced
         self._opt_called = True
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         for hook in self._hooks_of("_step_post_hooks"):
             hook(self, args, kwargs)
         return result
@@ -214,7 +212,7 @@ class Optimizer:
         return [*(common.values() if common else ()), *(own.values() if own else ())] if own or common else ()
 
     def _register(self, kind, hook, prepend=False):
-        return _add(self.__dict__.setdefault(kind, Hooks()), hook, prepend)
+        return add_hook(self.__dict__.setdefault(kind, Hooks()), hook, prepend)
 
     def register_step_pre_hook(self, hook):
         """Calls ``hook(optimizer, args, kwargs)`` before step(); may return replaced arguments."""
@@ -276,8 +274,10 @@ def _check_groups(own, given):
 
 def _merged(own, given):
     """The settings of a loaded group with the parameters of this optimizer, and their names if the file has none."""
-    names = {"param_names": own["param_names"]} if "param_names" in own else {}
-    return {**names, **given, "params": own["params"]}
+    merged = {**given, "params": own["params"]}
+    if "param_names" in own:
+        merged.setdefault("param_names", own["param_names"])
+    return merged
 
 
 def _converted(param, value, key=None):

@@ -11,7 +11,7 @@ from typing import Any
 from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules.module import Module
-from wisp.optim._compound_schedules import _per_group
+from wisp.optim._cyclic import per_group
 from wisp.optim._schedules import LRScheduler
 from wisp.optim.optimizer import Optimizer
 
@@ -170,7 +170,7 @@ class SWALR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
                  anneal_strategy: str = "cos", last_epoch: int = -1) -> None:  # fmt: skip
-        for group, lr in zip(optimizer.param_groups, _per_group(swa_lr, optimizer, "swa_lr")):
+        for group, lr in zip(optimizer.param_groups, per_group(swa_lr, optimizer, "swa_lr")):
             group["swa_lr"] = lr
         if anneal_strategy not in _ANNEAL:
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")

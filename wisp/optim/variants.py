@@ -5,7 +5,17 @@ from __future__ import annotations
 from wisp import _C
 from wisp._C import Tensor
 from wisp.optim import _updates
-from wisp.optim.algorithms import _check, _check_betas, _fused, _gradient, _next_step, _number, _real, _step_of
+from wisp.optim.algorithms import (
+    _check,
+    _check_betas,
+    _check_lr,
+    _fused,
+    _gradient,
+    _next_step,
+    _number,
+    _real,
+    _step_of,
+)
 from wisp.optim.optimizer import Optimizer
 
 TYPE_CHECKING = False
@@ -15,12 +25,6 @@ if TYPE_CHECKING:  # importing typing takes time
 __all__ = ["ASGD", "Adafactor", "Muon", "NAdam", "RAdam", "Rprop", "SparseAdam"]
 
 _zeros_like, _full_like = (_C._functions[name] for name in ("zeros_like", "full_like"))
-
-
-def _check_lr(lr):
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    _check("learning rate", lr)
 
 
 def _refuse(wrong, name, rule, value):

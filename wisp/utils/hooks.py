@@ -51,6 +51,19 @@ class Hooks(dict):
     __slots__ = ("__weakref__",)
 
 
+def add_hook(hooks, hook, prepend=False, marks=()):
+    """Puts a hook into a dict, and its number into the dicts that say how it wants to be called; returns a handle."""
+    handle = RemovableHandle(hooks, extra_dict=marks)
+    others = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[handle.id] = hook
+    hooks.update(others)
+    for marked in marks:
+        marked[handle.id] = True
+    return handle
+
+
 def unserializable_hook(f):
     """Marks a hook that is meant to be left out when its tensor is pickled: no warning is given for it."""
     f.__torch_unserializable__ = True

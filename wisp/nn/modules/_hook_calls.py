@@ -1,73 +1,104 @@
 """Calls of modules that have hooks. Modules without never come here: their calls go straight to forward()."""
 
 import warnings
+from collections import namedtuple
 from weakref import ref
 
 from wisp._C import Tensor
 from wisp.autograd.function import Function
-from wisp.nn.modules._hooks import Entry, ModuleHooks, everywhere
+from wisp.nn.modules._hooks import ModuleHooks, everywhere
+
+_Entry = namedtuple("_Entry", "key hook with_kwargs always_called")
 
 
 def _entries(module, kind):
     """The hooks of a kind that concern a module, as a list: a hook may remove itself."""
-    found = [*everywhere.get(kind, {}).values(), *module.__dict__.get(kind, {}).values()]
-    return [entry if isinstance(entry, Entry) else Entry(entry) for entry in found]
+    return [*_entries_of(everywhere, kind), *_entries_of(module.__dict__, kind)]
+
+
+def _entries_of(hooks, kind):
+    if not hooks.get(kind):
+        return ()
+    with_kwargs, always_called = hooks.get(f"{kind}_with_kwargs", ()), hooks.get(f"{kind}_always_called", ())
+    return [_Entry(key, hook, key in with_kwargs, key in always_called) for key, hook in hooks[kind].items()]
+
+
+def _hooks_of(hooks, kind):
+    return list(hooks[kind].values()) if kind in hooks else []
+
+
+def _backward_hooks(module):
+    """Hooks on the gradients of all inputs, and those on the last operation only."""
+    full, last = (_hooks_of(everywhere, kind) for kind in ("_full_backward_hooks", "_backward_hooks"))
+    (full if module._is_full_backward_hook else last).extend(_hooks_of(module.__dict__, "_backward_hooks"))
+    return full, last
 
 
 def call_with_hooks(module, args, kwargs):
     """forward() with everything around it."""
-    if not any(everywhere.values()):
+    if ModuleHooks._hooked and not any(everywhere.values()):
         ModuleHooks._hooked = False  # the last hook on all modules is gone
-    called = set()
+    call = _Call(module, args, kwargs)
     try:
-        return _call(module, args, kwargs, called)
+        return call.run()
     except BaseException:
-        for entry in _entries(module, "_forward_hooks"):
-            if entry.always_call and entry not in called:
-                _call_after_failure(module, entry, args, kwargs)
+        call.run_what_is_left()
         raise
 
 
-def _call(module, args, kwargs, called):
-    for entry in _entries(module, "_forward_pre_hooks"):
-        args, kwargs = _before(module, entry, args, kwargs)
-    backward, before = _entries(module, "_full_backward_hooks"), _entries(module, "_backward_pre_hooks")
-    gate = _Gradients(module, backward, before) if backward or before else None
-    result = module.forward(*(gate.pass_inputs(args) if gate else args), **kwargs)
-    for entry in _entries(module, "_forward_hooks"):
-        called.add(entry)
-        given = (module, args, kwargs, result) if entry.with_kwargs else (module, args, result)
-        replaced = entry.hook(*given)
-        result = result if replaced is None else replaced
-    if gate:
-        result = gate.pass_outputs(result)
-    for entry in _entries(module, "_backward_hooks"):
-        _watch_last_node(module, entry.hook, result)
-    return result
+class _Call:
+    """One call of a module with hooks."""
 
+    def __init__(self, module, args, kwargs):
+        self.module, self.args, self.kwargs = module, args, kwargs
+        self.result, self.called = None, set()
 
-def _before(module, entry, args, kwargs):
-    if entry.with_kwargs:
-        replaced = entry.hook(module, args, kwargs)
+    def run(self):
+        module = self.module
+        for entry in _entries(module, "_forward_pre_hooks"):
+            self._before(entry)
+        full, last = _backward_hooks(module)
+        before = _hooks_of(everywhere, "_backward_pre_hooks") + _hooks_of(module.__dict__, "_backward_pre_hooks")
+        gate = _Gradients(module, full, before) if full or before else None
+        self.result = module.forward(*(gate.pass_inputs(self.args) if gate else self.args), **self.kwargs)
+        for entry in _entries(module, "_forward_hooks"):
+            self.called.add(entry.key)
+            replaced = self._after(entry)
+            self.result = self.result if replaced is None else replaced
+        if gate:
+            self.result = gate.pass_outputs(self.result)
+        for hook in last:
+            _watch_last_node(module, hook, self.result)
+        return self.result
+
+    def _before(self, entry):
+        if not entry.with_kwargs:
+            replaced = entry.hook(self.module, self.args)
+            if replaced is not None:
+                self.args = replaced if isinstance(replaced, tuple) else (replaced,)
+            return
+        replaced = entry.hook(self.module, self.args, self.kwargs)
         if replaced is None:
-            return args, kwargs
-        if isinstance(replaced, tuple) and len(replaced) == 2:
-            return replaced
-        raise RuntimeError(
-            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
-        )
-    replaced = entry.hook(module, args)
-    if replaced is None:
-        return args, kwargs
-    return (replaced if isinstance(replaced, tuple) else (replaced,)), kwargs
+            return
+        if not isinstance(replaced, tuple) or len(replaced) != 2:
+            raise RuntimeError(
+                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+            )
+        self.args, self.kwargs = replaced
 
+    def _after(self, entry):
+        kwargs = (self.kwargs,) if entry.with_kwargs else ()
+        return entry.hook(self.module, self.args, *kwargs, self.result)
 
-def _call_after_failure(module, entry, args, kwargs):
-    try:
-        entry.hook(*((module, args, kwargs, None) if entry.with_kwargs else (module, args, None)))
-    except Exception as error:  # noqa: BLE001 (the first failure is what the caller is to see)
-        warnings.warn("module forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
-                      f"raised in forward: {error!r}", stacklevel=4)  # fmt: skip
+    def run_what_is_left(self):
+        """The hooks that want to be called also when something has failed."""
+        for entry in _entries(self.module, "_forward_hooks"):
+            if entry.always_called and entry.key not in self.called:
+                try:
+                    self._after(entry)
+                except Exception as error:  # noqa: BLE001 (the first failure is what the caller is to see)
+                    warnings.warn("module forward hook with ``always_call=True`` raised an exception that was silenced as another "
+                                  f"error was raised in forward: {error!r}", stacklevel=4)  # fmt: skip
 
 
 def _watch_last_node(module, hook, result):
@@ -86,7 +117,6 @@ class _Gate(Function):
 
     @staticmethod
     def forward(ctx, *tensors):
-        ctx.set_materialize_grads(False)
         return tuple(t.detach() for t in tensors)
 
     @staticmethod
@@ -99,14 +129,14 @@ class _Gradients:
 
     def __init__(self, module, hooks, before):
         self.module = ref(module)
-        self.hooks, self.before = [entry.hook for entry in hooks], [entry.hook for entry in before]
-        self.grad_outputs = None
-        self.input_places = self.input_count = None
+        self.hooks, self.before = hooks, before
+        self.grad_outputs = self.input_places = None
 
     def pass_inputs(self, args):
         args, places, node = self._through_gate(args)
+        self.input_count = len(args)
         if node is not None and self.hooks:
-            self.input_places, self.input_count = places, len(args)
+            self.input_places = places
             node.register_prehook(self._at_inputs)
         return args
 
@@ -152,12 +182,15 @@ class _Gradients:
         self.grad_outputs = grad_outputs
         if self.input_places is None:  # no input has a gradient, so this is the end of the module's backward
             for hook in self.hooks:
-                if hook(self.module(), (), grad_outputs) not in (None, ()):
+                replaced = hook(self.module(), (None,) * self.input_count, grad_outputs)
+                if any(grad is not None for grad in (replaced if isinstance(replaced, tuple) else (replaced,))):
                     raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or "
                                        "None for all gradients.")  # fmt: skip
         return tuple(grad_outputs[i] for i in places)
 
     def _at_inputs(self, grads):
+        if self.grad_outputs is None:  # of a result that is neither a tensor nor a tuple
+            return grads
         grad_inputs = self._spread(grads, self.input_places, self.input_count)
         for hook in self.hooks:
             replaced = hook(self.module(), grad_inputs, self.grad_outputs)

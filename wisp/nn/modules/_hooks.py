@@ -1,43 +1,42 @@
 """How hooks of modules are registered. Calls of modules that have some go through _hook_calls."""
 
-from wisp.utils.hooks import Hooks, RemovableHandle
+from wisp.utils.hooks import Hooks, add_hook
 
 # Hooks of all modules, by kind: the names of the dicts that modules have too.
 everywhere = {}
 
 
-class Entry:
-    """A hook and how it wants to be called."""
+def hook_dict(kind, of_calls=True):
+    """An attribute for the hooks of one kind, by number: where other code looks for them.
 
-    __slots__ = ("always_call", "hook", "with_kwargs")
+    Looking creates the dict. From then on calls look there too, if it is one ``of_calls``.
+    """
 
-    def __init__(self, hook, with_kwargs=False, always_call=False):
-        self.hook, self.with_kwargs, self.always_call = hook, with_kwargs, always_call
+    def get(module):
+        if of_calls:
+            module.__dict__["_hooked"] = True
+        return module.__dict__.setdefault(kind, Hooks())
 
+    def exchange(module, hooks):
+        module.__dict__[kind] = Hooks(hooks)
+        get(module)
 
-def _add(hooks, entry, prepend=False):
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = entry
-    if prepend:
-        others = [(key, value) for key, value in hooks.items() if key != handle.id]
-        hooks.clear()
-        hooks[handle.id] = entry
-        hooks.update(others)
-    return handle
+    return property(get, exchange)
 
 
 class ModuleHooks:
     """The part of Module that registers hooks."""
 
     _hooked = False  # whether a call has to look for hooks
+    _is_full_backward_hook = None  # which of the two kinds of backward hooks there are
 
-    def _hooks(self, kind):
-        """The hooks of one kind, by number; made when first asked for."""
-        found = self.__dict__.get(kind)
-        if found is None:
-            found = self.__dict__[kind] = Hooks()
-            self.__dict__["_hooked"] = True
-        return found
+    _forward_pre_hooks = hook_dict("_forward_pre_hooks")
+    _forward_pre_hooks_with_kwargs = hook_dict("_forward_pre_hooks_with_kwargs")
+    _forward_hooks = hook_dict("_forward_hooks")
+    _forward_hooks_with_kwargs = hook_dict("_forward_hooks_with_kwargs")
+    _forward_hooks_always_called = hook_dict("_forward_hooks_always_called")
+    _backward_pre_hooks = hook_dict("_backward_pre_hooks")
+    _backward_hooks = hook_dict("_backward_hooks")
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Calls ``hook(module, args)`` before forward(); what it returns, if not None, replaces the arguments.
@@ -45,7 +44,8 @@ class ModuleHooks:
         With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which returns None or both. ``prepend`` puts it before
         the hooks there are. Returns a handle with remove().
         """
-        return _add(self._hooks("_forward_pre_hooks"), Entry(hook, with_kwargs), prepend)
+        marks = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
+        return add_hook(self._forward_pre_hooks, hook, prepend, marks)
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Calls ``hook(module, args, output)`` after forward(); what it returns, if not None, replaces the output.
@@ -53,42 +53,47 @@ class ModuleHooks:
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it runs also when
         forward() has failed, with None as output. Returns a handle with remove().
         """
-        return _add(self._hooks("_forward_hooks"), Entry(hook, with_kwargs, always_call), prepend)
+        marks = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        marks += [self._forward_hooks_always_called] if always_call else []
+        return add_hook(self._forward_hooks, hook, prepend, marks)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """Calls ``hook(module, grad_output)`` before the gradients of the module's inputs are computed.
 
         What it returns, if not None, replaces the gradients of the outputs. Returns a handle with remove().
         """
-        return _add(self._hooks("_backward_pre_hooks"), Entry(hook), prepend)
+        return add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Calls ``hook(module, grad_input, grad_output)`` when the gradients of the module's inputs are known.
 
         What it returns, if not None, replaces the gradients of the inputs. Returns a handle with remove().
         """
-        if self.__dict__.get("_backward_hooks"):
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
-                               "only one of them.")  # fmt: skip
-        return _add(self._hooks("_full_backward_hooks"), Entry(hook), prepend)
+        self._choose_backward_hooks(full=True)
+        return add_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook):
         """A hook on the last operation of the module only: use register_full_backward_hook() instead."""
-        if self.__dict__.get("_full_backward_hooks"):
+        self._choose_backward_hooks(full=False)
+        return add_hook(self._backward_hooks, hook)
+
+    def _choose_backward_hooks(self, full):
+        if self._is_full_backward_hook is (not full):
             raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
                                "only one of them.")  # fmt: skip
-        return _add(self._hooks("_backward_hooks"), Entry(hook))
-
-    # Where other code looks for hooks. Looking creates the dict, and from then on calls look there too.
-    _forward_pre_hooks = property(lambda self: self._hooks("_forward_pre_hooks"))
-    _forward_hooks = property(lambda self: self._hooks("_forward_hooks"))
-    _backward_pre_hooks = property(lambda self: self._hooks("_backward_pre_hooks"))
-    _backward_hooks = property(lambda self: self._hooks("_backward_hooks"))
+        self.__dict__["_is_full_backward_hook"] = full
 
 
-def _register_everywhere(kind, hook, **how):
+# --- hooks on all modules
+
+
+def _register_everywhere(kind, hook, marks=()):
     ModuleHooks._hooked = True
-    return _add(everywhere.setdefault(kind, Hooks()), Entry(hook, **how))
+    return add_hook(_everywhere(kind), hook, marks=[_everywhere(f"{kind}_{mark}") for mark in marks])
+
+
+def _everywhere(kind):
+    return everywhere.setdefault(kind, Hooks())
 
 
 def register_module_forward_pre_hook(hook):
@@ -98,7 +103,8 @@ def register_module_forward_pre_hook(hook):
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """register_forward_hook() on all modules, before their own hooks."""
-    return _register_everywhere("_forward_hooks", hook, with_kwargs=with_kwargs, always_call=always_call)
+    marks = ["with_kwargs"] * with_kwargs + ["always_called"] * always_call
+    return _register_everywhere("_forward_hooks", hook, marks)
 
 
 def register_module_full_backward_pre_hook(hook):
@@ -121,17 +127,17 @@ def register_module_backward_hook(hook):
 
 def register_module_parameter_registration_hook(hook):
     """Calls ``hook(module, name, parameter)`` when a module gets a parameter; may return another one."""
-    return _add(everywhere.setdefault("parameter", Hooks()), hook)
+    return add_hook(_everywhere("parameter"), hook)
 
 
 def register_module_buffer_registration_hook(hook):
     """Calls ``hook(module, name, buffer)`` when a module gets a buffer; may return another one."""
-    return _add(everywhere.setdefault("buffer", Hooks()), hook)
+    return add_hook(_everywhere("buffer"), hook)
 
 
 def register_module_module_registration_hook(hook):
     """Calls ``hook(module, name, child)`` when a module gets a child; may return another one."""
-    return _add(everywhere.setdefault("module", Hooks()), hook)
+    return add_hook(_everywhere("module"), hook)
 
 
 def registered(kind, module, name, value):

@@ -2,10 +2,12 @@
 
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
+from weakref import ref
 
 from wisp._C import Tensor, no_grad
+from wisp.nn.modules._hooks import hook_dict
 from wisp.nn.parameter import Parameter
-from wisp.utils.hooks import Hooks, RemovableHandle
+from wisp.utils.hooks import add_hook
 
 _EXTRA = "_extra_state"
 
@@ -49,13 +51,13 @@ class StateDict:
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
-        for hook in self._state_hooks("pre"):
+        for hook in self._state_hooks("_state_dict_pre_hooks"):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_hooks("post"):
+        for hook in self._state_hooks("_state_dict_hooks"):
             replaced = hook(self, destination, prefix, metadata)
             destination = destination if replaced is None else replaced
         return destination
@@ -102,7 +104,7 @@ class StateDict:
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
         """Takes this module's own tensors from the dict; adds to the lists what is wrong. Subclasses may extend it."""
-        for hook in self._state_hooks("load_pre"):
+        for hook in self._state_hooks("_load_state_dict_pre_hooks"):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = dict(self._saved_tensors())
         for name, t in own.items():
@@ -138,10 +140,8 @@ class StateDict:
             with no_grad():
                 if not assign:
                     t.copy_(value)
-                elif isinstance(t, Parameter) and not isinstance(value, Parameter):
-                    setattr(self, name, Parameter(value, requires_grad=t.requires_grad))
                 else:
-                    setattr(self, name, value)
+                    setattr(self, name, _assignable(value, t))
         except Exception as error:  # noqa: BLE001 (reported with the others)
             return (f'While copying the parameter named "{key}", whose dimensions in the model are {t.shape} and whose dimensions '
                     f"in the checkpoint are {value.shape}, an exception occurred : {error.args}.")  # fmt: skip
@@ -159,37 +159,67 @@ class StateDict:
 
     # --- hooks
 
-    def _state_hooks(self, kind):
-        return list(self.__dict__.get(f"_state_{kind}_hooks", {}).values())
+    _state_dict_pre_hooks = hook_dict("_state_dict_pre_hooks", of_calls=False)
+    _state_dict_hooks = hook_dict("_state_dict_hooks", of_calls=False)
+    _load_state_dict_pre_hooks = hook_dict("_load_state_dict_pre_hooks", of_calls=False)
+    _load_state_dict_post_hooks = hook_dict("_load_state_dict_post_hooks", of_calls=False)
 
-    def _add_state_hook(self, kind, hook):
-        hooks = self.__dict__.setdefault(f"_state_{kind}_hooks", Hooks())
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
+    def _state_hooks(self, kind):
+        return list(self.__dict__.get(kind, {}).values())
 
     def register_state_dict_pre_hook(self, hook):
         """Calls ``hook(module, prefix, keep_vars)`` before state_dict() reads this module."""
-        return self._add_state_hook("pre", hook)
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook):
-        """Calls ``hook(module, state_dict, prefix, local_metadata)`` when state_dict() has read this module."""
-        return self._add_state_hook("post", hook)
+        """Calls ``hook(module, state_dict, prefix, local_metadata)`` when state_dict() has read this module; it may
+        change the dict, but not return another one."""
 
-    _register_state_dict_hook = register_state_dict_post_hook
+        def checked(*args):
+            if hook(*args) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return add_hook(self._state_dict_hooks, checked)
+
+    def _register_state_dict_hook(self, hook):
+        """As register_state_dict_post_hook(), but the hook may return another dict."""
+        return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Calls ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
         before load_state_dict() writes this module."""
-        return self._add_state_hook("load_pre", lambda *args: hook(self, *args))
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return self.register_load_state_dict_pre_hook(hook) if with_module else self._add_state_hook("load_pre", hook)
+        return add_hook(self._load_state_dict_pre_hooks, _OfModule(self, hook) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook):
         """Calls ``hook(module, incompatible_keys)`` when load_state_dict() has written this module; it may change the
         lists of missing and unexpected keys."""
-        return self._add_state_hook("load_post", hook)
+        return add_hook(self._load_state_dict_post_hooks, hook)
+
+
+class _OfModule:
+    """A hook that is given its module too. A copy of the module has a copy of it."""
+
+    def __init__(self, module, hook):
+        self.module, self.hook = ref(module), hook
+
+    def __call__(self, *args):
+        return self.hook(self.module(), *args)
+
+    def __getstate__(self):
+        return {"module": self.module(), "hook": self.hook}
+
+    def __setstate__(self, state):
+        self.__init__(**state)
+
+
+def _assignable(value, t):
+    """What takes the place of ``t``: a parameter is to be trained if the one before it was."""
+    if not isinstance(t, Parameter):
+        return value
+    return value.requires_grad_(t.requires_grad) if isinstance(value, Parameter) else Parameter(value, t.requires_grad)
 
 
 class _Loading:
@@ -211,16 +241,16 @@ class _Loading:
             if child is not None:
                 below = f"{prefix}{name}."
                 self.load(child, below, {k: v for k, v in state.items() if k.startswith(below)})
-        for hook in module._state_hooks("load_post"):
+        for hook in module._state_hooks("_load_state_dict_post_hooks"):
             if hook(module, _IncompatibleKeys(self.missing, self.unexpected)) is not None:
                 raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
                                    "values, if incompatible_keys need to be modified, it should be done inplace.")  # fmt: skip
 
     def check_keys(self):
-        if self.missing:
-            self.errors.insert(0, f"Missing key(s) in state_dict: {_quoted(self.missing)}. ")
         if self.unexpected:
             self.errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(self.unexpected)}. ")
+        if self.missing:
+            self.errors.insert(0, f"Missing key(s) in state_dict: {_quoted(self.missing)}. ")
         self.errors.extend(_suggestions(self.unexpected, self.missing))
 
 

@@ -59,7 +59,7 @@ class _NormBase(Module):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
         """The first files have no count of batches."""
-        if (local_metadata.get("version") or 0) < 2 and self.track_running_stats:
+        if (local_metadata.get("version") or 0) < 2 and self.num_batches_tracked is not None:
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked.clone())
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
@@ -85,7 +85,7 @@ class _BatchNorm(_NormBase):
     def forward(self, input):
         self._check_input(input)
         momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats:
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / self.num_batches_tracked.item()

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from operator import index as as_index
 
 from wisp._C import Tensor
-from wisp.nn.modules.module import Module
+from wisp.nn.modules.module import Module, _addindent
 from wisp.nn.parameter import Parameter
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -32,22 +32,21 @@ class _Numbered(Module):
     def __dir__(self):
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def _key(self, i):
+    def _get_abs_string_index(self, i):
         return next(islice(self._modules, _position(len(self), i), None))
 
     def _set_children(self, modules):
         """Replaces all children, counting from zero."""
-        modules = list(modules)
+        modules = {str(i): self._checked_child(module) for i, module in enumerate(modules)}
         self._modules.clear()
-        for i, module in enumerate(modules):
-            self.add_module(str(i), module)
+        self._modules.update(modules)
 
-    def __setitem__(self, i, module):
-        setattr(self, self._key(i), module)
+    def __setitem__(self, idx, module):
+        setattr(self, self._get_abs_string_index(idx), module)
 
-    def __delitem__(self, i):
+    def __delitem__(self, idx):
         """Removes one child or a slice; those behind it move up."""
-        gone = list(self._modules)[i] if isinstance(i, slice) else [self._key(i)]
+        gone = list(self._modules)[idx] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
         self._set_children(module for name, module in self._modules.items() if name not in gone)
 
     def append(self, module):
@@ -55,10 +54,10 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def pop(self, i):
+    def pop(self, key):
         """Removes a child and returns it."""
-        module = self[i]
-        del self[i]
+        module = self[key]
+        del self[key]
         return module
 
 
@@ -86,10 +85,10 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def __getitem__(self, i):
-        if isinstance(i, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[i]))
-        return self._modules[self._key(i)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -147,10 +146,10 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, i):
-        if isinstance(i, slice):
-            return type(self)(list(self._modules.values())[i])
-        return self._modules[self._key(i)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self._modules.values())[idx])
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __add__(self, other):
         return type(self)(chain(self, other))
@@ -183,8 +182,7 @@ class ModuleList(_Numbered):
         if not runs:
             return f"{self._get_name()}()"
         lines = [
-            (f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x ")
-            + text.replace("\n", "\n  ")
+            (f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x ") + _addindent(text, 2)
             for first, last, text in runs
         ]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
@@ -289,16 +287,16 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
-    def __getitem__(self, i):
-        if isinstance(i, slice):
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
             made = type(self)()
-            for k in range(*i.indices(len(self))):
+            for k in range(*idx.indices(len(self))):
                 made.append(self[k])
             return made
-        return getattr(self, str(_position(self._size, i)))
+        return getattr(self, str(_position(self._size, idx)))
 
-    def __setitem__(self, i, value):
-        setattr(self, str(_position(self._size, i)), _as_parameter(value))
+    def __setitem__(self, idx, value):
+        setattr(self, str(_position(self._size, idx)), _as_parameter(value))
 
     def __len__(self):
         return self._size
@@ -363,8 +361,8 @@ class ParameterDict(Module):
         name = self._attribute(key)
         if key not in self._keys and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
-        self._keys[key] = None
         setattr(self, name, _as_parameter(value))
+        self._keys[key] = None
 
     def __delitem__(self, key):
         if key not in self._keys:

@@ -6,7 +6,7 @@ from wisp.nn.modules.module import Module
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     """What all of them have in common.
 
     Args:
@@ -24,42 +24,42 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Sets elements to zero with probability p and scales the others by 1 / (1 - p); in evaluation, does nothing."""
 
     def forward(self, input):
         return F.dropout(input, self.p, self.training, self.inplace) if self.training else input
 
 
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """Sets whole channels of an input (N, C, L) or (C, L) to zero with probability p."""
 
     def forward(self, input):
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Sets whole channels of an input (N, C, H, W) to zero with probability p."""
 
     def forward(self, input):
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """Sets whole channels of an input (N, C, D, H, W) to zero with probability p."""
 
     def forward(self, input):
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Dropout for networks of SELU: keeps mean and variance of its input."""
 
     def forward(self, input):
         return F.alpha_dropout(input, self.p, self.training)
 
 
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels."""
 
     def forward(self, input):

@@ -11,7 +11,24 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 _ones, _zeros = _C._functions["ones"], _C._functions["zeros"]
 
 
-class LayerNorm(Module):
+class _Affine(Module):
+    """Layers that scale by a weight and shift by a bias, which are learnt."""
+
+    def _make(self, shape, affine, bias, device, dtype):
+        how = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(_ones(shape, **how)) if affine else None)
+        self.register_parameter("bias", Parameter(_zeros(shape, **how)) if affine and bias else None)
+
+    def reset_parameters(self):
+        """Sets the weight to one and the bias to zero."""
+        with _C.no_grad():
+            if self.weight is not None:
+                self.weight.fill_(1)
+            if self.bias is not None:
+                self.bias.zero_()
+
+
+class LayerNorm(_Affine):
     """Shifts and scales the last dimensions of every sample to mean 0 and variance 1, then by learnt numbers.
 
     Args:
@@ -25,20 +42,7 @@ class LayerNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        how = {"device": device, "dtype": dtype}
-        weight = Parameter(_ones(self.normalized_shape, **how)) if elementwise_affine else None
-        self.register_parameter("weight", weight)
-        self.register_parameter(
-            "bias", Parameter(_zeros(self.normalized_shape, **how)) if weight is not None and bias else None
-        )
-
-    def reset_parameters(self):
-        """Sets the weight to one and the bias to zero."""
-        with _C.no_grad():
-            if self.weight is not None:
-                self.weight.fill_(1)
-            if self.bias is not None:
-                self.bias.zero_()
+        self._make(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -70,14 +74,14 @@ class RMSNorm(Module):
             with _C.no_grad():
                 self.weight.fill_(1)
 
-    def forward(self, input):
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+    def forward(self, x):
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Shifts and scales groups of channels of every sample to mean 0 and variance 1, then channels by learnt numbers.
 
     Args:
@@ -91,17 +95,7 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        how = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(_ones(num_channels, **how)) if affine else None)
-        self.register_parameter("bias", Parameter(_zeros(num_channels, **how)) if affine and bias else None)
-
-    def reset_parameters(self):
-        """Sets the weight to one and the bias to zero."""
-        with _C.no_grad():
-            if self.weight is not None:
-                self.weight.fill_(1)
-            if self.bias is not None:
-                self.bias.zero_()
+        self._make(num_channels, affine, bias, device, dtype)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

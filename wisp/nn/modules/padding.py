@@ -83,40 +83,48 @@ class ConstantPad3d(_ConstantPadNd):
     _dims = 3
 
 
-class ReflectionPad1d(_PadNd):
+class _ReflectionPadNd(_PadNd):
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """Reflects the input at its borders, at both ends of the last dimension."""
 
-    _mode, _dims = "reflect", 1
+    _dims = 1
 
 
-class ReflectionPad2d(_PadNd):
+class ReflectionPad2d(_ReflectionPadNd):
     """Reflects the input at its borders, at both ends of the last two dimensions."""
 
-    _mode, _dims = "reflect", 2
+    _dims = 2
 
 
-class ReflectionPad3d(_PadNd):
+class ReflectionPad3d(_ReflectionPadNd):
     """Reflects the input at its borders, at both ends of the last three dimensions."""
 
-    _mode, _dims = "reflect", 3
+    _dims = 3
 
 
-class ReplicationPad1d(_PadNd):
+class _ReplicationPadNd(_PadNd):
+    _mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """Repeats the outermost elements, at both ends of the last dimension."""
 
-    _mode, _dims = "replicate", 1
+    _dims = 1
 
 
-class ReplicationPad2d(_PadNd):
+class ReplicationPad2d(_ReplicationPadNd):
     """Repeats the outermost elements, at both ends of the last two dimensions."""
 
-    _mode, _dims = "replicate", 2
+    _dims = 2
 
 
-class ReplicationPad3d(_PadNd):
+class ReplicationPad3d(_ReplicationPadNd):
     """Repeats the outermost elements, at both ends of the last three dimensions."""
 
-    _mode, _dims = "replicate", 3
+    _dims = 3
 
 
 class ZeroPad1d(_ConstantPadNd):

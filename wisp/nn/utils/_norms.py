@@ -47,3 +47,13 @@ def default_dim(module: object, dim: int | None) -> int:
     if dim is not None:
         return dim
     return int(any(c.__name__.startswith("ConvTranspose") for c in type(module).__mro__))
+
+
+def remove_hook(module, kind, name, called):
+    """Removes the hook of a kind that computes the tensor of this name; ``called`` is what errors call it."""
+    for key, hook in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, kind) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"{called} of '{name}' not found in {module}")

@@ -14,7 +14,9 @@ def parameters_to_vector(parameters):
 def vector_to_parameters(vec, parameters):
     """Makes the parameters, in order, views of parts of a vector."""
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected wisp.Tensor, but got: {type(vec)}")
+        from wisp._basics import typename
+
+        raise TypeError(f"expected wisp.Tensor, but got: {typename(vec)}")
     start = 0
     for param in parameters:
         end = start + param.numel()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from wisp import _C
 from wisp._C import Tensor
 from wisp.nn.modules.module import Module
@@ -168,7 +170,17 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> layer.parametrizations.weight.original0.shape
     wisp.Size([2, 1])
     """
-    return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(partial(_take_old_names, name))
+    return module
+
+
+def _take_old_names(name, state_dict, prefix, *_):
+    """Makes files readable that nn.utils.weight_norm(), the older form, has written."""
+    for end, original in (("_g", "original0"), ("_v", "original1")):
+        old = prefix + name + end
+        if old in state_dict:
+            state_dict[f"{prefix}parametrizations.{name}.{original}"] = state_dict.pop(old)
 
 
 class _SpectralNorm(Module):

@@ -56,8 +56,8 @@ def _check_structured(tensor):
 
 def _methods(module, name):
     """The pruning hooks of a module for this tensor, by number."""
-    return [(key, entry.hook) for key, entry in module._forward_pre_hooks.items()
-            if isinstance(entry.hook, BasePruningMethod) and entry.hook._tensor_name == name]  # fmt: skip
+    return [(key, hook) for key, hook in module._forward_pre_hooks.items()
+            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]  # fmt: skip
 
 
 class BasePruningMethod(ABC):
@@ -171,8 +171,8 @@ class PruningContainer(BasePruningMethod):
     def __iter__(self):
         return iter(self._pruning_methods)
 
-    def __getitem__(self, index: int) -> BasePruningMethod:
-        return self._pruning_methods[index]
+    def __getitem__(self, idx: int) -> BasePruningMethod:
+        return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask of the last method, computed on what is not yet pruned, together with what was."""
@@ -439,5 +439,5 @@ def remove(module: Module, name: str) -> Module:
 
 def is_pruned(module: Module) -> bool:
     """Whether anything of a module, or of those below it, is pruned."""
-    return any(isinstance(entry.hook, BasePruningMethod)
-               for m in module.modules() for entry in m._forward_pre_hooks.values())  # fmt: skip
+    return any(isinstance(hook, BasePruningMethod)
+               for m in module.modules() for hook in m.__dict__.get("_forward_pre_hooks", {}).values())  # fmt: skip

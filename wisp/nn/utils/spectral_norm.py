@@ -40,8 +40,8 @@ class SpectralNorm:
     @staticmethod
     def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
         """Replaces a weight by what it is computed from."""
-        for entry in module._forward_pre_hooks.values():
-            if isinstance(entry.hook, SpectralNorm) and entry.hook.name == name:
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
         made = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
@@ -78,9 +78,4 @@ def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Undoes spectral_norm()."""
-    for key, entry in list(module._forward_pre_hooks.items()):
-        if isinstance(entry.hook, SpectralNorm) and entry.hook.name == name:
-            entry.hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    return _norms.remove_hook(module, SpectralNorm, name, "spectral_norm")

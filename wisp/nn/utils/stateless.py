@@ -43,25 +43,37 @@ def _check_strict(module, tensors):
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(problems))
 
 
+_NOTHING = object()
+
+
 @contextmanager
 def _replaced(module, tensors):
-    """While this lasts, the module and those below it have these tensors in place of their own."""
+    """While this lasts, the module and those below it have these tensors in place of their own, or besides them."""
     places = []
     try:
         for name, tensor in tensors.items():
             path, _, leaf = name.rpartition(".")
-            owner = module.get_submodule(path)
-            held = next((m for m in (owner._parameters, owner._buffers) if leaf in m), None)
-            if held is None:
-                if not hasattr(owner, leaf):
-                    raise AttributeError(f"{type(owner).__name__} has no attribute `{leaf}`")
-                raise TypeError(f"{name} is neither a parameter nor a buffer")
-            places.append((held, leaf, held[leaf]))
+            held = _place(module.get_submodule(path), leaf, name)
+            places.append((held, leaf, held.get(leaf, _NOTHING)))
             held[leaf] = tensor
         yield
     finally:
         for held, leaf, own in reversed(places):
-            held[leaf] = own
+            if own is _NOTHING:
+                del held[leaf]
+            else:
+                held[leaf] = own
+
+
+def _place(owner, leaf, name):
+    """The dict that a tensor of this name belongs in."""
+    if leaf in owner._buffers:
+        return owner._buffers
+    if leaf in owner._parameters or not hasattr(owner, leaf):
+        return owner._parameters
+    if not isinstance(owner.__dict__.get(leaf), Tensor):
+        raise TypeError(f"{name} is neither a parameter nor a buffer")
+    return owner.__dict__
 
 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,

@@ -28,8 +28,8 @@ class WeightNorm:
         """Replaces a weight by norms and directions."""
         warnings.warn("`wisp.nn.utils.weight_norm` is deprecated in favor of `wisp.nn.utils.parametrizations.weight_norm`.",
                       FutureWarning, stacklevel=3)  # fmt: skip
-        for entry in module._forward_pre_hooks.values():
-            if isinstance(entry.hook, WeightNorm) and entry.hook.name == name:
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         made = WeightNorm(name, dim)
         weight = getattr(module, name)
@@ -59,9 +59,4 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Undoes weight_norm()."""
-    for key, entry in list(module._forward_pre_hooks.items()):
-        if isinstance(entry.hook, WeightNorm) and entry.hook.name == name:
-            entry.hook.remove(module)
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    return _norms.remove_hook(module, WeightNorm, name, "weight_norm")

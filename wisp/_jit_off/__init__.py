@@ -7,7 +7,7 @@ results are the same. There is no saving of compiled programs.
 from builtins import isinstance as _isinstance
 from typing import Final, get_args, get_origin
 
-__all__ = [  # noqa: F822 (ScriptModule is made when asked for)
+__all__ = [
     "Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "ignore", "interface",
     "is_scripting", "is_tracing", "isinstance", "script", "script_if_tracing", "script_method", "trace", "trace_module",
     "unused",
@@ -45,7 +45,7 @@ def _itself(fn):
     return fn
 
 
-script_method = script_if_tracing = unused = export = interface = _itself
+script_method = script_if_tracing = unused = export = interface = _overload = _overload_method = _itself
 
 
 def ignore(drop=False, **kwargs):

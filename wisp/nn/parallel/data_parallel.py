@@ -1,4 +1,4 @@
-"""Modules spread over devices. There is one device here: its share is all of the batch."""
+"""Modules whose batches are divided among devices: here, among one."""
 
 from __future__ import annotations
 

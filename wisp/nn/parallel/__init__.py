@@ -1,0 +1,5 @@
+"""Modules spread over devices. There is one device here: its share is all of the batch."""
+
+from wisp.nn.parallel.data_parallel import DataParallel, data_parallel
+
+__all__ = ["DataParallel", "data_parallel"]
