@@ -225,3 +225,17 @@ def test_normal_passes_no_gradient_to_its_parameters():
     mean, std = wisp.ones(3, requires_grad=True), wisp.ones(3, requires_grad=True)
     wisp.normal(mean, std).sum().backward()
     assert mean.grad.abs().sum() == 0 and std.grad.abs().sum() == 0
+
+
+def test_dirichlet_of_small_concentrations_lies_in_the_corners():
+    wisp.manual_seed(0)
+    x = wisp._sample_dirichlet(wisp.full((20000, 2), 1e-3))
+    assert ((x > 0.1) & (x < 0.9)).float().mean() < 0.01
+    assert wisp.allclose(x.sum(-1), wisp.ones(20000)) and abs(x[:, 0].mean() - 0.5) < 0.02
+
+
+def test_gradients_of_dirichlet_draws_are_those_of_the_mean():
+    a = wisp.tensor([2.0, 3.0, 5.0], dtype=wisp.float64, requires_grad=True)
+    wisp.manual_seed(0)
+    wisp._sample_dirichlet(a.expand(100_000, 3))[:, 0].mean().backward()
+    assert wisp.allclose(a.grad, wisp.tensor([0.08, -0.02, -0.02], dtype=wisp.float64), atol=1e-3)  # of a0 / sum(a)

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "cpu/gemm.h"
+#include "cpu/opcode.h"
 #include "cpu/runs.h"
 #include "cpu/scratch.h"
 
@@ -71,11 +72,10 @@ T distance(const T* x, const T* y, int64_t n, double p) {
 
 template <class T>
 void sums_of_squares(const T* x, int64_t rows, int64_t cols, T* out) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T sum = 0;
-    for (int64_t k = 0; k < cols; ++k) sum += x[i * cols + k] * x[i * cols + k];
-    out[i] = sum;
-  }
+  const Scratch<T> origin(cols);
+  std::fill(origin.begin(), origin.end(), T(0));
+  for (int64_t i = 0; i < rows; ++i)
+    out[i] = fold_sizes(x + i * cols, origin.data(), cols, Squares<T>());
 }
 
 }  // namespace
@@ -175,6 +175,7 @@ void euclidean_distances(const Distances& job) {
     gemm(job.dtype, stack, {const_cast<char*>(job.x), job.rows, m, m, 1},
          {const_cast<char*>(job.y), m, job.others, 1, m},
          {job.out, job.rows, job.others, job.others, 1}, -2);
+    const TileFn root = tile_kernel(Opcode::sqrt, job.dtype);
     const Scratch<T> x_norms(job.stacks * job.rows), y_norms(job.stacks * job.others);
     sums_of_squares(x, job.stacks * job.rows, m, x_norms.data());
     sums_of_squares(y, job.stacks * job.others, m, y_norms.data());
@@ -187,8 +188,10 @@ void euclidean_distances(const Distances& job) {
 #pragma GCC ivdep
                      for (int64_t j = 0; j < job.others; ++j) {
                        const T square = out[j] + norm + norms[j];
-                       out[j] = std::sqrt(square < 0 ? T(0) : square);
+                       out[j] = square < 0 ? T(0) : square;
                      }
+                     const void* squares = out;
+                     root(out, &squares, job.others, Params());
                    }
                  });
   });

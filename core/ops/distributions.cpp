@@ -269,11 +269,15 @@ void infer_gamma_grad(Infer& infer) {
   check_compute(infer, dtypes::real_math);
 }
 
-// Gamma-distributed numbers, divided by their sum along the last dimension.
+// Gamma-distributed numbers, divided by their sum along the last dimension. Of a small shape they
+// are too small to be told from 0: their logarithms are those of the shape one higher, plus
+// log(u) / shape.
 void dirichlet_body(const Args& args, TensorList& outs) {
-  const Tensor parts = invoke<"_standard_gamma">(args.tensor(0), args[1]);
-  const int64_t last = -1;
-  outs.push(div(parts, sum(parts, IntSpan(&last, 1), true)));
+  const Tensor& shape = args.tensor(0);
+  const Tensor larger = invoke<"_standard_gamma">(add(shape, 1), args[1]);
+  const Tensor uniform = invoke<"rand_like">(detach(shape), args[1]);
+  const Tensor powers = div(log1p(neg(uniform)), shape);
+  outs.push(softmax(add(log(larger), powers), -1));
 }
 
 // Fills what samplers have in common.
