@@ -8,7 +8,7 @@ from builtins import isinstance as _isinstance
 from typing import Final, get_args, get_origin
 
 __all__ = [
-    "Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "ignore", "interface",
+    "Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "ignore", "interface",
     "is_scripting", "is_tracing", "isinstance", "script", "script_if_tracing", "script_method", "trace", "trace_module",
     "unused",
 ]  # fmt: skip
@@ -16,6 +16,10 @@ __all__ = [
 
 class Error(RuntimeError):
     """The error of compiled code: never raised."""
+
+
+class TracerWarning(Warning):
+    """The warning of a compiler that follows a call: never given."""
 
 
 class ScriptFunction:
