@@ -305,3 +305,11 @@ def test_devices_that_are_not_there_have_names_only():
         x.to("cpu:1")
     with pytest.raises(RuntimeError, match="Invalid device string"):
         wisp.device("toaster")
+
+
+def test_arrays_of_tensors_that_require_grad_without_grad_mode():
+    x = wisp.ones(2, requires_grad=True)
+    with wisp.no_grad():
+        assert x.numpy().tolist() == [1, 1] and np.asarray(x).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()

@@ -308,3 +308,18 @@ def test_fuzz(seed, against):
             if not isinstance(want, str):
                 assert got.shape == want.shape, (shape, index)
                 np.testing.assert_array_equal(got, want, err_msg=str((shape, index)))
+
+
+def test_lists_that_hold_more_than_numbers_are_tuples():
+    x = wisp.arange(24).reshape(2, 3, 4)
+    same = {
+        "x[[[0], [1]]]": "x[[0], [1]]", "x[[[0, 1], [1, 2]]]": "x[[0, 1], [1, 2]]", "x[[slice(None), 0]]": "x[:, 0]",
+        "x[[wisp.tensor(0), 1]]": "x[0, 1]", "x[[None, 0]]": "x[None, 0]", "x[[..., 0]]": "x[..., 0]",
+        "x[[(0, 1), (1, 2)]]": "x[(0, 1), (1, 2)]", "x[[0, 1]]": "x[wisp.tensor([0, 1])]", "x[[range(2)]]": "x[[0, 1]]",
+        "x[[True, False]]": "x[wisp.tensor([True, False])]",
+    }  # fmt: skip
+    for one, other in same.items():
+        assert wisp.equal(eval(one), eval(other)), one
+    assert x[[0] * 40].shape == (40, 3, 4)
+    x[[[0], [1]]] = -1
+    assert (x[0, 1] == -1).all() and (x >= 0).sum() == 20

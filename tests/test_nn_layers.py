@@ -397,3 +397,18 @@ def test_parameters_as_vector():
     assert net.weight.tolist() == [[0, 1], [2, 3], [4, 5]]
     assert net.bias.tolist() == [6, 7, 8]
     assert net.weight.requires_grad
+
+
+def test_an_empty_batch_leaves_running_statistics_alone():
+    layer = nn.BatchNorm1d(2)
+    assert layer(wisp.ones(0, 2)).shape == (0, 2)
+    assert layer.running_mean.tolist() == [0, 0] and layer.running_var.tolist() == [1, 1]
+
+
+def test_variances_of_gaussian_nll_loss_may_be_shared_along_any_one_dimension():
+    x, y = wisp.ones(4, 3), wisp.zeros(4, 3)
+    for size in ((4, 3), (1, 3), (4, 1), (4,)):
+        assert nn.functional.gaussian_nll_loss(x, y, wisp.ones(size)).item() == 0.5
+    for size in ((3,), (1, 1), (1,)):
+        with pytest.raises(ValueError, match="incorrect size"):
+            nn.functional.gaussian_nll_loss(x, y, wisp.ones(size))

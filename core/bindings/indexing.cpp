@@ -140,11 +140,25 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
   return plan;
 }
 
-// PyTorch takes a list of lists or tensors in a bracket as a tuple of indices no more; a plain list
-// is one index.
+// A short list that holds more than numbers means a tuple, as PyTorch has it; other lists are one
+// index.
+bool stands_for_tuple(PyObject* index) {
+  constexpr Py_ssize_t longest = 32;
+  if (!PyList_Check(index) || PyList_GET_SIZE(index) >= longest) return PyTuple_Check(index);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(index); ++i) {
+    PyObject* item = PyList_GET_ITEM(index, i);
+    if (item == Py_None || item == Py_Ellipsis || PySlice_Check(item) || is_tensor(item) ||
+        is_index_sequence(item))
+      return true;
+  }
+  return false;
+}
+
 Plan plan_for(PyObject* self, PyObject* index) {
-  if (PyTuple_Check(index)) {
-    return make_plan(tensor_of(self), PySequence_Fast_ITEMS(index), PyTuple_GET_SIZE(index));
+  if (stands_for_tuple(index)) {
+    const Ref items = owned(PySequence_Tuple(index));  // a list may change while it is looked at
+    return make_plan(tensor_of(self), PySequence_Fast_ITEMS(items.get()),
+                     PyTuple_GET_SIZE(items.get()));
   }
   return make_plan(tensor_of(self), &index, 1);
 }

@@ -164,7 +164,7 @@ PyObject* tensor_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     WISP_CHECK(
-        force || !t.requires_grad(),
+        force || !mode.grad || !t.requires_grad(),
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     return make_array(t);
   });
@@ -179,7 +179,7 @@ PyObject* tensor_array(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     WISP_CHECK(
-        !t.requires_grad(),
+        !mode.grad || !t.requires_grad(),
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     Ref array(make_array(t));
     if (dtype != Py_None) {

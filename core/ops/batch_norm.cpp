@@ -205,7 +205,7 @@ void batch_norm_body(const Args& args, TensorList& outs) {
   const std::vector<Tensor> all = invoke_many<"_batch_norm">(self, args[3], args[4], args[1],
                                                              args[2], args[5], args[6], args[7]);
   outs.push(all[0]);
-  if (!args.boolean(5) || (!args.has(1) && !args.has(2))) return;
+  if (!args.boolean(5) || self.numel() == 0 || (!args.has(1) && !args.has(2))) return;
   const double count = static_cast<double>(self.numel() / std::max<int64_t>(1, self->size(1)));
   mix(args, 1, detach(all[1]));
   mix(args, 2, mul(detach(all[2]), count / (count - 1)));  // without bias

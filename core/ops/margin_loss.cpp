@@ -60,9 +60,10 @@ Tensor variance_for(const Args& args) {
   if (same(var.sizes(), x.sizes()) || x.ndim() == 0) return var;
   const IntSpan lead = x.sizes().first(static_cast<size_t>(x.ndim() - 1));
   if (same(var.sizes(), lead)) return unsqueeze(var, -1);
-  const bool shared = var.ndim() == x.ndim() && same(var.sizes().first(lead.size()), lead) &&
-                      var->size(var.ndim() - 1) == 1;
-  WISP_CHECK_VALUE(shared, "var is of incorrect size");
+  int64_t shared = 0;  // along one dimension
+  for (int64_t dim = 0; var.ndim() == x.ndim() && dim < x.ndim(); ++dim)
+    shared += var->size(dim) != x->size(dim) ? var->size(dim) : 0;
+  WISP_CHECK_VALUE(shared == 1, "var is of incorrect size");
   return var;
 }
 
