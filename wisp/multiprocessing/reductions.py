@@ -21,6 +21,8 @@ def share(storage):
     """Moves a storage into shared memory, with all tensors on it."""
     if is_shared(storage._bytes):
         return
+    if storage._bytes.is_meta:
+        raise RuntimeError("share_memory_(): a tensor on the device 'meta' has no memory to share")
     try:
         path = _shared_memory.create(max(storage.nbytes(), 1))
     except OSError as error:
