@@ -5,7 +5,6 @@ import pytest
 
 import wisp
 
-
 # Shells start what runs in the background with Ctrl-C ignored; tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
