@@ -46,6 +46,13 @@ def probes():
     return np.concatenate([spread, near, unit, special])
 
 
+def test_gelu_is_right_to_the_last_places_of_its_argument():
+    x = np.concatenate([np.linspace(-12, 12, 200001), [-1e4, 1e4, 0.0]]).astype(np.float32)
+    want = wisp.nn.functional.gelu(wisp.tensor(x.astype(np.float64))).numpy()
+    distance = np.abs(wisp.nn.functional.gelu(wisp.tensor(x)).numpy() - want)
+    assert (distance <= 2.0**-23 * np.abs(x)).all()
+
+
 def ulps(got, want):
     """Distance in units in the last place of float32, of finite numbers; 0 where both are the same infinity or nan."""
     with np.errstate(all="ignore"):

@@ -89,14 +89,7 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) {
 }
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
-  return guarded([&]() -> PyObject* {
-    if (!is_tensor(a) || !is_tensor(b)) return not_implemented();
-    const Arg args[] = {tensor_of(a), tensor_of(b)};
-    if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op_def<"matmul">(), args);
-    TensorList outs;
-    call(op_def<"matmul">(), args, outs);
-    return wrap(std::move(outs[0]));
-  });
+  return is_tensor(a) && is_tensor(b) ? binary<"matmul">(a, b) : not_implemented();
 }
 
 Scalar value_of(PyObject* self, const char* what) {

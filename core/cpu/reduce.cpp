@@ -182,14 +182,14 @@ class Job {
 
   // Short rows are turned around, some at a time, and folded as columns: one vector for many rows.
   bool has_short_rows() const {
+    const int64_t longest = item_ == 4 ? 96 : item_ == 8 ? 64 : 0;
     return direct_ && kept_.size() == 1 && outputs_ >= turned_rows && inputs_ > 1 &&
-           inputs_ <= (item_ == 4 ? 96 : 64) && (item_ == 4 || item_ == 8) &&
-           kept_[0].in % item_ == 0 && kept_[0].in > 0;
+           inputs_ <= longest && kept_[0].in % item_ == 0 && kept_[0].in > 0;
   }
 
   void fold_turned(int64_t begin, int64_t end) const {
     alignas(64) char accs[turned_rows * max_acc_bytes];
-    alignas(64) char turned[longest_turned * turned_rows];
+    alignas(64) char turned[turned_rows * longest_turned];
     const int64_t step = kept_[0].in / item_;
     for (int64_t at = begin; at < end; at += turned_rows) {
       const int64_t n = std::min(turned_rows, end - at);
@@ -409,7 +409,7 @@ class Job {
   }
 
   static constexpr int64_t max_narrow = 128;
-  static constexpr int64_t turned_rows = 32, longest_turned = 512;  // in bytes
+  static constexpr int64_t turned_rows = 32, longest_turned = 64 * 8;  // in bytes
 
   const Reduce& call_;
   const ReduceKernel& kernel_;

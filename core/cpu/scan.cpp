@@ -34,7 +34,7 @@ const ScanKernel& kernel_for(Scan op, DType dtype) {
 template <class F>
 void for_each_line(const Lines& lines, F f) {
   if (lines.outer * lines.length * lines.inner == 0) return;
-  const int64_t width = std::min(lines.inner, max_scan_columns / 4);
+  const int64_t width = std::min(lines.inner, max_scan_columns);
   const int64_t blocks = (lines.inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, grain_elements / (lines.length * width));
   parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {

@@ -22,7 +22,7 @@ struct Lines {
 };
 Lines lines_of(IntSpan sizes, int64_t dim);
 
-constexpr int64_t max_scan_columns = 256;  // scanned together
+constexpr int64_t max_scan_columns = 64;  // scanned together
 
 // A scan of one dtype, as functions over its accumulators (plain memory of `acc_bytes`).
 struct ScanKernel {

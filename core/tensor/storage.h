@@ -1,6 +1,7 @@
 // Memory shared by a tensor and its views.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "base/device.h"
@@ -25,7 +26,7 @@ class Storage {
   bool writable() const { return writable_; }
   bool is_meta() const { return device_.type == DeviceType::meta; }
   // Whether there has ever been a storage without memory: until then nobody need ask.
-  static bool any_meta() { return meta_made_; }
+  static bool any_meta() { return meta_made_.load(std::memory_order_relaxed); }
   bool resizable() const { return !deleter_ && !pinned_; }
   // From now on somebody else (NumPy, a memoryview) holds the address: the memory must stay where
   // it is.
@@ -62,7 +63,7 @@ class Storage {
   ~Storage() = default;
   void destroy() noexcept;
   void free_data() noexcept;
-  static inline bool meta_made_ = false;
+  static inline constinit std::atomic<bool> meta_made_ = false;
   friend class TensorImpl;
   bool is_inline() const { return data_ == reinterpret_cast<const char*>(this) + sizeof(Storage); }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cpu/vmath_special.h"
+#include "cpu/vmath_trig.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include "cpu/kernels/tile.h"
 #include "cpu/vmath.h"
 #include "cpu/vmath_special.h"
+#include "cpu/vmath_trig.h"
 
 namespace wisp::cpu {
 

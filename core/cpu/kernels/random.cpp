@@ -1,7 +1,7 @@
 // Philox 4x32-10: ten rounds of multiplications turn (seed, counter) into four random words.
 // Counters are worked on side by side, each in a 64-bit vector lane so that the products fit.
 #include "cpu/kernels/tile.h"
-#include "cpu/vmath.h"
+#include "cpu/vmath_trig.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -11,7 +11,7 @@ from wisp.multiprocessing._parent import end_with_parent, is_gone
 from wisp.utils.data._utils import transport
 from wisp.utils.data._utils.generators import seed_all
 from wisp.utils.data._utils.seeding import Seeding
-from wisp.utils.data._utils.serving import Server, next_task
+from wisp.utils.data._utils.serving import Server, serve
 from wisp.utils.data._utils.worker import SampleGenerators, WorkerInfo, become_worker
 
 
@@ -35,19 +35,14 @@ def run(number, tasks, results, count, plan, init_fn, progress, prefix, parent):
 
 
 def _serve(server, tasks, results, prefix):
-    waiting = []
     with getattr(selectors, "PollSelector", selectors.SelectSelector)() as selector:
         selector.register(tasks, selectors.EVENT_READ)
-        while True:
+
+        def receive(waiting):
             while not waiting or (waiting[-1][0] != "stop" and selector.select(0)):
                 waiting.append(ForkingPickler.loads(tasks.recv_bytes()))
-            what, *task = next_task(waiting)
-            if what == "stop":
-                return
-            if what == "epoch":
-                server.begin(*task)
-            else:
-                _fetch(server, results, prefix, *task)
+
+        serve(server, receive, partial(_fetch, server, results, prefix))
 
 
 def _fetch(server, results, prefix, number, keys, skip):

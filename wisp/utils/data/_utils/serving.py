@@ -15,6 +15,26 @@ def next_task(waiting):
     return task
 
 
+def serve(server, receive, fetch):
+    """Does what a worker is asked for until it is told to stop.
+
+    Args:
+        server: its Server.
+        receive: called with a list, to add tasks to it that have come; waits for one if the list is empty.
+        fetch: called with each task of fetching.
+    """
+    waiting = []
+    while True:
+        receive(waiting)
+        what, *task = next_task(waiting)
+        if what == "stop":
+            return
+        if what == "epoch":
+            server.begin(*task)
+        else:
+            fetch(*task)
+
+
 class Server:
     """Fetches for one worker.
 

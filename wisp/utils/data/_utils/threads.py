@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 
-from wisp.utils.data._utils.serving import Server, next_task
+from wisp.utils.data._utils.serving import Server, serve
 from wisp.utils.data._utils.worker import ThreadGenerators, WorkerInfo, become_worker
 
 _PATIENCE = 0.5  # seconds for workers to end
@@ -74,15 +74,12 @@ def _run(number, count, plan, init_fn, tasks, results, progress, rng):
     info = WorkerInfo(number, count, None, plan.dataset, rng, "thread")
     become_worker(info)
     server = Server(info, plan, init_fn, progress, rng.set_seed, lambda repeatable: rng)
-    waiting = []
-    while True:
+
+    def receive(waiting):
         while not waiting or not tasks.empty():
             waiting.append(tasks.get())
-        what, *task = next_task(waiting)
-        if what == "stop":
-            return
-        if what == "epoch":
-            server.begin(*task)
-        else:
-            number, *rest = task
-            results.put(_Result(number, *server.result(*rest)))
+
+    def fetch(number, *task):
+        results.put(_Result(number, *server.result(*task)))
+
+    serve(server, receive, fetch)
