@@ -1,6 +1,9 @@
 // Random numbers whose distribution is given by tensors.
 #include <algorithm>
+#include <atomic>
+#include <bit>
 
+#include "base/parallel.h"
 #include "cpu/gamma.h"
 #include "cpu/sampling.h"
 #include "ops/families.h"
@@ -120,31 +123,53 @@ void infer_multinomial(Infer& infer) {
 }
 
 // The weights of a row, added up block by block: the blocks' sums do not wait for one another.
+template <class T>
 struct Weights {
   static constexpr int64_t block = 64;
 
-  Weights(const double* all, int64_t n) : w(all), count(n) {
-    for (int64_t at = 0; at < n; at += block) {
-      ends.push_back(total += sum_of(w + at, std::min(block, n - at)));
-    }
+  Weights(const T* all, int64_t n)
+      : w(all), count(n), ends(static_cast<size_t>((n + block - 1) / block)) {
+    std::atomic<bool> signs{false};
+    parallel_for(static_cast<int64_t>(ends.size()), 256, [&](int64_t from, int64_t to) {
+      bool negative = false;
+      for (int64_t b = from; b < to; ++b) {
+        const T* first = w + b * block;
+        const int64_t size = std::min(block, count - b * block);
+        ends[static_cast<size_t>(b)] = sum_of(first, size);
+        negative |= has_sign(first, size);
+      }
+      if (negative) signs = true;
+    });
+    for (double& end : ends) end = total += end;
+    // What may be wrong is looked at closely: -0 is no negative weight, and finite ones may add up
+    // to inf.
     bool valid = true;
-    for (int64_t i = 0; i < n; ++i) {
-      valid &= w[i] >= 0;
-      positive += w[i] > 0;
+    for (int64_t i = 0; i < n && (signs || !std::isfinite(total)); ++i) {
+      valid &= w[i] >= 0 && std::isfinite(w[i]);
     }
-    for (int64_t i = 0; i < n && !std::isfinite(total); ++i) valid &= std::isfinite(w[i]);
     WISP_CHECK(valid, "probability tensor contains either `inf`, `nan` or element < 0");
     WISP_CHECK(total > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
   }
 
-  static double sum_of(const double* w, int64_t n) {
+  static double sum_of(const T* w, int64_t n) {
     double sums[4] = {0, 0, 0, 0};
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
-      for (int lane = 0; lane < 4; ++lane) sums[lane] += w[i + lane];
+      for (int lane = 0; lane < 4; ++lane) sums[lane] += static_cast<double>(w[i + lane]);
     }
-    for (; i < n; ++i) sums[0] += w[i];
+    for (; i < n; ++i) sums[0] += static_cast<double>(w[i]);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
+  static bool has_sign(const T* w, int64_t n) {
+    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    Bits all = 0;
+    for (int64_t i = 0; i < n; ++i) all |= std::bit_cast<Bits>(w[i]);
+    return all >> (8 * sizeof(T) - 1) != 0;
+  }
+
+  int64_t positive() const {
+    return std::count_if(w, w + count, [](T weight) { return weight > 0; });
   }
 
   // The category at a point between 0 and the total.
@@ -154,38 +179,41 @@ struct Weights {
     double sum = which > 0 ? ends[static_cast<size_t>(which - 1)] : 0;
     int64_t i = which * block;
     for (const int64_t last = std::min(i + block, count) - 1; i < last; ++i) {
-      if ((sum += w[i]) > point) break;
+      if ((sum += static_cast<double>(w[i])) > point) break;
     }
     while (i > 0 && w[i] == 0) --i;
     return i;
   }
 
-  const double* w;
-  int64_t count, positive = 0;
+  const T* w;
+  int64_t count;
   double total = 0;
   std::vector<double> ends;
 };
 
-void draw_without_replacement(const double* weights, int64_t n, const double* u, int64_t count,
+template <class T>
+void draw_without_replacement(const T* weights, int64_t n, const double* u, int64_t count,
                               int64_t* out) {
   std::vector<std::pair<double, int64_t>> race(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) race[i] = {-std::log1p(-u[i]) / weights[i], i};
+  for (int64_t i = 0; i < n; ++i) {
+    race[i] = {-std::log1p(-u[i]) / static_cast<double>(weights[i]), i};
+  }
   std::partial_sort(race.begin(), race.begin() + count, race.end());
   for (int64_t k = 0; k < count; ++k) out[k] = race[k].second;
 }
 
-void multinomial_kernel(const Call& call) {
-  const Tensor weights = consecutive(call.tensor(0), DType::float64);
+template <class T>
+void multinomial_rows(const Call& call, const Tensor& weights) {
   const int64_t n = weights.size(-1), rows = n ? weights.numel() / n : 0, count = call.integer(1);
   const bool replacement = call.boolean(2);
   const int64_t draws = replacement ? count : n;
   Tensor uniform = Tensor::empty({rows * draws}, DType::float64);
   cpu::fill_uniform(uniform.data<double>(), rows * draws, draw(call, 3, rows * draws));
   for (int64_t r = 0; r < rows; ++r) {
-    const double* w = weights.data<double>() + r * n;
-    const Weights row(w, n);
+    const T* w = weights.data<T>() + r * n;
+    const Weights<T> row(w, n);
     WISP_CHECK(
-        replacement || row.positive >= count,
+        replacement || row.positive() >= count,
         "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
     const double* u = uniform.data<double>() + r * draws;
     int64_t* out = call.out().data<int64_t>() + r * count;
@@ -194,6 +222,14 @@ void multinomial_kernel(const Call& call) {
     } else {
       draw_without_replacement(w, n, u, count, out);
     }
+  }
+}
+
+void multinomial_kernel(const Call& call) {
+  if (call.tensor(0).dtype() == DType::float64) {
+    multinomial_rows<double>(call, consecutive(call.tensor(0), DType::float64));
+  } else {
+    multinomial_rows<float>(call, consecutive(call.tensor(0), DType::float32));
   }
 }
 
