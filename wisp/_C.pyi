@@ -28,6 +28,7 @@ _gather_samples: Any
 _get_anomaly: Any
 _get_default_device: Any
 _increment_version: Any
+_is_arranged: Any
 _is_batched: Any
 _leave_level: Any
 _linalg: Any

@@ -132,6 +132,12 @@ PyObject* onednn_set_enabled(PyObject*, PyObject* value) {
   });
 }
 
+// For tests: whether the memory of an image lies in blocks of channels just now.
+PyObject* is_arranged(PyObject*, PyObject* tensor) {
+  return guarded(
+      [&] { return boolean(expect_tensor(tensor, "_is_arranged")->storage().is_arranged()); });
+}
+
 const char* word(Jvp jvp) {
   switch (jvp) {
     case Jvp::none:
@@ -223,6 +229,7 @@ PyMethodDef functions[] = {
     {"_onednn_available", onednn_available, METH_NOARGS, nullptr},
     {"_onednn_enabled", onednn_enabled, METH_NOARGS, nullptr},
     {"_onednn_set_enabled", onednn_set_enabled, METH_O, nullptr},
+    {"_is_arranged", is_arranged, METH_O, nullptr},
     {"_op_table", op_table, METH_NOARGS, nullptr},
     {}};
 

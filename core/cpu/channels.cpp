@@ -93,16 +93,76 @@ void sums_of_lines(const ChannelSums& call) {
   });
 }
 
+// --- Blocks of channels
+
+const ChannelBlockKernel& block_kernel(const Channels& shape) {
+  return shape.block == 8 ? kernels().channels_by_8 : kernels().channels_by_16;
+}
+
+// f(block of channels, its first element, the first of its channels)
+template <class F>
+void each_block(const Channels& shape, F f) {
+  const int64_t blocks = shape.lines() / shape.block, size = shape.length * shape.block;
+  const int64_t grain = even_grain(blocks, std::max<int64_t>(1, grain_elements / size), 1);
+  parallel_for(blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) f(b, b * size, b * shape.block % shape.channels);
+  });
+}
+
+void affine_blocks(const ChannelAffine& call) {
+  const auto kernel = block_kernel(call.shape).affine;
+  each_block(call.shape, [&](int64_t, int64_t at, int64_t c) {
+    kernel(reinterpret_cast<float*>(call.y) + at, typed<float>(call.x, at),
+           typed<float>(call.other, at), call.shape.length, typed<float>(call.scale, c),
+           typed<float>(call.shift, c), typed<float>(call.other_scale, c));
+  });
+}
+
+void sums_of_blocks(const ChannelSums& call) {
+  const auto kernel = block_kernel(call.shape).sums;
+  each_block(call.shape, [&](int64_t b, int64_t at, int64_t c) {
+    kernel(typed<float>(call.grad, at), typed<float>(call.x, at), call.shape.length,
+           typed<float>(call.mean, c), call.grads + b * call.shape.block,
+           call.products + b * call.shape.block);
+  });
+}
+
 }  // namespace
+
+// Those of each member are joined in order.
+void channel_moments(const ChannelMoments& call) {
+  const Channels& shape = call.shape;
+  const Scratch<double> means(shape.lines()), squares(shape.lines());
+  const auto kernel = block_kernel(shape).moments;
+  each_block(shape, [&](int64_t b, int64_t at, int64_t) {
+    kernel(typed<float>(call.x, at), shape.length, means.data() + b * shape.block,
+           squares.data() + b * shape.block);
+  });
+  const double length = static_cast<double>(shape.length);
+  for (int64_t c = 0; c < shape.channels; ++c) {
+    double mean = 0, sum = 0;
+    for (int64_t n = 0; n < shape.batch; ++n) mean += means[n * shape.channels + c];
+    mean /= static_cast<double>(shape.batch);
+    for (int64_t n = 0; n < shape.batch; ++n) {
+      const double d = means[n * shape.channels + c] - mean;
+      sum += squares[n * shape.channels + c] + length * d * d;
+    }
+    reinterpret_cast<float*>(call.mean)[c] = static_cast<float>(mean);
+    reinterpret_cast<float*>(call.var)[c] =
+        static_cast<float>(sum / (length * static_cast<double>(shape.batch)));
+  }
+}
 
 void channel_affine(const ChannelAffine& call) {
   if (call.shape.lines() * call.shape.length == 0) return;
+  if (call.shape.block) return affine_blocks(call);
   visit<dtypes::real_math>(call.shape.dtype, "channel_affine", [&]<class T>() {
     call.shape.length == 1 ? affine_elements<T>(call) : affine_lines<T>(call);
   });
 }
 
 void channel_sums(const ChannelSums& call) {
+  if (call.shape.block) return sums_of_blocks(call);
   const bool columns = channel_sum_count(call.shape) != call.shape.lines();
   visit<dtypes::real_math>(call.shape.dtype, "channel_sums", [&]<class T>() {
     columns ? sums_of_columns<T>(call) : sums_of_lines<T>(call);

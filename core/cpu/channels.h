@@ -10,6 +10,8 @@ struct Channels {
   DType dtype;  // float32 or float64, of everything below but sums
   int64_t batch, channels, length;
   bool per_member;  // coefficients are batch x channels, else the same channels for all members
+  // Not 0: float32 images in blocks of so many channels (see tensor/arranged.h), not per_member.
+  int block = 0;
   int64_t lines() const { return batch * channels; }
   int64_t coefficient(int64_t line) const { return per_member ? line : line % channels; }
 };
@@ -31,10 +33,28 @@ struct ChannelSums {
 };
 void channel_sums(const ChannelSums& call);
 
+// Mean and variance (of everything, not of a sample) of every channel of images in blocks.
+struct ChannelMoments {
+  Channels shape;
+  const char* x;
+  char *mean, *var;
+};
+void channel_moments(const ChannelMoments& call);
+
 // How many of each: lines, or channels.
 inline int64_t channel_sum_count(const Channels& shape) {
   return shape.length == 1 && !shape.per_member ? shape.channels : shape.lines();
 }
+
+// Of images in blocks: `pixels` rows of the channels of one block.
+struct ChannelBlockKernel {
+  void (*affine)(float* y, const float* x, const float* other, int64_t pixels, const float* scale,
+                 const float* shift, const float* other_scale) = nullptr;
+  void (*sums)(const float* grad, const float* x, int64_t pixels, const float* mean, double* grads,
+               double* products) = nullptr;
+  // Means, and sums of squared distances from them.
+  void (*moments)(const float* x, int64_t pixels, double* mean, double* squares) = nullptr;
+};
 
 template <class T>
 struct ChannelKernel {

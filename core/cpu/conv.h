@@ -34,6 +34,11 @@ struct ConvCall {
   bool channels_last;
   char *x, *weight, *y;
   const char* bias;  // added to the channels of the image that is computed; may be null
+  // Widths of blocks of channels, if images are arranged so (for oneDNN only): see
+  // tensor/arranged.h.
+  int x_block = 0, y_block = 0;
+  // Whether the image that is computed may be left in blocks.
+  bool free_result = false;
 };
 
 void conv_y(const ConvCall& call);

@@ -133,6 +133,7 @@ void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, con
     trail.each_run([&](int64_t inner) {
       T* to = self + offset + inner;
       if (step == 1 && !single) {
+#pragma GCC ivdep
         for (int64_t i = begin; i < end; ++i) to[i] = Op::apply(to[i], values[i]);
       } else {
         for (int64_t i = begin; i < end; ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <list>
 #include <memory>
 #include <string_view>
@@ -28,215 +29,39 @@ void set_enabled(bool value) { wanted.store(value); }
 namespace wisp::cpu::onednn {
 bool available() { return false; }
 bool conv(Pass, const ConvCall&) { return false; }
+std::optional<int> result_block(Pass, const ConvCall&) { return std::nullopt; }
 }  // namespace wisp::cpu::onednn
 
 #else
 
-#include <dlfcn.h>
-#include <oneapi/dnnl/dnnl.h>
-
-#include "cpu/library.h"
-
-extern "C" {
-void omp_set_num_threads(int count);
-int omp_get_max_threads();
-}
+#include "cpu/onednn_api.h"
 
 namespace wisp::cpu::onednn {
 
 namespace {
 
-// --- The library
+// --- Memory for copies and for what primitives keep meanwhile
 
-#define WISP_DNNL_FUNCTIONS(X)                       \
-  X(engine_create)                                   \
-  X(stream_create)                                   \
-  X(stream_destroy)                                  \
-  X(memory_desc_create_with_strides)                 \
-  X(memory_desc_create_with_tag)                     \
-  X(memory_desc_destroy)                             \
-  X(memory_desc_equal)                               \
-  X(memory_desc_get_size)                            \
-  X(memory_create)                                   \
-  X(memory_set_data_handle)                          \
-  X(memory_destroy)                                  \
-  X(primitive_attr_create)                           \
-  X(primitive_attr_set_scratchpad_mode)              \
-  X(primitive_attr_destroy)                          \
-  X(primitive_desc_next_impl)                        \
-  X(primitive_desc_query)                            \
-  X(primitive_desc_query_md)                         \
-  X(primitive_desc_destroy)                          \
-  X(primitive_create)                                \
-  X(primitive_execute)                               \
-  X(primitive_destroy)                               \
-  X(reorder_primitive_desc_create)                   \
-  X(convolution_forward_primitive_desc_create)       \
-  X(convolution_backward_data_primitive_desc_create) \
-  X(convolution_backward_weights_primitive_desc_create)
+constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-struct Library {
-#define WISP_MEMBER(name) decltype(&::dnnl_##name) name = nullptr;
-  WISP_DNNL_FUNCTIONS(WISP_MEMBER)
-#undef WISP_MEMBER
-  dnnl_engine_t engine = nullptr;  // null: the library cannot be used
-
-  Library() {
-    std::string errors;
-    void* handle = open_library(WISP_ONEDNN_NAME, WISP_ONEDNN_PATH, errors);
-    if (!handle || !bind(handle)) return;
-    if (engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = nullptr;
-  }
-
- private:
-  bool bind(void* handle) {
-    bool complete = true;
-#define WISP_BIND(name)                                                  \
-  name = reinterpret_cast<decltype(name)>(dlsym(handle, "dnnl_" #name)); \
-  complete = complete && name;
-    WISP_DNNL_FUNCTIONS(WISP_BIND)
-#undef WISP_BIND
-    return complete;
-  }
-};
-
-const Library& library() {
-  static const Library opened;
-  return opened;
-}
-
-void check(dnnl_status_t status, const char* what) {
-  WISP_CHECK(status == dnnl_success, "convolution(): oneDNN cannot ", what, " (status ",
-             static_cast<int>(status), ")");
-}
-
-// One of oneDNN's objects, destroyed with its owner.
-template <class T, auto Library::* destroy>
-class Owned {
+class AlignedScratch {
  public:
-  Owned() = default;
-  Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Owned& operator=(Owned&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~Owned() {
-    if (object_) (library().*destroy)(object_);
-  }
-  T get() const { return object_; }
-  T* out() { return &object_; }
-
- private:
-  T object_ = nullptr;
-};
-using Desc = Owned<dnnl_memory_desc_t, &Library::memory_desc_destroy>;
-using Memory = Owned<dnnl_memory_t, &Library::memory_destroy>;
-using Attr = Owned<dnnl_primitive_attr_t, &Library::primitive_attr_destroy>;
-using PrimitiveDesc = Owned<dnnl_primitive_desc_t, &Library::primitive_desc_destroy>;
-using Primitive = Owned<dnnl_primitive_t, &Library::primitive_destroy>;
-using Stream = Owned<dnnl_stream_t, &Library::stream_destroy>;
-
-// The stream of this thread: on a CPU no more than a formality.
-dnnl_stream_t stream() {
-  thread_local Stream own = [] {
-    Stream made;
-    check(library().stream_create(made.out(), library().engine, dnnl_stream_default_flags),
-          "make a stream");
-    return made;
-  }();
-  return own.get();
-}
-
-// How many threads oneDNN uses meanwhile; it asks OpenMP, whose setting belongs to the process.
-class Threads {
- public:
-  explicit Threads(int count) : before_(omp_get_max_threads()) {
-    if (count != before_) omp_set_num_threads(count);
-  }
-  ~Threads() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
-// --- Tensors
-
-struct Layout {
-  int ndim = 0;
-  dnnl_dims_t sizes = {}, strides = {};
-  void add(int64_t size, int64_t stride) {
-    sizes[ndim] = size;
-    strides[ndim++] = stride;
-  }
-  Desc desc() const {
-    Desc made;
-    check(library().memory_desc_create_with_strides(made.out(), ndim, sizes, dnnl_f32, strides),
-          "describe a tensor");
-    return made;
-  }
-  // The same sizes in whatever order of elements suits the primitive best.
-  Desc any() const {
-    Desc made;
-    check(library().memory_desc_create_with_tag(made.out(), ndim, sizes, dnnl_f32,
-                                                dnnl_format_tag_any),
-          "describe a tensor");
-    return made;
-  }
-};
-
-// One tensor of a primitive. If the primitive wants another order of elements than the caller's,
-// there is a copy, filled before or read after it runs.
-class Port {
- public:
-  enum Use { read, written };
-  Port() = default;
-  Port(const Layout& given, const_dnnl_memory_desc_t wanted, Use use) : use_(use) {
-    const Library& lib = library();
-    const Desc desc = given.desc();
-    check(lib.memory_create(given_.out(), desc.get(), lib.engine, nullptr), "make a tensor");
-    if (lib.memory_desc_equal(desc.get(), wanted)) return;
-    size_ = lib.memory_desc_get_size(wanted);
-    check(lib.memory_create(copy_.out(), wanted, lib.engine, nullptr), "make a tensor");
-    const_dnnl_memory_desc_t from = use == read ? desc.get() : wanted;
-    const_dnnl_memory_desc_t to = use == read ? wanted : desc.get();
-    PrimitiveDesc reorder;
-    check(
-        lib.reorder_primitive_desc_create(reorder.out(), from, lib.engine, to, lib.engine, nullptr),
-        "reorder a tensor");
-    check(lib.primitive_create(reorder_.out(), reorder.get()), "reorder a tensor");
-  }
-
-  size_t copy_size() const { return size_; }
-  dnnl_memory_t memory() const { return copy_.get() ? copy_.get() : given_.get(); }
-  void place(char* data, char* copy) const {
-    library().memory_set_data_handle(given_.get(), data);
-    if (copy_.get()) library().memory_set_data_handle(copy_.get(), copy);
-  }
-  void before() const {
-    if (use_ == read) run(given_, copy_);
-  }
-  void after() const {
-    if (use_ == written) run(copy_, given_);
+  explicit AlignedScratch(size_t bytes) : memory_(static_cast<int64_t>(bytes) + 64) {}
+  char* data() const {
+    return reinterpret_cast<char*>(aligned(reinterpret_cast<uintptr_t>(memory_.data())));
   }
 
  private:
-  void run(const Memory& from, const Memory& to) const {
-    if (!reorder_.get()) return;
-    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
-    check(library().primitive_execute(reorder_.get(), stream(), 2, args), "reorder a tensor");
-  }
-
-  Memory given_, copy_;
-  Primitive reorder_;
-  size_t size_ = 0;
-  Use use_ = read;
+  Scratch<char> memory_;
 };
 
 // --- Convolutions
 
-// Some of the channels of y (and, if there are groups, those of x that belong to them).
-struct Channels {
-  int64_t begin, count;
+// A part of the work: some channels of y (and, if there are groups, those of x that belong to
+// them) of some members of the batch.
+struct Slice {
+  Channels channels;
+  int64_t first, members;
 };
 
 struct Layouts {
@@ -248,6 +73,30 @@ int dims_of(const ConvShape& s) {
   const bool flat = s.x[0] == 1 && s.y[0] == 1 && s.kernel[0] == 1 && s.padding[0] == 0;
   return flat ? 2 : 3;
 }
+
+struct Key {
+  ConvShape shape;
+  Pass pass;
+  bool channels_last, bias, free_result;
+  int x_block, y_block, threads;
+  bool operator==(const Key&) const = default;
+
+  bool by_channels_of(Slice slice) const { return slice.channels.count != shape.y_channels; }
+};
+
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    const ConvShape& s = key.shape;
+    uint64_t hash = static_cast<uint64_t>(key.pass) * 8 + key.channels_last * 4 + key.bias * 2 +
+                    key.free_result;
+    auto add = [&](int64_t n) { hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u; };
+    for (int64_t n : {s.batch, s.groups, s.x_channels, s.y_channels}) add(n);
+    for (const auto& sizes : {s.x, s.y, s.kernel, s.stride, s.padding, s.dilation})
+      for (int64_t n : sizes) add(n);
+    for (int n : {key.x_block, key.y_block, key.threads}) add(n);
+    return hash ^ (hash >> 32);
+  }
+};
 
 Layout image_layout(int64_t batch, int64_t channels, int64_t all_channels,
                     const ConvShape::Sizes& space, int dims, bool channels_last) {
@@ -263,14 +112,19 @@ Layout image_layout(int64_t batch, int64_t channels, int64_t all_channels,
   return layout;
 }
 
-Layouts layouts_of(const ConvShape& s, Channels part, bool channels_last) {
+Layouts layouts_of(const Key& key, const Slice& slice) {
+  const ConvShape& s = key.shape;
+  const Channels part = slice.channels;
   const int dims = dims_of(s);
   const bool grouped = s.groups > 1;
   const int64_t groups = grouped ? s.groups * part.count / s.y_channels : 1;
   const int64_t per_group = s.x_channels / s.groups;
   Layouts made;
-  made.x = image_layout(s.batch, per_group * groups, s.x_channels, s.x, dims, channels_last);
-  made.y = image_layout(s.batch, part.count, s.y_channels, s.y, dims, channels_last);
+  made.x =
+      image_layout(slice.members, per_group * groups, s.x_channels, s.x, dims, key.channels_last);
+  made.y = image_layout(slice.members, part.count, s.y_channels, s.y, dims, key.channels_last);
+  made.x.block = key.x_block;
+  made.y.block = key.y_block;
   int64_t step = part.count * per_group * s.window();
   auto add = [&](int64_t size) { made.weight.add(size, step /= size); };
   if (grouped) add(groups);
@@ -280,32 +134,27 @@ Layouts layouts_of(const ConvShape& s, Channels part, bool channels_last) {
   return made;
 }
 
-struct Key {
-  ConvShape shape;
-  Pass pass;
-  bool channels_last, bias;
-  int threads;
-  bool operator==(const Key&) const = default;
-};
-
-struct KeyHash {
-  size_t operator()(const Key& key) const {
+// Where the images of a slice are. Blocks of channels are found by oneDNN, from the start.
+struct Places {
+  Places(const Key& key, const Slice& slice) {
     const ConvShape& s = key.shape;
-    uint64_t hash = static_cast<uint64_t>(key.pass) * 4 + key.channels_last * 2 + key.bias;
-    auto add = [&](int64_t n) { hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u; };
-    for (int64_t n : {s.batch, s.groups, s.x_channels, s.y_channels}) add(n);
-    for (const auto& sizes : {s.x, s.y, s.kernel, s.stride, s.padding, s.dilation})
-      for (int64_t n : sizes) add(n);
-    add(key.threads);
-    return hash ^ (hash >> 32);
+    const int64_t step = key.channels_last ? 1 : s.x_size();
+    const int64_t y_step = key.channels_last ? 1 : s.y_size();
+    const int64_t at = slice.channels.begin, x_at = at * s.x_channels / s.y_channels;
+    x = slice.first * s.x_channels * s.x_size() + (s.groups > 1 ? x_at * step : 0);
+    y = slice.first * s.y_channels * s.y_size() + (key.y_block ? 0 : at * y_step);
+    weight = at * s.x_channels / s.groups * s.window();
   }
+  int64_t x, y, weight;  // in elements
 };
 
-// A primitive for some channels, and its tensors.
+// A primitive for a slice, and its tensors.
 class Piece {
  public:
-  Piece(const Key& key, Channels part, bool shares_x) : part_(part), shares_x_(shares_x) {
-    const Layouts layouts = layouts_of(key.shape, part, key.channels_last);
+  // Pieces may share x in the order they want; a weight left `raw` stays in the order they make.
+  Piece(const Key& key, const Slice& slice, bool shares_x, bool raw_weight)
+      : places_(key, slice), shares_x_(shares_x) {
+    const Layouts layouts = layouts_of(key, slice);
     const PrimitiveDesc made = describe(key, layouts);
     if (!made.get()) return;
     const Library& lib = library();
@@ -316,14 +165,20 @@ class Piece {
                makes_weight = key.pass == Pass::weight;
     {
       const Threads threads(shares_x ? key.threads : omp_get_max_threads());
-      x_ = Port(layouts.x, query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0),
-                makes_x ? Port::written : Port::read);
+      x_ = image(layouts.x, layouts.x.desc(),
+                 query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0), makes_x,
+                 key.free_result);
     }
-    weight_ = Port(layouts.weight,
-                   query(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0),
-                   makes_weight ? Port::written : Port::read);
-    y_ = Port(layouts.y, query(makes_y ? dnnl_query_dst_md : dnnl_query_diff_dst_md, 0),
-              makes_y ? Port::written : Port::read);
+    const_dnnl_memory_desc_t weight =
+        query(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+    weight_size_ = lib.memory_desc_get_size(weight);
+    weight_ = raw_weight
+                  ? Port(weight)
+                  : Port(layouts.weight.desc(), weight, makes_weight ? Port::written : Port::read);
+    if (raw_weight) total_ = Port(layouts.weight.desc(), weight, Port::written);
+    y_ = image(layouts.y, y_desc(key, slice, layouts.y),
+               query(makes_y ? dnnl_query_dst_md : dnnl_query_diff_dst_md, 0), makes_y,
+               key.free_result);
     if (makes_y && key.bias) {
       check(lib.memory_create(bias_.out(), query(dnnl_query_weights_md, 1), lib.engine, nullptr),
             "make a tensor");
@@ -336,7 +191,13 @@ class Piece {
   }
 
   bool usable() const { return primitive_.get(); }
-  const Channels& part() const { return part_; }
+  const Places& places() const { return places_; }
+  const Port& x() const { return x_; }
+  size_t weight_size() const { return weight_size_; }
+  // From a raw weight to the order of the caller; it has none to run if that is the same.
+  const Port& total() const { return total_; }
+  // The width of blocks that a free result is left in.
+  int result_block() const { return result_block_; }
 
   // `x_copy` is x in the order that this piece wants, if pieces share it.
   void run(char* x, char* weight, char* y, const char* bias, char* x_copy) const {
@@ -345,11 +206,10 @@ class Piece {
     size_t offsets[4], total = 0;
     for (int i = 0; i < 4; ++i) {
       offsets[i] = total;
-      total += (sizes[i] + 63) / 64 * 64;
+      total += aligned(sizes[i]);
     }
-    const Scratch<char> memory(static_cast<int64_t>(total) + 64);
-    char* start =
-        reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    const AlignedScratch memory(total);
+    char* start = memory.data();
     const Library& lib = library();
     x_.place(x, shares_x_ ? x_copy : start + offsets[0]);
     weight_.place(weight, start + offsets[1]);
@@ -366,10 +226,26 @@ class Piece {
     weight_.after();
     y_.after();
   }
-  const Port& x() const { return x_; }
 
  private:
   static PrimitiveDesc describe(const Key& key, const Layouts& layouts);
+
+  // Channels of an image in blocks are not on their own: they are named as a part of it.
+  static Desc y_desc(const Key& key, const Slice& slice, Layout layout) {
+    if (!key.y_block || !key.by_channels_of(slice)) return layout.desc();
+    layout.sizes[1] = key.shape.y_channels;
+    return layout.part(slice.channels);
+  }
+
+  Port image(const Layout& layout, const Desc& given, const_dnnl_memory_desc_t wanted, bool made,
+             bool free) {
+    if (made && free) {
+      result_block_ = layout.block_of(wanted);
+      if (result_block_) return Port(wanted);
+    }
+    return Port(given, wanted, made ? Port::written : Port::read);
+  }
+
   void arguments(Pass pass) {
     const bool makes_x = pass == Pass::x, makes_y = pass == Pass::y;
     args_ = {{makes_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x_.memory()},
@@ -379,11 +255,12 @@ class Piece {
     if (bias_.get()) args_.push_back({DNNL_ARG_BIAS, bias_.get()});
   }
 
-  Channels part_;
+  Places places_;
   bool shares_x_;
-  Port x_, weight_, y_;
+  Port x_, weight_, y_, total_;
   Memory bias_, scratch_;
-  size_t scratch_size_ = 0;
+  size_t scratch_size_ = 0, weight_size_ = 0;
+  int result_block_ = 0;
   std::vector<dnnl_exec_arg_t> args_;
   Primitive primitive_;
 };
@@ -452,10 +329,19 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
   return status == dnnl_success && settle(made) ? std::move(made) : PrimitiveDesc();
 }
 
-// How many channels of y a piece of the weight has. oneDNN would cut sums over the batch by the
-// number of threads; pieces that depend on the shape alone make the result independent of it.
-int64_t weight_part(const ConvShape& s) {
-  constexpr int64_t most_pieces = 8;
+// How the weight's pass is cut. oneDNN would cut sums over the batch by the number of threads;
+// pieces that depend on the shape alone make the result independent of it.
+constexpr int64_t most_pieces = 8;
+
+// Some members of the batch each: every piece makes a whole weight, to be added up. Good for small
+// weights; with large ones, pieces of some channels are made from copies of parts of y.
+bool is_cut_by_batch(const ConvShape& s) {
+  const int64_t weight = s.y_channels * s.x_channels / s.groups * s.window();
+  const int64_t images = s.batch * (s.x_channels * s.x_size() + s.y_channels * s.y_size());
+  return s.batch > 1 && weight * std::min(most_pieces, s.batch) <= images;
+}
+
+int64_t channels_per_piece(const ConvShape& s) {
   int64_t part = 16;
   while (s.y_channels % (2 * part) == 0 && s.y_channels / part > most_pieces) part *= 2;
   return s.y_channels % part == 0 ? part : s.y_channels % 8 == 0 ? 8 : s.y_channels;
@@ -464,55 +350,103 @@ int64_t weight_part(const ConvShape& s) {
 // Everything that can be prepared for the convolutions of one key.
 class Plan {
  public:
-  explicit Plan(const Key& key) : key_(key) {
-    const bool cut = key.pass == Pass::weight;
-    const Threads threads(cut ? 1 : key.threads);
-    const int64_t channels = key.shape.y_channels, part = cut ? weight_part(key.shape) : channels;
-    const bool shares_x = cut && key.shape.groups == 1;
-    for (int64_t begin = 0; begin < channels; begin += part) {
-      pieces_.push_back(std::make_unique<Piece>(key, Channels{begin, part}, shares_x));
-      if (!pieces_.back()->usable()) {
-        pieces_.clear();
-        return;
-      }
+  explicit Plan(const Key& key) : key_(key), by_batch_(is_cut_by_batch(key.shape)) {
+    const ConvShape& s = key.shape;
+    if (key.pass != Pass::weight) {
+      const Threads threads(key.threads);
+      add({{0, s.y_channels}, 0, s.batch});
+      return;
     }
+    const Threads threads(1);
+    if (by_batch_) {
+      const int64_t members = (s.batch + most_pieces - 1) / most_pieces;
+      for (int64_t first = 0; first < s.batch; first += members) {
+        add({{0, s.y_channels}, first, std::min(members, s.batch - first)});
+      }
+      return;
+    }
+    if (s.groups > 1 && key.x_block) return;  // parts of blocks
+    const int64_t part = channels_per_piece(s);
+    for (int64_t at = 0; at < s.y_channels; at += part) add({{at, part}, 0, s.batch});
   }
 
-  bool usable() const { return !pieces_.empty(); }
+  bool usable() const { return !pieces_.empty() && usable_; }
+  int result_block() const { return pieces_[0]->result_block(); }
 
   void run(const ConvCall& call) const {
-    if (key_.pass == Pass::weight) return run_pieces(call);
+    if (key_.pass == Pass::weight) return by_batch_ ? run_members(call) : run_channels(call);
     const Threads threads(key_.threads);
     pieces_[0]->run(call.x, call.weight, call.y, call.bias, nullptr);
   }
 
  private:
-  void run_pieces(const ConvCall& call) const {
-    const ConvShape& s = key_.shape;
-    const Piece& first = *pieces_[0];
-    const bool shares_x = s.groups == 1;
-    const Scratch<char> x_copy(shares_x ? static_cast<int64_t>(first.x().copy_size()) : 0);
-    if (shares_x) {
-      const Threads threads(key_.threads);
-      first.x().place(call.x, x_copy.data());
-      first.x().before();
-    }
-    constexpr int64_t item = sizeof(float);
+  static constexpr int64_t item = sizeof(float);
+
+  bool shares_x() const {
+    return key_.pass == Pass::weight && !by_batch_ && key_.shape.groups == 1;
+  }
+  void add(const Slice& slice) {
+    if (!usable_) return;
+    pieces_.push_back(
+        std::make_unique<Piece>(key_, slice, shares_x(), key_.pass == Pass::weight && by_batch_));
+    usable_ = pieces_.back()->usable();
+  }
+  template <class F>
+  void each_piece(F f) const {
     parallel_for(static_cast<int64_t>(pieces_.size()), 1, [&](int64_t begin, int64_t end) {
       const Threads threads(1);
-      for (int64_t i = begin; i < end; ++i) {
-        const Piece& piece = *pieces_[static_cast<size_t>(i)];
-        const int64_t at = piece.part().begin,
-                      x_at = shares_x ? 0 : at * s.x_channels / s.y_channels;
-        const bool last = key_.channels_last;
-        piece.run(call.x + x_at * item * (last ? 1 : s.x_size()),
-                  call.weight + at * s.x_channels / s.groups * s.window() * item,
-                  call.y + at * item * (last ? 1 : s.y_size()), nullptr, x_copy.data());
+      for (int64_t i = begin; i < end; ++i) f(*pieces_[static_cast<size_t>(i)], i);
+    });
+  }
+
+  void run_channels(const ConvCall& call) const {
+    const Port& x = pieces_[0]->x();
+    const AlignedScratch x_copy(shares_x() ? x.copy_size() : 0);
+    if (shares_x()) {
+      const Threads threads(key_.threads);
+      x.place(call.x, x_copy.data());
+      x.before();
+    }
+    each_piece([&](const Piece& piece, int64_t) {
+      const Places& at = piece.places();
+      piece.run(call.x + at.x * item, call.weight + at.weight * item, call.y + at.y * item, nullptr,
+                x_copy.data());
+    });
+  }
+
+  void run_members(const ConvCall& call) const {
+    const Port& total = pieces_[0]->total();
+    const size_t size = aligned(pieces_[0]->weight_size());
+    const AlignedScratch parts(size * pieces_.size());
+    each_piece([&](const Piece& piece, int64_t i) {
+      const Places& at = piece.places();
+      piece.run(call.x + at.x * item, parts.data() + static_cast<size_t>(i) * size,
+                call.y + at.y * item, nullptr, nullptr);
+    });
+    add_up(reinterpret_cast<float*>(parts.data()), static_cast<int64_t>(size / item));
+    const Threads threads(1);
+    total.place(call.weight, parts.data());
+    if (total.copy_size()) {
+      total.after();
+    } else {
+      std::memcpy(call.weight, parts.data(), pieces_[0]->weight_size());
+    }
+  }
+
+  // The parts of the weight, in order, into the first.
+  void add_up(float* parts, int64_t size) const {
+    const auto count = static_cast<int64_t>(pieces_.size());
+    parallel_for(size, 1 << 14, [&](int64_t begin, int64_t end) {
+      for (int64_t part = 1; part < count; ++part) {
+        const float* other = parts + part * size;
+#pragma GCC ivdep
+        for (int64_t i = begin; i < end; ++i) parts[i] += other[i];
       }
     });
   }
 
   Key key_;
+  bool by_batch_, usable_ = true;
   std::vector<std::unique_ptr<Piece> > pieces_;
 };
 
@@ -575,24 +509,42 @@ bool worth_it(Pass pass, const ConvCall& call) {
   if (work < 2e5) return false;
   if (is_depthwise(s)) return s.groups % 8 == 0;
   if (s.groups > 1 && (pass == Pass::weight || std::min(x_channels, y_channels) < 16)) return false;
-  if (call.channels_last) return true;
+  if (call.channels_last || call.x_block || call.y_block) return true;
   if (s.window() == 1) return false;  // a plain product, of images as they are
   if (pass == Pass::weight) return s.y_channels % 8 == 0;
   return pass == Pass::y || (x_channels >= 8 && s.stride == ConvShape::Sizes{1, 1, 1});
+}
+
+// Null if this convolution is none for oneDNN.
+const Plan* plan_for(Pass pass, const ConvCall& call) {
+  if (call.dtype != DType::float32 || !worth_it(pass, call) || !enabled() || !available())
+    return nullptr;
+  thread_local Plans plans;
+  const bool makes_y = pass == Pass::y, makes_x = pass == Pass::x;
+  const Plan& plan = plans.get({.shape = call.shape,
+                                .pass = pass,
+                                .channels_last = call.channels_last,
+                                .bias = call.bias != nullptr,
+                                .free_result = call.free_result,
+                                .x_block = makes_x ? 0 : call.x_block,
+                                .y_block = makes_y ? 0 : call.y_block,
+                                .threads = num_threads()});
+  return plan.usable() ? &plan : nullptr;
 }
 
 }  // namespace
 
 bool available() { return library().engine; }
 
+std::optional<int> result_block(Pass pass, const ConvCall& call) {
+  const Plan* plan = plan_for(pass, call);
+  return plan ? std::optional(plan->result_block()) : std::nullopt;
+}
+
 bool conv(Pass pass, const ConvCall& call) {
-  if (call.dtype != DType::float32 || !worth_it(pass, call) || !enabled() || !available())
-    return false;
-  thread_local Plans plans;
-  const Plan& plan =
-      plans.get({call.shape, pass, call.channels_last, call.bias != nullptr, num_threads()});
-  if (!plan.usable()) return false;
-  plan.run(call);
+  const Plan* plan = plan_for(pass, call);
+  if (!plan) return false;
+  plan->run(call);
   if (pass == Pass::x && call.bias) add_bias(call);
   return true;
 }

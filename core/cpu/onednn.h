@@ -1,6 +1,8 @@
 // oneDNN, loaded at the first convolution that is large enough for it.
 #pragma once
 
+#include <optional>
+
 #include "cpu/conv.h"
 
 namespace wisp::cpu::onednn {
@@ -18,5 +20,9 @@ enum class Pass : uint8_t { y, x, weight };
 // False, with nothing done, if this convolution is none for oneDNN: of another dtype than float32,
 // too small to be worth the call, or of a shape it does not know.
 bool conv(Pass pass, const ConvCall& call);
+
+// What it would do of the same call, whatever the addresses: the width of the blocks it leaves a
+// free result in (0: plain order), or nothing if the convolution is none for oneDNN.
+std::optional<int> result_block(Pass pass, const ConvCall& call);
 
 }  // namespace wisp::cpu::onednn

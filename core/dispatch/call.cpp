@@ -181,7 +181,7 @@ namespace {
 // Whether a kernel that works element by element may read `input` while it writes `out`.
 bool safe_alias(const TensorImpl& input, const TensorImpl& out) {
   if (!share_memory(input, out)) return true;
-  return input.bytes() == out.bytes() && input.dtype() == out.dtype() &&
+  return input.address() == out.address() && input.dtype() == out.dtype() &&
          same(input.sizes(), out.sizes()) && same(input.strides(), out.strides());
 }
 

@@ -29,12 +29,13 @@ std::vector<cpu::Taps> average_taps(const Args& args, const Geometry& g, IntSpan
 
 void run_resample(const Call& call, std::vector<cpu::Taps> taps, DType dtype,
                   const Target& target) {
-  const Image image(call.tensor(0), static_cast<int64_t>(taps.size()), dtype);
+  const Image image(call.tensor(0), static_cast<int64_t>(taps.size()), dtype,
+                    can_arrange(target.work()));
   cpu::resample({.dtype = dtype,
                  .shape = image.shape,
                  .taps = std::move(taps),
-                 .x = image.data->bytes(),
-                 .y = target.bytes()});
+                 .x = image.bytes(),
+                 .y = image.target(target.work())});
 }
 
 void check_divisor(const Args& args) {

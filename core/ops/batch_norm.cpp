@@ -1,6 +1,8 @@
 // Normalisation of channels over a batch, and of each channel alone (instance_norm).
 #include <cmath>
+#include <optional>
 
+#include "ops/arranged.h"
 #include "ops/families.h"
 #include "ops/joint.h"
 #include "ops/norms.h"
@@ -55,20 +57,54 @@ cpu::Channels channels_of(const Tensor& x, DType dtype) {
   return {dtype, x->size(0), x->size(1), lines ? x.numel() / lines : 0, false};
 }
 
+// Images that a kernel reads, the first of them arranged in blocks of channels: then they are
+// worked on so, and what is made from them lies likewise.
+class Blocks {
+ public:
+  // `others` are read in plain order, and may be parts of the same memory.
+  Blocks(std::initializer_list<const Tensor*> images, const Tensor& out,
+         std::initializer_list<const Tensor*> others, DType dtype)
+      : dtype_(dtype) {
+    const Tensor& first = **images.begin();
+    if (!first->storage().is_arranged() || first.dtype() != dtype || !can_arrange(out)) return;
+    for (const Tensor* other : others) bytes_or_null(*other);
+    order_ = order_of({images.begin(), 1}, out.sizes());
+    if (order_) read_.emplace(std::span(images.begin(), images.size()), out.sizes(), *order_);
+  }
+  int width() const { return order_ ? order_->block : 0; }
+  Tensor input(size_t i, const Tensor& image) const {
+    return order_ ? as_it_lies(image, read_->data(i)) : consecutive(image, dtype_);
+  }
+  Tensor output(const Tensor& out) const {
+    return order_ ? as_it_lies(out, arrange(out, *order_)) : out;
+  }
+
+ private:
+  DType dtype_;
+  std::optional<Arrangement> order_;
+  std::optional<InOrder> read_;
+};
+
 void batch_norm_kernel(const Call& call) {
   const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
   const DType dtype = mean.dtype();
-  if (call.boolean(5)) {
-    const uint64_t all = (uint64_t(1) << input.ndim()) - 1;
-    moments(input, input.sizes(), input.strides(), all & ~uint64_t(2), mean, var);
-  } else {
+  if (!call.boolean(5)) {
     copy_raw(mean, call.tensor(3));
     copy_raw(var, call.tensor(4));
   }
-  const Tensor x = consecutive(input, dtype);
   const Tensor weight = optional_consecutive(call[1], dtype),
                bias = optional_consecutive(call[2], dtype);
-  const Target y(call.out(0), dtype);
+  const Blocks blocks({&input}, call.out(0), {&weight, &bias}, dtype);
+  const Tensor x = blocks.input(0, input), out = blocks.output(call.out(0));
+  cpu::Channels shape = channels_of(x, dtype);
+  shape.block = blocks.width();
+  if (call.boolean(5) && shape.block) {
+    cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes()});
+  } else if (call.boolean(5)) {
+    const uint64_t all = (uint64_t(1) << input.ndim()) - 1;
+    moments(input, input.sizes(), input.strides(), all & ~uint64_t(2), mean, var);
+  }
+  const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const int64_t n = mean.numel();
     const cpu::Scratch<T> scale(n), shift(n);
@@ -77,7 +113,7 @@ void batch_norm_kernel(const Call& call) {
       scale[c] = weight.defined() ? invstd * weight.data<T>()[c] : invstd;
       shift[c] = (bias.defined() ? bias.data<T>()[c] : T(0)) - mean.data<T>()[c] * scale[c];
     }
-    scale_channels<T>(channels_of(x, dtype), x, scale, shift, y);
+    scale_channels<T>(shape, x, scale, shift, y);
   });
 }
 
@@ -94,13 +130,16 @@ void infer_batch_norm_grads(Infer& infer) {
 // (grad - mean(grad) - z mean(grad z)) times weight / deviation, where z is the normalised input.
 void batch_norm_grads_kernel(const Call& call) {
   const DType dtype = call.tensor(2).dtype();
-  const Tensor grad = consecutive(call.tensor(0), dtype), x = consecutive(call.tensor(1), dtype);
+  const int64_t wanted = call.integer(6);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const Target out(call.out(0), dtype), weight_grad(call.out(1), dtype),
-      bias_grad(call.out(2), dtype);
-  const int64_t wanted = call.integer(6);
-  const cpu::Channels shape = channels_of(x, dtype);
+  const Tensor &x_given = call.tensor(1), &grad_given = call.tensor(0);
+  const Blocks blocks({&x_given, &grad_given}, call.out(0), {&mean, &var, &weight}, dtype);
+  const Tensor x = blocks.input(0, x_given), grad = blocks.input(1, grad_given),
+               result = blocks.output(call.out(0));
+  const Target out(result, dtype), weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
+  cpu::Channels shape = channels_of(x, dtype);
+  shape.block = blocks.width();
   const ChannelTotals totals(shape, grad, x, mean);
   const double elements = static_cast<double>(shape.batch * shape.length);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {

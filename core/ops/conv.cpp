@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <optional>
 
+#include "cpu/onednn.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
+#include "tensor/arranged.h"
 
 namespace wisp::ops {
 
@@ -232,6 +236,59 @@ cpu::ConvShape shape_of(const Tensor& x, const Tensor& y, IntSpan kernel, IntSpa
           .dilation = in_space(dilation, 1)};
 }
 
+// --- Images in the order that oneDNN likes best: they stay so from one convolution to the next
+
+using cpu::onednn::Pass;
+
+// An image that is read, as it lies in memory.
+class GivenImage {
+ public:
+  explicit GivenImage(const Tensor& t) : use_(t), t_(t) {}
+  bool usable() const {
+    return t_.dtype() == DType::float32 && t_.is_contiguous() &&
+           (!use_.exists() || use_.is_image(t_));
+  }
+  int block() const { return use_.exists() ? use_.order().block : 0; }
+  char* data() const { return use_.exists() ? use_.data() : t_->bytes(); }
+
+ private:
+  Arranged use_;
+  const Tensor& t_;
+};
+
+// Takes the images of a call (the one that is computed may be undefined) and the result; false,
+// with nothing done, if this is none for oneDNN or images lie otherwise.
+bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
+                  const Tensor& out) {
+  if (work.channels_last || work.dtype != DType::float32) return false;
+  // Parts of a storage that another image may be the whole of: plain from here on.
+  for (const Tensor& t : {x, y}) {
+    if (t.defined() && !Arranged(t).exists()) t->bytes();
+  }
+  std::optional<GivenImage> given_x, given_y;
+  if (x.defined()) given_x.emplace(x);
+  if (y.defined()) given_y.emplace(y);
+  for (const auto& given : {std::cref(given_x), std::cref(given_y)}) {
+    if (given.get() && !given.get()->usable()) return false;
+  }
+  work.x_block = given_x ? given_x->block() : 0;
+  work.y_block = given_y ? given_y->block() : 0;
+  work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
+  const std::optional<int> block = cpu::onednn::result_block(pass, work);
+  if (!block) return false;
+  char* result = nullptr;
+  if (*block) {
+    const int64_t channels = out->size(1);
+    result = arrange(out, {channels, out.numel() / out->size(0) / channels, *block});
+  } else {
+    result = out->bytes();
+  }
+  work.x = given_x ? given_x->data() : result;
+  work.y = given_y ? given_y->data() : result;
+  if (pass == Pass::weight) work.weight = result;
+  return cpu::onednn::conv(pass, work);
+}
+
 void convolution_kernel(const Call& call) {
   const Tensor& out = call.out();
   if (out.numel() == 0) return;
@@ -242,15 +299,21 @@ void convolution_kernel(const Call& call) {
   const Tensor bias = call.has(2) ? consecutive(call.tensor(2), images.dtype()) : Tensor();
   const bool transposed = call.boolean(6);
   const Tensor &x = transposed ? result : input, &y = transposed ? input : result;
-  const cpu::ConvCall work{.shape = shape_of(x, y, weight.sizes().subspan(2), steps.stride,
-                                             steps.padding, steps.dilation, call.integer(8)),
-                           .dtype = images.dtype(),
-                           .channels_last = images.channels_last(),
-                           .x = x->bytes(),
-                           .weight = weight->bytes(),
-                           .y = y->bytes(),
-                           .bias = bias.defined() ? bias->bytes() : nullptr};
-  transposed ? cpu::conv_x(work) : cpu::conv_y(work);
+  cpu::ConvCall work{.shape = shape_of(x, y, weight.sizes().subspan(2), steps.stride, steps.padding,
+                                       steps.dilation, call.integer(8)),
+                     .dtype = images.dtype(),
+                     .channels_last = images.channels_last(),
+                     .x = nullptr,
+                     .weight = weight->bytes(),
+                     .y = nullptr,
+                     .bias = bias.defined() ? bias->bytes() : nullptr};
+  const bool done = transposed ? run_arranged(Pass::x, work, Tensor(), input, result)
+                               : run_arranged(Pass::y, work, input, Tensor(), result);
+  if (!done) {
+    work.x = x->bytes();
+    work.y = y->bytes();
+    transposed ? cpu::conv_x(work) : cpu::conv_y(work);
+  }
   if (!result.is_same(out)) copy_raw(out, result);
 }
 
@@ -275,14 +338,20 @@ void convolution_weight_kernel(const Call& call) {
   const Tensor x = images.input(call.tensor(0)), y = images.input(call.tensor(1));
   const Tensor result =
       out.dtype() == images.dtype() ? out : Tensor::empty(out.sizes(), images.dtype());
-  cpu::conv_weight({.shape = shape_of(x, y, call.integers(2), call.integers(3), call.integers(4),
-                                      call.integers(5), call.integer(6)),
-                    .dtype = images.dtype(),
-                    .channels_last = images.channels_last(),
-                    .x = x->bytes(),
-                    .weight = result->bytes(),
-                    .y = y->bytes(),
-                    .bias = nullptr});
+  cpu::ConvCall work{.shape = shape_of(x, y, call.integers(2), call.integers(3), call.integers(4),
+                                       call.integers(5), call.integer(6)),
+                     .dtype = images.dtype(),
+                     .channels_last = images.channels_last(),
+                     .x = nullptr,
+                     .weight = nullptr,
+                     .y = nullptr,
+                     .bias = nullptr};
+  if (!run_arranged(Pass::weight, work, x, y, result)) {
+    work.x = x->bytes();
+    work.weight = result->bytes();
+    work.y = y->bytes();
+    cpu::conv_weight(work);
+  }
   if (!result.is_same(out)) copy_raw(out, result);
 }
 

@@ -1,10 +1,13 @@
 // The last dimensions of a tensor as an image, in a layout the window kernels work on.
 #pragma once
 
+#include <optional>
+
 #include "cpu/window.h"
 #include "dispatch/op_def.h"
 #include "ops/promotion.h"
 #include "ops/raw.h"
+#include "tensor/arranged.h"
 
 namespace wisp::ops {
 
@@ -24,16 +27,43 @@ inline Tensor in_layout(const Tensor& t, bool pixels, DType dtype) {
 }
 
 // An input as the kernels want it.
-struct Image {
-  Image(const Tensor& t, int64_t dims, DType dtype)
-      : pixels(has_pixels(t, dims)), data(in_layout(t, pixels, dtype)) {
+class Image {
+ public:
+  // `stays` says whether an arranged one (see tensor/arranged.h) may be worked on as it is: then
+  // the result is arranged as well, see target().
+  Image(const Tensor& t, int64_t dims, DType dtype, bool stays) : pixels(has_pixels(t, dims)) {
+    if (stays) arranged_.emplace(t);
+    if (stays && arranged_->exists() && t.dtype() == dtype && t.ndim() == dims + 2 &&
+        arranged_->is_image(t)) {
+      const Arrangement& order = arranged_->order();
+      shape = {t->size(0) * order.channels / order.block, order.block};
+      return;
+    }
+    arranged_.reset();
+    data_ = in_layout(t, pixels, dtype);
     shape = {1, pixels ? t->size(1) : 1};
     for (int64_t i = 0; i < t.ndim() - dims; ++i) shape.outer *= t->size(i);
     if (pixels) shape.outer = t->size(0);
   }
-  bool pixels;
-  Tensor data;
-  cpu::ImageShape shape;
+
+  const char* bytes() const { return arranged_ ? arranged_->data() : data_->bytes(); }
+  bool is_arranged() const { return arranged_.has_value(); }
+  const Arrangement& order() const { return arranged_->order(); }
+
+  // The memory of a result with the same members and channels.
+  char* target(const Tensor& out) const {
+    if (!arranged_) return out->bytes();
+    const int64_t size = out.numel() / out->size(0) / order().channels;
+    if (size == 1) return out->bytes();  // in plain order just the same
+    return arrange(out, {order().channels, size, order().block});
+  }
+
+  const bool pixels;
+  cpu::ImageShape shape;  // blocks of channels count as so many images of few channels
+
+ private:
+  std::optional<Arranged> arranged_;
+  Tensor data_;
 };
 
 // A result of the last dimensions `sizes`, laid out like the image it comes from.

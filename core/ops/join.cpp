@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "tensor/arranged.h"
 
 namespace wisp::ops {
 
@@ -111,10 +112,31 @@ bool try_interleave(const Tensor& out, List tensors, int64_t dim) {
   return true;
 }
 
+// Channels of images that all lie in blocks of the same width (see tensor/arranged.h): the blocks
+// of a member follow each other as planes would.
+bool try_arranged(const Tensor& out, List tensors) {
+  if (!can_arrange(out)) return false;
+  std::vector<Arranged> uses;
+  std::vector<cpu::Piece> pieces;
+  uses.reserve(tensors.size());
+  for (const Tensor& t : tensors) {
+    if (is_skipped(t)) continue;
+    const Arranged& use = uses.emplace_back(t);
+    if (!use.exists() || !use.is_image(t) || t.dtype() != out.dtype() ||
+        use.order().pixels != uses[0].order().pixels || use.order().block != uses[0].order().block)
+      return false;
+    pieces.push_back({use.data(), t.numel() / t->size(0) * static_cast<int64_t>(t->item_size())});
+  }
+  const Arrangement& order = uses[0].order();
+  cpu::interleave(arrange(out, {out->size(1), order.pixels, order.block}), out->size(0), pieces);
+  return true;
+}
+
 void cat_kernel(const Call& call) {
   const Tensor& out = call.out();
   const List tensors = call.tensors(0);
   const int64_t dim = wrap_dim(call.integer(1), out.ndim());
+  if (dim == 1 && leading(tensors)->storage().is_arranged() && try_arranged(out, tensors)) return;
   if (out.numel() == 0 || try_interleave(out, tensors, dim)) return;
   char* at = out->bytes();
   for (const Tensor& t : tensors) {

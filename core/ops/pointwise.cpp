@@ -1,8 +1,10 @@
 #include "ops/pointwise.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/parallel.h"
+#include "ops/arranged.h"
 
 namespace wisp::ops {
 
@@ -78,9 +80,63 @@ cpu::Operand scalar_operand(Scalar value, DType dtype, ScalarSlot& slot) {
   return {slot.bytes, {}, dtype};
 }
 
+// --- Arranged images: gone through as they lie in memory. Others are brought into their order.
+
+bool takes_arranged(const Arg* const* args, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (args[i]->is_tensor() && args[i]->as.tensor->storage().is_arranged()) return true;
+  }
+  return false;
+}
+
+// False, with nothing done, if the result has to be in plain order.
+bool run_arranged(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
+                  const cpu::Params& params) {
+  const Tensor& out = call.out();
+  const int64_t size = out.numel(), step = 1;
+  cpu::Pointwise job{.op = opcode,
+                     .compute = call.compute,
+                     .inputs = count,
+                     .sizes = {&size, 1},
+                     .out = {nullptr, {&step, 1}, out.dtype()},
+                     .in = {},
+                     .params = params};
+  ScalarSlot slots[3];
+  Tensor tensors[3];
+  const Tensor* images[3];
+  int place[3];
+  size_t found = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!args[i]->is_tensor()) {
+      job.in[i] =
+          scalar_operand(args[i]->scalar(), cpu::input_dtype(opcode, i, call.compute), slots[i]);
+    } else if (args[i]->as.tensor->numel() == 1) {
+      job.in[i] = {args[i]->as.tensor->bytes(), {}, args[i]->as.tensor->dtype()};
+    } else {
+      tensors[i] = args[i]->tensor();
+      place[found] = i;
+      images[found++] = &tensors[i];
+    }
+  }
+  const std::span<const Tensor* const> given(images, found);
+  const std::optional<Arrangement> order = order_of(given, out.sizes());
+  if (!order || !(can_arrange(out) || Arranged(out).exists())) return false;
+  const InOrder inputs(given, out.sizes(), *order);
+  const Arranged own(out);
+  if (own.exists() ? own.order() != *order : !can_arrange(out)) return false;
+  for (size_t k = 0; k < found; ++k) {
+    job.in[place[k]] = {inputs.data(k), {&step, 1}, images[k]->dtype()};
+  }
+  job.out.data = own.exists() ? own.data() : arrange(out, *order);
+  cpu::pointwise(job);
+  return true;
+}
+
 void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
                 const cpu::Params& params) {
   const Tensor& out = call.out();
+  if (WISP_UNLIKELY(takes_arranged(args, count)) && run_arranged(call, opcode, args, count, params))
+    return;
   cpu::Pointwise job{.op = opcode,
                      .compute = call.compute,
                      .inputs = count,

@@ -1,6 +1,7 @@
 // Maxima of windows, and what all kinds of pooling share.
 #include "ops/pool.h"
 
+#include "ops/arranged.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 
@@ -123,15 +124,17 @@ DType max_dtype(DType dtype) { return is_integral(dtype) ? DType::int64 : math_d
 void run_max(const Call& call, std::vector<cpu::Windows> windows) {
   const Tensor& self = call.tensor(0);
   const DType dtype = max_dtype(self.dtype());
-  const Image image(self, static_cast<int64_t>(windows.size()), dtype);
   const Target target(call.out(), dtype);
   const bool indexed = call.op().sig.returns.size() == 2;
-  cpu::max_pool({.dtype = dtype,
-                 .shape = image.shape,
-                 .windows = std::move(windows),
-                 .x = image.data->bytes(),
-                 .y = target.bytes(),
-                 .index = indexed ? call.out(1).data<int64_t>() : nullptr});
+  const bool stays = can_arrange(target.work()) && (!indexed || can_arrange(call.out(1)));
+  const Image image(self, static_cast<int64_t>(windows.size()), dtype, stays);
+  cpu::max_pool(
+      {.dtype = dtype,
+       .shape = image.shape,
+       .windows = std::move(windows),
+       .x = image.bytes(),
+       .y = image.target(target.work()),
+       .index = indexed ? reinterpret_cast<int64_t*>(image.target(call.out(1))) : nullptr});
   target.finish();
 }
 
@@ -180,19 +183,39 @@ void infer_pool_scatter(Infer& infer) {
   push_image(infer, infer.tensor(0), infer.integers(2), infer.tensor(0).dtype());
 }
 
+// Indices of arranged images: gradients are brought into their order.
+bool scatter_arranged(const Call& call, int64_t dims) {
+  const Tensor &grad = call.tensor(0), &indices = call.tensor(1), &out = call.out();
+  const Tensor* images[] = {&indices, &grad};
+  const std::optional<Arrangement> order = order_of({images, 1}, grad.sizes());
+  if (!order || grad.dtype() != DType::float32 || grad.ndim() != dims + 2 || !can_arrange(out))
+    return false;
+  const InOrder read(images, grad.sizes(), *order);
+  const int64_t in = count_elements(call.integers(2));
+  cpu::pool_scatter({.dtype = grad.dtype(),
+                     .shape = {grad->size(0) * order->channels / order->block, order->block},
+                     .in = in,
+                     .out = order->pixels,
+                     .index = reinterpret_cast<int64_t*>(read.data(0)),
+                     .grad = read.data(1),
+                     .x_grad = arrange(out, {order->channels, in, order->block})});
+  return true;
+}
+
 void pool_scatter_kernel(const Call& call) {
   const int64_t dims = static_cast<int64_t>(call.integers(2).size());
   const Tensor& grad = call.tensor(0);
   const DType dtype = math_dtype(grad.dtype());
-  const Image image(grad, dims, dtype);
-  const Tensor indices = in_layout(call.tensor(1), image.pixels, DType::int64);
+  if (scatter_arranged(call, dims)) return;
   const Target target(call.out(), dtype);
+  const Image image(grad, dims, dtype, false);
+  const Tensor indices = in_layout(call.tensor(1), image.pixels, DType::int64);
   cpu::pool_scatter({.dtype = dtype,
                      .shape = image.shape,
                      .in = count_elements(call.integers(2)),
                      .out = count_elements(image_sizes(grad, dims)),
                      .index = indices.data<int64_t>(),
-                     .grad = image.data->bytes(),
+                     .grad = image.bytes(),
                      .x_grad = target.bytes()});
   target.finish();
 }

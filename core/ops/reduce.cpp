@@ -6,6 +6,7 @@
 #include "ops/promotion.h"
 #include "ops/raw.h"
 #include "ops/scan.h"
+#include "tensor/arranged.h"
 
 namespace wisp::ops {
 
@@ -72,9 +73,35 @@ TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype, Empty
                     self.device());
 }
 
+// Sums over all pixels of images in blocks of channels (see tensor/arranged.h), as they lie in
+// memory: as tensors of the dimensions (member, block, pixel, channel of the block).
+bool sum_arranged(const Tensor& self, uint64_t reduced, DType compute, const Tensor& out,
+                  const cpu::ReduceParams& params) {
+  const cpu::Operand target = operand(out);
+  const Arranged use(self);
+  const uint64_t pixels = (uint64_t(1) << self.ndim()) - 4;
+  if (!use.exists() || !use.is_image(self) || (reduced & pixels) != pixels) return false;
+  const Arrangement& order = use.order();
+  const int64_t blocks = order.channels / order.block, size = order.pixels * order.block;
+  const int64_t sizes[] = {self->size(0), blocks, order.pixels, order.block};
+  const int64_t strides[] = {blocks * size, size, order.block, 1};
+  cpu::reduce({.op = Reduction::sum,
+               .compute = compute,
+               .sizes = sizes,
+               .in = {use.data(), strides, self.dtype()},
+               .reduced = (reduced & 1) | 4 | (reduced & 2 ? 2 + 8 : 0),
+               .out = target,
+               .second = {},
+               .params = params});
+  return true;
+}
+
 void run_reduce(const Call& call, Reduction op, uint64_t reduced, DType compute, const Tensor& out,
                 const cpu::ReduceParams& params, const Tensor* second) {
   const Tensor& self = call.tensor(0);
+  if (WISP_UNLIKELY(self->storage().is_arranged()) && op == Reduction::sum &&
+      sum_arranged(self, reduced, compute, out, params))
+    return;
   cpu::reduce({.op = op,
                .compute = compute,
                .sizes = self.sizes(),

@@ -60,13 +60,14 @@ void run(const Call& call, std::vector<cpu::Taps> taps) {
   const Tensor& out = call.out();
   const bool bytes = out.dtype() == DType::uint8;
   const DType dtype = bytes ? DType::float32 : math_dtype(out.dtype());
-  const Image image(call.tensor(0), static_cast<int64_t>(taps.size()), dtype);
   const Target target(out, dtype);
+  const Image image(call.tensor(0), static_cast<int64_t>(taps.size()), dtype,
+                    can_arrange(target.work()));
   cpu::resample({.dtype = dtype,
                  .shape = image.shape,
                  .taps = std::move(taps),
-                 .x = image.data->bytes(),
-                 .y = target.bytes()});
+                 .x = image.bytes(),
+                 .y = image.target(target.work())});
   if (bytes) return round_bytes(out, target.work());
   target.finish();
 }

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <sys/mman.h>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 
 namespace wisp {
 
@@ -65,12 +70,109 @@ Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* cont
   return Ref<Storage>::adopt(storage);
 }
 
+// --- Arranged images
+
+// Kept until the storage goes: another thread may still be asking.
+struct Storage::Order {
+  Arrangement arrangement;
+  size_t item;
+  std::atomic<int> users{0};
+};
+
+char* Storage::arrange(const Arrangement& arrangement, size_t item) {
+  auto order = std::make_unique<Order>();
+  order->arrangement = arrangement;
+  order->item = item;
+  drop_order();
+  context_ = order.release();
+  arranged_ = arranged;
+  return data_;
+}
+
+char* Storage::use_arranged(Arrangement& arrangement) const {
+  if (!is_arranged()) return nullptr;
+  // Whoever settles it waits for all who were counted before.
+  order().users.fetch_add(1);
+  if (arranged_.load() == arranged) {
+    arrangement = order().arrangement;
+    return data_;
+  }
+  release_arranged();
+  return nullptr;
+}
+
+void Storage::release_arranged() const { order().users.fetch_sub(1); }
+
+namespace {
+
+// Blocks of `width` channels become that many planes, through a copy of one block at a time.
+template <class T>
+void settle_block(T* block, T* copy, int64_t pixels, int64_t width) {
+  constexpr int64_t tile = 64;  // pixels whose lines stay in the first-level cache
+  std::memcpy(copy, block, static_cast<size_t>(pixels * width) * sizeof(T));
+  for (int64_t first = 0; first < pixels; first += tile) {
+    const int64_t last = std::min(first + tile, pixels);
+    for (int64_t c = 0; c < width; ++c) {
+      for (int64_t p = first; p < last; ++p) block[c * pixels + p] = copy[p * width + c];
+    }
+  }
+}
+
+template <class T>
+void settle_blocks(char* data, int64_t blocks, int64_t pixels, int64_t width) {
+  const int64_t size = pixels * width, small = std::max<int64_t>(1, (1 << 15) / size);
+  const int64_t parts = std::clamp<int64_t>(blocks / small, 1, num_threads());
+  // All memory is there before anything moves: this cannot fail half-way.
+  std::vector<T> copies(static_cast<size_t>(parts * size));
+  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      for (int64_t b = part * blocks / parts; b < (part + 1) * blocks / parts; ++b) {
+        settle_block(reinterpret_cast<T*>(data) + b * size, copies.data() + part * size, pixels,
+                     width);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void Storage::settle() const {
+  uint8_t expected = arranged;
+  if (!arranged_.compare_exchange_strong(expected, settling)) {
+    while (is_arranged()) std::this_thread::yield();  // until the other thread is done
+    return;
+  }
+  while (order().users.load() > 0) std::this_thread::yield();
+  const Arrangement& from = order().arrangement;
+  const int64_t blocks = static_cast<int64_t>(bytes_ / order().item) / (from.pixels * from.block);
+  try {
+    switch (order().item) {
+      case 1:
+        settle_blocks<uint8_t>(data_, blocks, from.pixels, from.block);
+        break;
+      case 2:
+        settle_blocks<uint16_t>(data_, blocks, from.pixels, from.block);
+        break;
+      case 4:
+        settle_blocks<uint32_t>(data_, blocks, from.pixels, from.block);
+        break;
+      default:
+        settle_blocks<uint64_t>(data_, blocks, from.pixels, from.block);
+    }
+  } catch (...) {
+    arranged_ = arranged;
+    throw;
+  }
+  arranged_ = plain;
+}
+
 void Storage::resize(size_t bytes) {
   WISP_CHECK(resizable(),
              "Trying to resize storage that is not resizable: its memory is shared with ",
              "another library (NumPy, DLPack or a mapped file)");
+  const char* before = this->data();
   char* data = memory_on(device_, bytes);
-  if (!is_meta()) std::memcpy(data, data_, std::min(bytes, bytes_));
+  if (!is_meta()) std::memcpy(data, before, std::min(bytes, bytes_));
   free_data();
   data_ = data;
   bytes_ = bytes;
@@ -78,9 +180,11 @@ void Storage::resize(size_t bytes) {
 
 Ref<Storage> Storage::move_to(void* data, Deleter deleter, void* context) {
   WISP_CHECK(!is_meta(), "a tensor on the device 'meta' has no memory to share");
+  const char* before = this->data();
+  if (!deleter_) drop_order();
   Ref<Storage> former;
   if (!is_inline()) former = wrap(data_, bytes_, deleter_, context_, writable_);
-  if (bytes_ > 0) std::memcpy(data, data_, bytes_);
+  if (bytes_ > 0) std::memcpy(data, before, bytes_);
   data_ = static_cast<char*>(data);
   deleter_ = deleter;
   context_ = context;
@@ -88,10 +192,17 @@ Ref<Storage> Storage::move_to(void* data, Deleter deleter, void* context) {
   return former;
 }
 
+void Storage::drop_order() noexcept {
+  delete static_cast<Order*>(std::exchange(context_, nullptr));
+}
+
 void Storage::free_data() noexcept {
   if (deleter_) {
     deleter_(context_);
-  } else if (is_inline()) {
+    return;
+  }
+  drop_order();
+  if (is_inline()) {
     return;
   } else if (WISP_UNLIKELY(is_meta())) {
     munmap(data_, std::max<size_t>(bytes_, 1));

@@ -4,10 +4,19 @@
 #include <atomic>
 #include <cstddef>
 
+#include "base/compiler.h"
 #include "base/device.h"
 #include "base/refcount.h"
 
 namespace wisp {
+
+// How images may lie in memory while only kernels that know of it look at them: the channels of
+// every member of a batch in blocks, the channels of a block next to each other, pixel by pixel.
+struct Arrangement {
+  int64_t channels = 0, pixels = 0;  // of one member
+  int block = 0;                     // divides the number of channels
+  bool operator==(const Arrangement&) const = default;
+};
 
 class Storage {
  public:
@@ -20,7 +29,13 @@ class Storage {
   static Ref<Storage> wrap(void* data, size_t bytes, Deleter deleter, void* context,
                            bool writable = true);
 
-  char* data() const { return data_; }
+  // The memory, in the order that strides speak of.
+  char* data() const {
+    if (WISP_UNLIKELY(is_arranged())) settle();
+    return data_;
+  }
+  // The same without a look at what is there: to compare addresses.
+  const char* address() const { return data_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   bool writable() const { return writable_; }
@@ -37,6 +52,15 @@ class Storage {
   // every tensor on this storage. Returns the former memory, to be kept if this is pinned; null if
   // it lies behind the header and so stays anyway.
   Ref<Storage> move_to(void* data, Deleter deleter, void* context);
+
+  // Images may be left in the order the kernels like best (see tensor/arranged.h). Whoever asks for
+  // data() has them put back into the order of their strides first.
+  bool is_arranged() const { return arranged_.load(std::memory_order_acquire) != plain; }
+  // New memory that nobody else knows: it will hold elements of `item` bytes in that order.
+  char* arrange(const Arrangement& order, size_t item);
+  // The memory as it lies, until release_arranged(); null if it is in plain order.
+  char* use_arranged(Arrangement& order) const;
+  void release_arranged() const;
 
   // Keeps the common prefix. Every tensor on this storage sees the new memory.
   void resize(size_t bytes);
@@ -63,6 +87,10 @@ class Storage {
   ~Storage() = default;
   void destroy() noexcept;
   void free_data() noexcept;
+  void drop_order() noexcept;
+  void settle() const;
+  struct Order;
+  Order& order() const { return *static_cast<Order*>(context_); }
   static inline constinit std::atomic<bool> meta_made_ = false;
   friend class TensorImpl;
   bool is_inline() const { return data_ == reinterpret_cast<const char*>(this) + sizeof(Storage); }
@@ -73,12 +101,14 @@ class Storage {
   size_t bytes_ = 0;
   size_t block_ = 0;  // bytes of the block that holds this header
   Deleter deleter_ = nullptr;
-  void* context_ = nullptr;
+  void* context_ = nullptr;  // the deleter's; without one, how the memory is or was arranged
   Ref<Object> last_write_;
   Device device_;
   bool writable_ = true;
   bool watched_ = false;
   bool pinned_ = false;
+  enum State : uint8_t { plain, arranged, settling };
+  mutable std::atomic<uint8_t> arranged_ = plain;
 };
 
 }  // namespace wisp

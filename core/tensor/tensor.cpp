@@ -236,10 +236,10 @@ bool share_memory(const TensorImpl& a, const TensorImpl& b) {
   if (&a.storage() != &b.storage() && a.storage().resizable() && b.storage().resizable())
     return false;
   const char* a_end =
-      a.bytes() + extent(a.sizes(), a.strides()) * static_cast<int64_t>(a.item_size());
+      a.address() + extent(a.sizes(), a.strides()) * static_cast<int64_t>(a.item_size());
   const char* b_end =
-      b.bytes() + extent(b.sizes(), b.strides()) * static_cast<int64_t>(b.item_size());
-  return a.bytes() < b_end && b.bytes() < a_end;
+      b.address() + extent(b.sizes(), b.strides()) * static_cast<int64_t>(b.item_size());
+  return a.address() < b_end && b.address() < a_end;
 }
 
 }  // namespace wisp

@@ -55,6 +55,7 @@ struct Kernels {
   LayerNormKernel layer_norm[num_dtypes] = {};
   ChannelKernel<float> channels_f32;
   ChannelKernel<double> channels_f64;
+  ChannelBlockKernel channels_by_8, channels_by_16;
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   RnnKernels<float> rnn_f32;

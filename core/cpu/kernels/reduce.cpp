@@ -102,13 +102,14 @@ struct Prod {
   using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   static WISP_INLINE Acc start() { return Acc(1); }
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
-    Acc lane[lanes];
-    for (int j = 0; j < lanes; ++j) lane[j] = start();
+    constexpr int many = 2 * lanes;  // a product takes longer than a sum
+    Acc lane[many];
+    for (int j = 0; j < many; ++j) lane[j] = start();
     int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      for (int j = 0; j < lanes; ++j) lane[j] = lane[j] * Acc(load(x, i + j));
+    for (; i + many <= n; i += many) {
+      for (int j = 0; j < many; ++j) lane[j] = lane[j] * Acc(load(x, i + j));
     }
-    for (int j = 0; j < lanes; ++j) acc = acc * lane[j];
+    for (int j = 0; j < many; ++j) acc = acc * lane[j];
     for (; i < n; ++i) acc = acc * Acc(load(x, i));
   }
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) { acc = acc * Acc(x); }

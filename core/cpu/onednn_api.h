@@ -1,0 +1,252 @@
+// oneDNN's functions and objects, and tensors in the order its primitives want. Included by
+// onednn.cpp only: the library's header is large.
+#pragma once
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "cpu/library.h"
+
+extern "C" {
+void omp_set_num_threads(int count);
+int omp_get_max_threads();
+}
+
+namespace wisp::cpu::onednn {
+
+namespace {
+
+// --- The library
+
+#define WISP_DNNL_FUNCTIONS(X)                       \
+  X(engine_create)                                   \
+  X(stream_create)                                   \
+  X(stream_destroy)                                  \
+  X(memory_desc_create_with_strides)                 \
+  X(memory_desc_create_with_tag)                     \
+  X(memory_desc_create_submemory)                    \
+  X(memory_desc_destroy)                             \
+  X(memory_desc_equal)                               \
+  X(memory_desc_get_size)                            \
+  X(memory_create)                                   \
+  X(memory_set_data_handle)                          \
+  X(memory_destroy)                                  \
+  X(primitive_attr_create)                           \
+  X(primitive_attr_set_scratchpad_mode)              \
+  X(primitive_attr_destroy)                          \
+  X(primitive_desc_next_impl)                        \
+  X(primitive_desc_query)                            \
+  X(primitive_desc_query_md)                         \
+  X(primitive_desc_destroy)                          \
+  X(primitive_create)                                \
+  X(primitive_execute)                               \
+  X(primitive_destroy)                               \
+  X(reorder_primitive_desc_create)                   \
+  X(convolution_forward_primitive_desc_create)       \
+  X(convolution_backward_data_primitive_desc_create) \
+  X(convolution_backward_weights_primitive_desc_create)
+
+struct Library {
+#define WISP_MEMBER(name) decltype(&::dnnl_##name) name = nullptr;
+  WISP_DNNL_FUNCTIONS(WISP_MEMBER)
+#undef WISP_MEMBER
+  dnnl_engine_t engine = nullptr;  // null: the library cannot be used
+
+  Library() {
+    std::string errors;
+    void* handle = open_library(WISP_ONEDNN_NAME, WISP_ONEDNN_PATH, errors);
+    if (!handle || !bind(handle)) return;
+    if (engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = nullptr;
+  }
+
+ private:
+  bool bind(void* handle) {
+    bool complete = true;
+#define WISP_BIND(name)                                                  \
+  name = reinterpret_cast<decltype(name)>(dlsym(handle, "dnnl_" #name)); \
+  complete = complete && name;
+    WISP_DNNL_FUNCTIONS(WISP_BIND)
+#undef WISP_BIND
+    return complete;
+  }
+};
+
+const Library& library() {
+  static const Library opened;
+  return opened;
+}
+
+void check(dnnl_status_t status, const char* what) {
+  WISP_CHECK(status == dnnl_success, "convolution(): oneDNN cannot ", what, " (status ",
+             static_cast<int>(status), ")");
+}
+
+// One of oneDNN's objects, destroyed with its owner.
+template <class T, auto Library::* destroy>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Owned() {
+    if (object_) (library().*destroy)(object_);
+  }
+  T get() const { return object_; }
+  T* out() { return &object_; }
+
+ private:
+  T object_ = nullptr;
+};
+using Desc = Owned<dnnl_memory_desc_t, &Library::memory_desc_destroy>;
+using Memory = Owned<dnnl_memory_t, &Library::memory_destroy>;
+using Attr = Owned<dnnl_primitive_attr_t, &Library::primitive_attr_destroy>;
+using PrimitiveDesc = Owned<dnnl_primitive_desc_t, &Library::primitive_desc_destroy>;
+using Primitive = Owned<dnnl_primitive_t, &Library::primitive_destroy>;
+using Stream = Owned<dnnl_stream_t, &Library::stream_destroy>;
+
+// The stream of this thread: on a CPU no more than a formality.
+dnnl_stream_t stream() {
+  thread_local Stream own = [] {
+    Stream made;
+    check(library().stream_create(made.out(), library().engine, dnnl_stream_default_flags),
+          "make a stream");
+    return made;
+  }();
+  return own.get();
+}
+
+// How many threads oneDNN uses meanwhile; it asks OpenMP, whose setting belongs to the process.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(omp_get_max_threads()) {
+    if (count != before_) omp_set_num_threads(count);
+  }
+  ~Threads() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+// --- Tensors
+
+// Some of the channels of an image.
+struct Channels {
+  int64_t begin, count;
+};
+
+// Blocks of channels, the second dimension.
+dnnl_format_tag_t block_tag(int ndim, int block) {
+  if (ndim == 4) return block == 8 ? dnnl_aBcd8b : dnnl_aBcd16b;
+  return block == 8 ? dnnl_aBcde8b : dnnl_aBcde16b;
+}
+
+struct Layout {
+  int ndim = 0;
+  dnnl_dims_t sizes = {}, strides = {};
+  int block = 0;  // not 0: arranged in such blocks, whatever the strides say
+  void add(int64_t size, int64_t stride) {
+    sizes[ndim] = size;
+    strides[ndim++] = stride;
+  }
+  Desc desc() const {
+    if (block) return tagged(block_tag(ndim, block));
+    Desc made;
+    check(library().memory_desc_create_with_strides(made.out(), ndim, sizes, dnnl_f32, strides),
+          "describe a tensor");
+    return made;
+  }
+  // Some of the channels of an image of this layout.
+  Desc part(Channels channels) const {
+    dnnl_dims_t some, offsets = {};
+    std::copy_n(sizes, ndim, some);
+    some[1] = channels.count;
+    offsets[1] = channels.begin;
+    Desc made;
+    const Desc whole = desc();
+    check(library().memory_desc_create_submemory(made.out(), whole.get(), some, offsets),
+          "describe a tensor");
+    return made;
+  }
+  // The same sizes in whatever order of elements suits the primitive best.
+  Desc any() const { return tagged(dnnl_format_tag_any); }
+
+  // The width of the blocks, if the elements lie so and there is nothing else.
+  int block_of(const_dnnl_memory_desc_t desc) const {
+    for (int width : {8, 16}) {
+      if (sizes[1] % width == 0 && (ndim == 4 || ndim == 5) &&
+          library().memory_desc_equal(tagged(block_tag(ndim, width)).get(), desc))
+        return width;
+    }
+    return 0;
+  }
+
+ private:
+  Desc tagged(dnnl_format_tag_t tag) const {
+    Desc made;
+    check(library().memory_desc_create_with_tag(made.out(), ndim, sizes, dnnl_f32, tag),
+          "describe a tensor");
+    return made;
+  }
+};
+
+// One tensor of a primitive. If the primitive wants another order of elements than the caller's,
+// there is a copy, filled before or read after it runs.
+class Port {
+ public:
+  enum Use { read, written };
+  Port() = default;
+  // In the order the primitive wants.
+  explicit Port(const_dnnl_memory_desc_t wanted) {
+    const Library& lib = library();
+    check(lib.memory_create(given_.out(), wanted, lib.engine, nullptr), "make a tensor");
+  }
+  Port(const Desc& desc, const_dnnl_memory_desc_t wanted, Use use) : use_(use) {
+    const Library& lib = library();
+    check(lib.memory_create(given_.out(), desc.get(), lib.engine, nullptr), "make a tensor");
+    if (lib.memory_desc_equal(desc.get(), wanted)) return;
+    size_ = lib.memory_desc_get_size(wanted);
+    check(lib.memory_create(copy_.out(), wanted, lib.engine, nullptr), "make a tensor");
+    const_dnnl_memory_desc_t from = use == read ? desc.get() : wanted;
+    const_dnnl_memory_desc_t to = use == read ? wanted : desc.get();
+    PrimitiveDesc reorder;
+    check(
+        lib.reorder_primitive_desc_create(reorder.out(), from, lib.engine, to, lib.engine, nullptr),
+        "reorder a tensor");
+    check(lib.primitive_create(reorder_.out(), reorder.get()), "reorder a tensor");
+  }
+
+  size_t copy_size() const { return size_; }
+  dnnl_memory_t memory() const { return copy_.get() ? copy_.get() : given_.get(); }
+  void place(char* data, char* copy) const {
+    library().memory_set_data_handle(given_.get(), data);
+    if (copy_.get()) library().memory_set_data_handle(copy_.get(), copy);
+  }
+  void before() const {
+    if (use_ == read) run(given_, copy_);
+  }
+  void after() const {
+    if (use_ == written) run(copy_, given_);
+  }
+
+ private:
+  void run(const Memory& from, const Memory& to) const {
+    if (!reorder_.get()) return;
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
+    check(library().primitive_execute(reorder_.get(), stream(), 2, args), "reorder a tensor");
+  }
+
+  Memory given_, copy_;
+  Primitive reorder_;
+  size_t size_ = 0;
+  Use use_ = read;
+};
+
+}  // namespace
+}  // namespace wisp::cpu::onednn
