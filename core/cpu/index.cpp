@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "cpu/grain.h"
+#include "cpu/opcode.h"
 
 namespace wisp::cpu {
 
@@ -118,6 +119,18 @@ void pick_some(const T* self, const int64_t* offsets, int64_t n, const Trail& tr
 }
 
 // Writes columns [begin, end) of the trailing run, or all of it if there are several runs.
+// Runs that follow each other in both; they do not overlap.
+template <class T, class Op>
+void combine_run(T* to, const T* values, int64_t n) {
+  if constexpr (std::is_same_v<Op, Add> && std::is_floating_point_v<T>) {
+    const void* both[] = {to, values, nullptr};
+    tile_kernel(Opcode::add, dtype_of<T>)(to, both, n, Params());
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] = Op::apply(to[i], values[i]);
+  }
+}
+
 template <class T, class Op>
 void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, const T* values,
               bool single, int64_t begin, int64_t end) {
@@ -133,8 +146,7 @@ void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, con
     trail.each_run([&](int64_t inner) {
       T* to = self + offset + inner;
       if (step == 1 && !single) {
-#pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) to[i] = Op::apply(to[i], values[i]);
+        combine_run<T, Op>(to + begin, values + begin, end - begin);
       } else {
         for (int64_t i = begin; i < end; ++i) {
           to[i * step] = Op::apply(to[i * step], values[i * advance]);

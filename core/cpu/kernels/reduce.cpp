@@ -96,20 +96,45 @@ using Sum = typename SumOf<T>::type;
 template <class T>
 using NanSum = RealSum<T, true>;
 
+// Floats as doubles, four at a time; returns how many were taken.
+inline int64_t multiply_fours(double& acc, const float* x, int64_t n) {
+  using Four = float __attribute__((vector_size(16)));
+  using FourWide = FourOf<double>::type;
+  constexpr int parts = 8;  // products that do not wait for each other
+  FourWide product[parts];
+  for (int j = 0; j < parts; ++j) product[j] = FourWide{1, 1, 1, 1};
+  int64_t i = 0;
+  for (; i + 4 * parts <= n; i += 4 * parts) {
+    for (int j = 0; j < parts; ++j) {
+      Four four;
+      __builtin_memcpy(&four, x + i + 4 * j, sizeof four);
+      product[j] *= __builtin_convertvector(four, FourWide);
+    }
+  }
+  for (int half = parts / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) product[j] *= product[j + half];
+  }
+  acc *= (product[0][0] * product[0][1]) * (product[0][2] * product[0][3]);
+  return i;
+}
+
 template <class T>
 struct Prod {
   using Acc = Wide<T>;
   using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   static WISP_INLINE Acc start() { return Acc(1); }
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
-    constexpr int many = 2 * lanes;  // a product takes longer than a sum
-    Acc lane[many];
-    for (int j = 0; j < many; ++j) lane[j] = start();
     int64_t i = 0;
-    for (; i + many <= n; i += many) {
-      for (int j = 0; j < many; ++j) lane[j] = lane[j] * Acc(load(x, i + j));
+    if constexpr (std::is_same_v<T, float>) {
+      i = multiply_fours(acc, x, n);
+    } else {
+      Acc lane[lanes];
+      for (int j = 0; j < lanes; ++j) lane[j] = start();
+      for (; i + lanes <= n; i += lanes) {
+        for (int j = 0; j < lanes; ++j) lane[j] = lane[j] * Acc(load(x, i + j));
+      }
+      for (int j = 0; j < lanes; ++j) acc = acc * lane[j];
     }
-    for (int j = 0; j < many; ++j) acc = acc * lane[j];
     for (; i < n; ++i) acc = acc * Acc(load(x, i));
   }
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) { acc = acc * Acc(x); }
