@@ -151,33 +151,27 @@ void max_pool_pixels(const MaxPoolCall& call) {
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (last.out * channels + 1));
   parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
-    const Scratch<int32_t> at(channels);
     std::vector<int32_t> parts;
     for (int64_t r = begin; r < end; ++r) {
       rows.of(r % rows.out(), parts);
-      const T* plane = x + r / rows.out() * rows.in() * last.in * channels;
-      for (int64_t o = 0; o < last.out; ++o) {
-        T* out = y + (r * last.out + o) * channels;
-        std::fill(out, out + channels, lowest<T>);
-        bool first = true;
-        for (int32_t row : parts) {
-          for (int64_t k = 0; k < last.count[static_cast<size_t>(o)]; ++k) {
-            const int64_t pixel =
-                row * last.in + last.start[static_cast<size_t>(o)] + k * last.dilation;
-            const T* from = plane + pixel * channels;
-            if (first) {
-              std::copy(from, from + channels, out);
-              std::fill(at.begin(), at.end(), static_cast<int32_t>(pixel));
-            } else if (call.index) {
-              kernel.larger_at(out, at.data(), from, static_cast<int32_t>(pixel), channels);
-            } else {
-              kernel.larger(out, from, channels);
-            }
-            first = false;
-          }
-        }
-        if (call.index) std::copy(at.begin(), at.end(), call.index + (r * last.out + o) * channels);
+      const int64_t at = r * last.out * channels;
+      if (parts.empty()) {
+        std::fill_n(y + at, last.out * channels, lowest<T>);
+        if (call.index) std::fill_n(call.index + at, last.out * channels, 0);
+        continue;
       }
+      kernel.largest_pixels({.y = y + at,
+                             .index = call.index ? call.index + at : nullptr,
+                             .plane = x + r / rows.out() * rows.in() * last.in * channels,
+                             .rows = parts.data(),
+                             .row_count = static_cast<int64_t>(parts.size()),
+                             .width = last.in,
+                             .start = last.start.data(),
+                             .count = last.count.data(),
+                             .dilation = last.dilation,
+                             .n = last.out,
+                             .channels = channels,
+                             .lowest = lowest<T>});
     }
   });
 }

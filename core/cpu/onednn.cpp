@@ -506,7 +506,7 @@ bool worth_it(Pass pass, const ConvCall& call) {
   const int64_t x_channels = s.x_channels / s.groups, y_channels = s.y_channels / s.groups;
   const double work = static_cast<double>(s.batch * s.y_channels * s.y_size()) *
                       static_cast<double>(x_channels * s.window());
-  if (work < 2e5) return false;
+  if (work < 1.5e5) return false;
   if (is_depthwise(s)) return s.groups % 8 == 0;
   if (s.groups > 1 && (pass == Pass::weight || std::min(x_channels, y_channels) < 16)) return false;
   if (call.channels_last || call.x_block || call.y_block) return true;

@@ -38,6 +38,19 @@ struct WindowKernels {
   void (*find_neighbours)(const PlanePlaces<T>& places, const Neighbours<T>& out) = nullptr;
 };
 
+// A row of results of max pooling, all channels of a pixel at a time.
+template <class T>
+struct PixelRow {
+  T* y;
+  int64_t* index;       // may be null
+  const T* plane;       // `channels` elements per pixel
+  const int32_t* rows;  // those that windows reach over, `width` pixels each
+  int64_t row_count, width;
+  const int32_t *start, *count;  // of the windows along the row
+  int64_t dilation, n, channels;
+  T lowest;  // of windows without elements
+};
+
 template <class T>
 struct MaxKernels {
   // best = max(best, x), NaN counting as largest.
@@ -47,6 +60,7 @@ struct MaxKernels {
   // The largest of each window of a row.
   void (*largest)(T* y, const T* x, const int32_t* start, const int32_t* count, int64_t dilation,
                   int64_t stride, int64_t n) = nullptr;
+  void (*largest_pixels)(const PixelRow<T>& row) = nullptr;
 };
 
 struct WindowTable {

@@ -249,9 +249,69 @@ template <class T>
 void fill_one(WindowKernels<T>& sums) {
   sums = {add_scaled<T>, weigh<T>, add_rows<T>, add_picked<T>, pick_four<T>, find_neighbours<T>};
 }
+// Some channels of one window: the largest and where it is.
+template <class T, bool indexed>
+void largest_pixel(const PixelRow<T>& row, int64_t o, int64_t channel, int many) {
+  const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
+  for (int c = 0; c < many; ++c) {
+    T best = row.lowest;
+    int64_t at = first;
+    for (int64_t r = 0; r < row.row_count; ++r) {
+      for (int64_t k = 0; k < row.count[o]; ++k) {
+        const int64_t pixel = row.rows[r] * row.width + row.start[o] + k * row.dilation;
+        const T x = row.plane[pixel * row.channels + channel + c];
+        if (!beats(x, best)) continue;
+        best = x;
+        at = pixel;
+      }
+    }
+    row.y[o * row.channels + channel + c] = best;
+    if (indexed) row.index[o * row.channels + channel + c] = at;
+  }
+}
+
+// Eight floats at once.
+template <bool indexed>
+WISP_INLINE void largest_pixel_by_eight(const PixelRow<float>& row, int64_t o, int64_t channel) {
+  using Eight = float __attribute__((vector_size(32)));
+  using Places = int32_t __attribute__((vector_size(32)));
+  const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
+  Eight best = Eight{} + row.lowest;
+  Places at = Places{} + static_cast<int32_t>(first);
+  for (int64_t r = 0; r < row.row_count; ++r) {
+    int64_t pixel = row.rows[r] * row.width + row.start[o];
+    for (int32_t k = 0; k < row.count[o]; ++k, pixel += row.dilation) {
+      Eight x;
+      __builtin_memcpy(&x, row.plane + pixel * row.channels + channel, sizeof x);
+      const Places take = (x > best) | (x != x);
+      best = take ? x : best;
+      if (indexed) at = take ? Places{} + static_cast<int32_t>(pixel) : at;
+    }
+  }
+  const int64_t out = o * row.channels + channel;
+  __builtin_memcpy(row.y + out, &best, sizeof best);
+  for (int c = 0; c < 8 && indexed; ++c) row.index[out + c] = at[c];
+}
+
+template <class T, bool indexed>
+void largest_pixels_of(const PixelRow<T>& row) {
+  for (int64_t o = 0; o < row.n; ++o) {
+    int64_t c = 0;
+    if constexpr (std::is_same_v<T, float>) {
+      for (; c + 8 <= row.channels; c += 8) largest_pixel_by_eight<indexed>(row, o, c);
+    }
+    largest_pixel<T, indexed>(row, o, c, static_cast<int>(row.channels - c));
+  }
+}
+
+template <class T>
+void largest_pixels(const PixelRow<T>& row) {
+  row.index ? largest_pixels_of<T, true>(row) : largest_pixels_of<T, false>(row);
+}
+
 template <class T>
 void fill_one(MaxKernels<T>& kernels) {
-  kernels = {larger<T>, larger_at<T>, largest<T>};
+  kernels = {larger<T>, larger_at<T>, largest<T>, largest_pixels<T>};
 }
 
 }  // namespace
