@@ -90,3 +90,23 @@ def test_large_tensors_may_call_operators_inside_kernels(dtype):
     x = wisp.randn(300, 300).to(getattr(wisp, dtype)).requires_grad_()
     F["mse_loss"](x, wisp.zeros_like(x)).backward()
     F["batch_norm"](x, None, None, training=True).sum().backward()
+
+
+def test_dropout_is_the_same_recorded_or_not_and_with_or_without_a_mask():
+    x = wisp.randn(3, 5000)
+    wisp.manual_seed(3)
+    kept = F.dropout(x, 0.3)
+    wisp.manual_seed(3)
+    recorded = F.dropout(x.clone().requires_grad_(), 0.3)
+    wisp.manual_seed(3)
+    written = F.dropout(x.clone(), 0.3, inplace=True)
+    assert wisp.equal(kept, recorded) and wisp.equal(kept, written)
+    assert 0.25 < (kept == 0).float().mean() < 0.35
+
+
+def test_dropout_of_a_convolution_agrees_with_its_gradient():
+    x = wisp.randn(2, 8, 16, 16, requires_grad=True)
+    y = F.conv2d(x, wisp.randn(16, 8, 3, 3))
+    out = F.dropout(y, 0.5)
+    (grad,) = wisp.autograd.grad(out.sum(), y)
+    assert wisp.equal(grad * y, out)

@@ -169,6 +169,7 @@ enum class Result : uint8_t { same, boolean, real };
   X(hardswish_grad, 2, dtypes::real_math, same)                 \
   X(shrink_grad, 2, dtypes::real_math, same)                    \
   X(threshold_grad, 2, dtypes::real_math, same)                 \
+  X(dropout_grad, 2, dtypes::real_math, same)                   \
   X(squared_error_grad, 3, dtypes::real_math, same)             \
   X(smooth_l1_grad, 3, dtypes::real_math, same)                 \
   X(huber_grad, 3, dtypes::real_math, same)                     \

@@ -1,5 +1,7 @@
 #include "cpu/random.h"
 
+#include <algorithm>
+
 #include "base/parallel.h"
 #include "cpu/kernels/kernels.h"
 
@@ -28,6 +30,19 @@ void fill_uniform(double* out, int64_t n, RandomStream s) {
 }
 void fill_normal(float* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().normal_f32); }
 void fill_normal(double* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().normal_f64); }
+void drop(const Dropout& call, RandomStream stream) {
+  constexpr int64_t tile = 1 << 11;  // draws stay in the first-level cache
+  parallel_for(call.n, 1 << 13, [&](int64_t begin, int64_t end) {
+    float draws[tile];
+    for (int64_t at = begin; at < end; at += tile) {
+      const int64_t count = std::min(tile, end - at);
+      kernels().uniform_f32(draws, count, stream.seed,
+                            stream.counter + static_cast<uint64_t>(at / 4));
+      kernels().drop({call.x + at, call.out + at, call.kept + at, count, call.keep, call.scale},
+                     draws);
+    }
+  });
+}
 void fill_bits(uint64_t* out, int64_t n, RandomStream s) { fill(out, n, s, kernels().bits_u64); }
 
 }  // namespace wisp::cpu

@@ -20,6 +20,15 @@ void fill_uniform(double* out, int64_t n, RandomStream stream);
 // Of mean 0 and variance 1.
 void fill_normal(float* out, int64_t n, RandomStream stream);
 void fill_normal(double* out, int64_t n, RandomStream stream);
+// out = x * scale where a number of fill_uniform's is below `keep`, else x * 0; `kept` says where.
+struct Dropout {
+  const float* x;
+  float* out;
+  bool* kept;
+  int64_t n;
+  float keep, scale;
+};
+void drop(const Dropout& call, RandomStream stream);
 // 64 random bits each.
 void fill_bits(uint64_t* out, int64_t n, RandomStream stream);
 

@@ -6,7 +6,9 @@
 #include "cpu/random.h"
 #include "ops/families.h"
 #include "ops/ops.h"
+#include "ops/pointwise.h"
 #include "ops/raw.h"
+#include "tensor/arranged.h"
 
 namespace wisp::ops {
 
@@ -36,6 +38,39 @@ void dropout_mask_kernel(const Call& call) {
   if (!mask.is_same(out)) copy_raw(out, mask);
 }
 
+// --- _dropout(self, p) -> (result, which elements are kept), in one pass over float32
+
+float scale_of(double p) { return static_cast<float>(p < 1 ? 1 / (1 - p) : 0); }
+
+void infer_dropout(Infer& infer) {
+  const Tensor& self = infer.tensor(0);
+  infer.push(self.sizes(), self.dtype(), self.device());
+  infer.push(self.sizes(), DType::bool_, self.device());
+}
+
+// Arranged images (see tensor/arranged.h) may stay so: any order of draws is as good.
+void dropout_kernel(const Call& call) {
+  const Tensor &self = call.tensor(0), &out = call.out(0), &kept = call.out(1);
+  const double p = call.real(1);
+  const Generator::State state = default_generator().reserve(cpu::counters_for(out.numel()));
+  const Arranged use(self);
+  const bool arranged = use.exists() && can_arrange(out) && can_arrange(kept);
+  const Tensor plain = arranged ? Tensor() : consecutive(self);
+  char* const mask = arranged ? arrange(kept, use.order()) : kept->bytes();
+  char* const result = arranged ? arrange(out, use.order()) : out->bytes();
+  cpu::drop({.x = reinterpret_cast<const float*>(arranged ? use.data() : plain->bytes()),
+             .out = reinterpret_cast<float*>(result),
+             .kept = reinterpret_cast<bool*>(mask),
+             .n = out.numel(),
+             .keep = static_cast<float>(1 - p),
+             .scale = scale_of(p)},
+            {state.seed, state.counter});
+}
+
+Tensor dropout_grad(const Backward& b) {
+  return invoke<"_dropout_grad">(b.grad(), b.out(1), scale_of(b.real(1)));
+}
+
 void check_probability(double p) {
   WISP_CHECK_VALUE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
 }
@@ -58,6 +93,10 @@ bool idle(const Args& args) {
 
 void dropout_body(const Args& args, TensorList& outs) {
   if (idle(args)) return outs.push(args.tensor(0));
+  const Tensor& self = args.tensor(0);
+  if (self.dtype() == DType::float32 && self.is_contiguous() && !args.boolean(3) &&
+      !mode.interceptor)
+    return outs.push(invoke_many<"_dropout">(self, args.real(1))[0]);
   apply_mask(args, outs, args.tensor(0).sizes());
 }
 
@@ -103,6 +142,32 @@ void register_dropout(Registry& r) {
          .onnx = "- part of Dropout",
          .traits = trait::random,
          .homes = home::internal});
+  r.add(pointwise(
+      Types::same,
+      {.schema = "_dropout_grad(Tensor grad, Tensor kept, float scale) -> Tensor",
+       .doc = "The gradient times the scale where the element was kept, else times 0.",
+       .kernel =
+           [](const Call& call) {
+             cpu::Params params;
+             params.values[0] = call.real(2);
+             run_pointwise(call, cpu::Opcode::dropout_grad, params);
+           },
+       .vjp = {{"grad", "kept scale",
+                [](const Backward& b) { return invoke<"_dropout_grad">(b.grad(), b[1], b[2]); }}},
+       .onnx = "- backward only",
+       .homes = home::internal}));
+  r.add({.schema = "_dropout(Tensor self, float p) -> (Tensor, Tensor)",
+         .doc = "dropout in training, and which elements are kept.",
+         .infer = infer_dropout,
+         .kernel = dropout_kernel,
+         .vjp = {{"self", "p result1", dropout_grad}},
+         .jvp = Jvp::elementwise,
+         .batch = Batch::loop,
+         .onnx = "Dropout",
+         .constant_outs = 0b10,
+         .traits = trait::random,
+         .homes = home::internal,
+         .node = "MulBackward0"});
   r.add(
       {.schema =
            "dropout(Tensor self, float p=0.5, bool training=True, bool inplace=False) -> Tensor",

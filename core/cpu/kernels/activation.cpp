@@ -89,6 +89,9 @@ void fill_pieces(TileTable& t) {
   constexpr DTypeSet real = dtypes::real_math;
   unary<Opcode::leaky_relu, real>(
       t, [](auto x, const Params& p) { return x > 0 ? x : x * param<decltype(x)>(p); });
+  binary<Opcode::dropout_grad, real>(t, [](auto grad, auto kept, const Params& p) {
+    return grad * (kept * param<decltype(grad)>(p));
+  });
   binary<Opcode::leaky_relu_grad, real>(t, [](auto grad, auto x, const Params& p) {
     return x > 0 ? grad : grad * param<decltype(x)>(p);
   });

@@ -4,6 +4,7 @@
 #include "cpu/channels.h"
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
+#include "cpu/random.h"
 #include "cpu/reduce.h"
 #include "cpu/rnn_kernel.h"
 #include "cpu/scan.h"
@@ -63,6 +64,7 @@ struct Kernels {
   RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
   RandomFn<double> uniform_f64 = nullptr, normal_f64 = nullptr;
   RandomFn<uint64_t> bits_u64 = nullptr;
+  void (*drop)(const Dropout& part, const float* draws) = nullptr;
 };
 
 // The table for this processor.

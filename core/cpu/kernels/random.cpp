@@ -158,6 +158,15 @@ void bits_u64(uint64_t* out, int64_t n, uint64_t seed, uint64_t counter) {
       });
 }
 
+void drop(const Dropout& part, const float* draws) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < part.n; ++i) {
+    const bool keep = draws[i] < part.keep;
+    part.kept[i] = keep;
+    part.out[i] = part.x[i] * (keep ? part.scale : 0);
+  }
+}
+
 }  // namespace
 
 namespace WISP_ISA {
@@ -168,6 +177,7 @@ void fill_random(Kernels& table) {
   table.normal_f32 = normal_f32;
   table.normal_f64 = normal_f64;
   table.bits_u64 = bits_u64;
+  table.drop = drop;
 }
 
 }  // namespace WISP_ISA
