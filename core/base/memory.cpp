@@ -4,12 +4,14 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <unordered_set>
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -61,6 +63,7 @@ struct Central {
   };
   std::map<size_t, std::vector<Cached>> large;  // free blocks, newest last
   std::map<size_t, int64_t> large_in_use;
+  std::unordered_set<void*> small_pages;  // mapped blocks, in use or free, without huge pages
   uint64_t clock = 0;
   int64_t cached = 0;
   int64_t cache_limit = default_cache_limit();
@@ -122,8 +125,9 @@ struct ThreadEnd {
        " MiB)");
 }
 
-void* map_pages(size_t bytes) {
-  // Over-map to align to a huge page, then give the ends back.
+// Memory aligned to huge pages, not yet touched.
+char* map_aligned(size_t bytes) {
+  // Over-map, then give the ends back.
   const size_t span = bytes + huge_page;
   if (span < bytes) return nullptr;
   void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -131,11 +135,94 @@ void* map_pages(size_t bytes) {
   char* begin = static_cast<char*>(raw);
   char* aligned = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(begin) + huge_page - 1) &
                                           ~(huge_page - 1));
-  if (aligned > begin) munmap(begin, aligned - begin);
-  const size_t tail = begin + span - (aligned + bytes);
+  if (aligned > begin) munmap(begin, static_cast<size_t>(aligned - begin));
+  const size_t tail = static_cast<size_t>(begin + span - (aligned + bytes));
   if (tail) munmap(aligned + bytes, tail);
-  madvise(aligned, bytes, MADV_HUGEPAGE);
   return aligned;
+}
+
+// Huge pages make kernels faster, but do not always come quickly. Some virtual machines give free
+// memory back to their host and get it again piece by piece when it is touched: then a huge page
+// takes longer than all the small ones in its place. So the first one of a block is touched here
+// and timed; after slow ones the next blocks, twice as many each time, do without. Such blocks are
+// exchanged when they come back, while that takes a small part of the time the program runs.
+class HugePages {
+ public:
+  // Whether the block has huge pages now.
+  bool advise(char* block, size_t bytes) {
+    if (skip_.load(std::memory_order_relaxed) > 0) {
+      skip_.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
+    madvise(block, bytes, MADV_HUGEPAGE);
+    const double took = touch(block, huge_page);
+    if (took < slow) {
+      pause_.store(1, std::memory_order_relaxed);
+      return true;
+    }
+    madvise(block, bytes, MADV_NOHUGEPAGE);
+    per_page_.store(took, std::memory_order_relaxed);
+    const int pause = pause_.load(std::memory_order_relaxed);
+    skip_.store(pause, std::memory_order_relaxed);
+    pause_.store(std::min(2 * pause, longest_pause), std::memory_order_relaxed);
+    return false;
+  }
+
+  // Another block with huge pages in place of one without; null while that would take too long. It
+  // is done in bursts, so that most steps of a program do not notice. One thread at a time.
+  char* exchange(void* block, size_t bytes) {
+    const double pages = static_cast<double>(bytes / huge_page);
+    const double expected = pages * per_page_.load(std::memory_order_relaxed);
+    const double spent = spent_.load(std::memory_order_relaxed);
+    const double left = largest_share * seconds_since(start_) - spent;
+    if (left < expected || (!going_on_ && left < shortest_burst)) {
+      going_on_ = false;
+      return nullptr;
+    }
+    going_on_ = true;
+    char* made = map_aligned(bytes);
+    if (!made) return nullptr;
+    madvise(made, bytes, MADV_HUGEPAGE);
+    const double took = touch(made, bytes);
+    per_page_.store(took / pages, std::memory_order_relaxed);
+    spent_.store(spent + took, std::memory_order_relaxed);
+    munmap(block, bytes);
+    return made;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr double slow = 3e-3;  // seconds; small pages in its place take as long
+  static constexpr double largest_share = 0.05, shortest_burst = 0.5;
+  static constexpr int longest_pause = 1024;
+
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  static double touch(char* block, size_t bytes) {
+    const Clock::time_point start = Clock::now();
+    for (size_t at = 0; at < bytes; at += huge_page) static_cast<volatile char*>(block)[at] = 0;
+    return seconds_since(start);
+  }
+
+  const Clock::time_point start_ = Clock::now();
+  std::atomic<int> skip_{0}, pause_{1};
+  std::atomic<double> per_page_{0}, spent_{0};
+  bool going_on_ = false;
+};
+
+HugePages& huge_pages() {
+  static HugePages shared;
+  return shared;
+}
+
+void* map_pages(size_t bytes) {
+  char* block = map_aligned(bytes);
+  if (!block || huge_pages().advise(block, bytes)) return block;
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  c.small_pages.insert(block);
+  return block;
 }
 
 void* system_allocate(size_t bytes) {
@@ -160,6 +247,7 @@ void trim(Central& c, int64_t target) {
     auto oldest = std::min_element(
         c.large.begin(), c.large.end(),
         [](const auto& a, const auto& b) { return a.second.front().age < b.second.front().age; });
+    c.small_pages.erase(oldest->second.front().block);
     system_free(oldest->second.front().block, oldest->first);
     c.cached -= static_cast<int64_t>(oldest->first);
     oldest->second.erase(oldest->second.begin());
@@ -196,11 +284,22 @@ void* allocate_large(size_t requested) {
   return block;
 }
 
+// Called with the lock held.
+void* with_huge_pages(Central& c, void* block, size_t bytes) {
+  const auto found = c.small_pages.find(block);
+  if (found == c.small_pages.end()) return block;
+  void* made = huge_pages().exchange(block, bytes);
+  if (!made) return block;
+  c.small_pages.erase(found);
+  return made;
+}
+
 void deallocate_large(void* block, size_t requested) {
   Central& c = central();
   const size_t bytes = round_large(requested);
   c.count(-static_cast<int64_t>(bytes));
   std::lock_guard lock(c.mutex);
+  if (!c.small_pages.empty()) block = with_huge_pages(c, block, bytes);
   if (--c.large_in_use[bytes] == 0) c.large_in_use.erase(bytes);
   c.large[bytes].push_back({block, c.clock++});
   c.cached += static_cast<int64_t>(bytes);
