@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/huge_pages.h"
 
 namespace wisp::memory {
 
@@ -25,7 +25,6 @@ using namespace detail;
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t huge_page = 2 << 20;
 constexpr size_t mapped_limit = 4 << 20;  // from here on blocks are mapped, with huge pages
 constexpr size_t slab_bytes = 256 << 10;
 
@@ -123,97 +122,6 @@ struct ThreadEnd {
 [[noreturn]] WISP_COLD void out_of_memory(size_t bytes) {
   fail(ErrorKind::memory, "not enough memory: tried to allocate ", bytes, " bytes (", bytes >> 20,
        " MiB)");
-}
-
-// Memory aligned to huge pages, not yet touched.
-char* map_aligned(size_t bytes) {
-  // Over-map, then give the ends back.
-  const size_t span = bytes + huge_page;
-  if (span < bytes) return nullptr;
-  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) return nullptr;
-  char* begin = static_cast<char*>(raw);
-  char* aligned = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(begin) + huge_page - 1) &
-                                          ~(huge_page - 1));
-  if (aligned > begin) munmap(begin, static_cast<size_t>(aligned - begin));
-  const size_t tail = static_cast<size_t>(begin + span - (aligned + bytes));
-  if (tail) munmap(aligned + bytes, tail);
-  return aligned;
-}
-
-// Huge pages make kernels faster, but do not always come quickly. Some virtual machines give free
-// memory back to their host and get it again piece by piece when it is touched: then a huge page
-// takes longer than all the small ones in its place. So the first one of a block is touched here
-// and timed; after slow ones the next blocks, twice as many each time, do without. Such blocks are
-// exchanged when they come back, while that takes a small part of the time the program runs.
-class HugePages {
- public:
-  // Whether the block has huge pages now.
-  bool advise(char* block, size_t bytes) {
-    if (skip_.load(std::memory_order_relaxed) > 0) {
-      skip_.fetch_sub(1, std::memory_order_relaxed);
-      return false;
-    }
-    madvise(block, bytes, MADV_HUGEPAGE);
-    const double took = touch(block, huge_page);
-    if (took < slow) {
-      pause_.store(1, std::memory_order_relaxed);
-      return true;
-    }
-    madvise(block, bytes, MADV_NOHUGEPAGE);
-    per_page_.store(took, std::memory_order_relaxed);
-    const int pause = pause_.load(std::memory_order_relaxed);
-    skip_.store(pause, std::memory_order_relaxed);
-    pause_.store(std::min(2 * pause, longest_pause), std::memory_order_relaxed);
-    return false;
-  }
-
-  // Another block with huge pages in place of one without; null while that would take too long. It
-  // is done in bursts, so that most steps of a program do not notice. One thread at a time.
-  char* exchange(void* block, size_t bytes) {
-    const double pages = static_cast<double>(bytes / huge_page);
-    const double expected = pages * per_page_.load(std::memory_order_relaxed);
-    const double spent = spent_.load(std::memory_order_relaxed);
-    const double left = largest_share * seconds_since(start_) - spent;
-    if (left < expected || (!going_on_ && left < shortest_burst)) {
-      going_on_ = false;
-      return nullptr;
-    }
-    going_on_ = true;
-    char* made = map_aligned(bytes);
-    if (!made) return nullptr;
-    madvise(made, bytes, MADV_HUGEPAGE);
-    const double took = touch(made, bytes);
-    per_page_.store(took / pages, std::memory_order_relaxed);
-    spent_.store(spent + took, std::memory_order_relaxed);
-    munmap(block, bytes);
-    return made;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr double slow = 3e-3;  // seconds; small pages in its place take as long
-  static constexpr double largest_share = 0.05, shortest_burst = 0.5;
-  static constexpr int longest_pause = 1024;
-
-  static double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
-  static double touch(char* block, size_t bytes) {
-    const Clock::time_point start = Clock::now();
-    for (size_t at = 0; at < bytes; at += huge_page) static_cast<volatile char*>(block)[at] = 0;
-    return seconds_since(start);
-  }
-
-  const Clock::time_point start_ = Clock::now();
-  std::atomic<int> skip_{0}, pause_{1};
-  std::atomic<double> per_page_{0}, spent_{0};
-  bool going_on_ = false;
-};
-
-HugePages& huge_pages() {
-  static HugePages shared;
-  return shared;
 }
 
 void* map_pages(size_t bytes) {

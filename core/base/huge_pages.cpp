@@ -1,0 +1,89 @@
+#include "base/huge_pages.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <sys/mman.h>
+
+namespace wisp::memory {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double slow = 3e-3;  // seconds; small pages in its place take as long
+constexpr double largest_share = 0.05, shortest_burst = 0.5;
+constexpr int longest_pause = 1024;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// How long it takes to get the pages of a block.
+double touch(char* block, size_t bytes) {
+  const Clock::time_point start = Clock::now();
+  for (size_t at = 0; at < bytes; at += huge_page) static_cast<volatile char*>(block)[at] = 0;
+  return seconds_since(start);
+}
+
+}  // namespace
+
+char* map_aligned(size_t bytes) {
+  // Over-map, then give the ends back.
+  const size_t span = bytes + huge_page;
+  if (span < bytes) return nullptr;
+  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  char* begin = static_cast<char*>(raw);
+  char* aligned = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(begin) + huge_page - 1) &
+                                          ~(huge_page - 1));
+  if (aligned > begin) munmap(begin, static_cast<size_t>(aligned - begin));
+  const size_t tail = static_cast<size_t>(begin + span - (aligned + bytes));
+  if (tail) munmap(aligned + bytes, tail);
+  return aligned;
+}
+
+bool HugePages::advise(char* block, size_t bytes) {
+  if (skip_.load(std::memory_order_relaxed) > 0) {
+    skip_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  madvise(block, bytes, MADV_HUGEPAGE);
+  const double took = touch(block, huge_page);
+  if (took < slow) {
+    pause_.store(1, std::memory_order_relaxed);
+    return true;
+  }
+  madvise(block, bytes, MADV_NOHUGEPAGE);
+  per_page_.store(took, std::memory_order_relaxed);
+  const int pause = pause_.load(std::memory_order_relaxed);
+  skip_.store(pause, std::memory_order_relaxed);
+  pause_.store(std::min(2 * pause, longest_pause), std::memory_order_relaxed);
+  return false;
+}
+
+char* HugePages::exchange(void* block, size_t bytes) {
+  const double pages = static_cast<double>(bytes / huge_page);
+  const double expected = pages * per_page_.load(std::memory_order_relaxed);
+  const double spent = spent_.load(std::memory_order_relaxed);
+  const double left = largest_share * seconds_since(start_) - spent;
+  if (left < expected || (!going_on_ && left < shortest_burst)) {
+    going_on_ = false;
+    return nullptr;
+  }
+  going_on_ = true;
+  char* made = map_aligned(bytes);
+  if (!made) return nullptr;
+  munmap(block, bytes);
+  madvise(made, bytes, MADV_HUGEPAGE);
+  const double took = touch(made, bytes);
+  per_page_.store(took / pages, std::memory_order_relaxed);
+  spent_.store(spent + took, std::memory_order_relaxed);
+  return made;
+}
+
+HugePages& huge_pages() {
+  static HugePages shared;
+  return shared;
+}
+
+}  // namespace wisp::memory

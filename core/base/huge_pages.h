@@ -1,0 +1,38 @@
+// Memory from the system in huge pages.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+
+namespace wisp::memory {
+
+constexpr size_t huge_page = 2 << 20;
+
+// Memory aligned to huge pages, not yet touched; null if there is none.
+char* map_aligned(size_t bytes);
+
+// Huge pages make kernels faster, but do not always come quickly. Some virtual machines give free
+// memory back to their host and get it again piece by piece when it is touched: then a huge page
+// takes longer than all the small ones in its place. So the first one of a block is touched here
+// and timed; after slow ones the next blocks, twice as many each time, do without. Such blocks are
+// exchanged when they come back, while that takes a small part of the time the program runs.
+class HugePages {
+ public:
+  // Whether the block has huge pages now.
+  bool advise(char* block, size_t bytes);
+  // Another block with huge pages in place of one without; null while that would take too long. It
+  // is done in bursts, so that most steps of a program do not notice. One thread at a time.
+  char* exchange(void* block, size_t bytes);
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::atomic<int> skip_{0}, pause_{1};
+  std::atomic<double> per_page_{0}, spent_{0};
+  bool going_on_ = false;
+};
+
+// Those of the process.
+HugePages& huge_pages();
+
+}  // namespace wisp::memory
