@@ -11,7 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double slow = 3e-3;  // seconds; small pages in its place take as long
-constexpr double largest_share = 0.05, shortest_burst = 0.5;
+// What slow ones may take: so much at once, and that part of the time the program runs.
+constexpr double at_once = 1, largest_share = 0.05, shortest_burst = 0.5;
 constexpr int longest_pause = 1024;
 
 double seconds_since(Clock::time_point start) {
@@ -53,8 +54,12 @@ bool HugePages::advise(char* block, size_t bytes) {
     pause_.store(1, std::memory_order_relaxed);
     return true;
   }
-  madvise(block, bytes, MADV_NOHUGEPAGE);
   per_page_.store(took, std::memory_order_relaxed);
+  if (took * static_cast<double>(bytes / huge_page) < left()) {
+    spend(took + touch(block + huge_page, bytes - huge_page));
+    return true;
+  }
+  madvise(block, bytes, MADV_NOHUGEPAGE);
   const int pause = pause_.load(std::memory_order_relaxed);
   skip_.store(pause, std::memory_order_relaxed);
   pause_.store(std::min(2 * pause, longest_pause), std::memory_order_relaxed);
@@ -64,9 +69,7 @@ bool HugePages::advise(char* block, size_t bytes) {
 char* HugePages::exchange(void* block, size_t bytes) {
   const double pages = static_cast<double>(bytes / huge_page);
   const double expected = pages * per_page_.load(std::memory_order_relaxed);
-  const double spent = spent_.load(std::memory_order_relaxed);
-  const double left = largest_share * seconds_since(start_) - spent;
-  if (left < expected || (!going_on_ && left < shortest_burst)) {
+  if (left() < expected || (!going_on_ && left() < shortest_burst)) {
     going_on_ = false;
     return nullptr;
   }
@@ -77,8 +80,16 @@ char* HugePages::exchange(void* block, size_t bytes) {
   madvise(made, bytes, MADV_HUGEPAGE);
   const double took = touch(made, bytes);
   per_page_.store(took / pages, std::memory_order_relaxed);
-  spent_.store(spent + took, std::memory_order_relaxed);
+  spend(took);
   return made;
+}
+
+double HugePages::left() const {
+  return at_once + largest_share * seconds_since(start_) - spent_.load(std::memory_order_relaxed);
+}
+
+void HugePages::spend(double seconds) {
+  spent_.store(spent_.load(std::memory_order_relaxed) + seconds, std::memory_order_relaxed);
 }
 
 HugePages& huge_pages() {

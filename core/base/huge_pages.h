@@ -15,8 +15,9 @@ char* map_aligned(size_t bytes);
 // Huge pages make kernels faster, but do not always come quickly. Some virtual machines give free
 // memory back to their host and get it again piece by piece when it is touched: then a huge page
 // takes longer than all the small ones in its place. So the first one of a block is touched here
-// and timed; after slow ones the next blocks, twice as many each time, do without. Such blocks are
-// exchanged when they come back, while that takes a small part of the time the program runs.
+// and timed. Slow ones are taken for a second in all; after that the next blocks, twice as many
+// each time, do without, and are exchanged when they come back, while that takes a small part of
+// the time the program runs.
 class HugePages {
  public:
   // Whether the block has huge pages now.
@@ -26,6 +27,10 @@ class HugePages {
   char* exchange(void* block, size_t bytes);
 
  private:
+  // Seconds that slow pages may still take.
+  double left() const;
+  void spend(double seconds);
+
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<int> skip_{0}, pause_{1};
   std::atomic<double> per_page_{0}, spent_{0};
