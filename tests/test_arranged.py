@@ -268,3 +268,21 @@ def test_after_a_fork():
         """
         )
     )
+
+
+@pytest.mark.parametrize("f", [lambda t: F.dropout(t, 0.0001), lambda t: t.neg(), lambda t: t.sum((2, 3))])
+def test_elements_of_another_size_are_not_taken_for_the_image(f):
+    made, values = image()
+    wide = wisp.complex(made, made)
+    assert _C._is_arranged(wide)
+    wisp.manual_seed(0)
+    found = f(wide.view(wisp.float32))
+    wisp.manual_seed(0)
+    close(found, f(wisp.complex(values, values).view(wisp.float32)))
+
+
+def test_dropout_of_an_image_in_both_orders():
+    made, values = image()
+    out = F.dropout(made, 0.5)
+    assert _C._is_arranged(out)
+    close(wisp.where(out == 0, 0.0, values * 2), out)

@@ -117,7 +117,7 @@ void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, 
   T* sums = scatter ? gathered.data() : yp;
   for (int64_t i = 0; i < y.rows && scatter && beta != T(0); ++i) sums[i] = yp[i * y.row];
   // Long pieces of columns: they are read one after the other, far apart.
-  const int64_t piece = std::clamp<int64_t>(a.rows / 16 * 2, 64, 1024);
+  const int64_t piece = std::clamp<int64_t>(a.rows / 8, 64, 1024);
   parallel_for(a.rows, std::max<int64_t>(grain, piece), [&](int64_t begin, int64_t end) {
     kernels_for<T>().gemv_columns(ap + begin, a.col, xp, x.row, sums + begin, end - begin, a.cols,
                                   alpha, beta);

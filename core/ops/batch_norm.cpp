@@ -65,8 +65,10 @@ class Blocks {
   Blocks(std::initializer_list<const Tensor*> images, const Tensor& out,
          std::initializer_list<const Tensor*> others, DType dtype)
       : dtype_(dtype) {
-    const Tensor& first = **images.begin();
-    if (!first->storage().is_arranged() || first.dtype() != dtype || !can_arrange(out)) return;
+    if (!(**images.begin())->storage().is_arranged() || !can_arrange(out)) return;
+    for (const Tensor* image : images) {
+      if (image->dtype() != dtype) return;
+    }
     for (const Tensor* other : others) bytes_or_null(*other);
     order_ = order_of({images.begin(), 1}, out.sizes());
     if (order_) read_.emplace(std::span(images.begin(), images.size()), out.sizes(), *order_);

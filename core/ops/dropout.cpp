@@ -1,5 +1,6 @@
 // Dropout: elements, or whole channels, set to zero at random.
 #include <cmath>
+#include <optional>
 
 #include "base/generator.h"
 #include "base/parallel.h"
@@ -14,12 +15,14 @@ namespace wisp::ops {
 
 namespace {
 
+float scale_of(double p) { return static_cast<float>(p < 1 ? 1 / (1 - p) : 0); }
+
 // --- _dropout_mask(size, p, dtype): 0 with probability p, else 1 / (1 - p)
 
 void dropout_mask_kernel(const Call& call) {
   const Tensor& out = call.out();
   const double p = call.real(1);
-  const auto keep = static_cast<float>(1 - p), scale = static_cast<float>(p < 1 ? 1 / (1 - p) : 0);
+  const float keep = static_cast<float>(1 - p), scale = scale_of(p);
   const Generator::State state = default_generator().reserve(cpu::counters_for(out.numel()));
   const Tensor mask =
       out.dtype() == DType::float32 ? out : Tensor::empty(out.sizes(), DType::float32);
@@ -40,27 +43,24 @@ void dropout_mask_kernel(const Call& call) {
 
 // --- _dropout(self, p) -> (result, which elements are kept), in one pass over float32
 
-float scale_of(double p) { return static_cast<float>(p < 1 ? 1 / (1 - p) : 0); }
-
 void infer_dropout(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   infer.push(self.sizes(), self.dtype(), self.device());
   infer.push(self.sizes(), DType::bool_, self.device());
 }
 
-// Arranged images (see tensor/arranged.h) may stay so: any order of draws is as good.
+// Of a contiguous tensor. Arranged images (see tensor/arranged.h) may stay so: any order of draws
+// is as good.
 void dropout_kernel(const Call& call) {
   const Tensor &self = call.tensor(0), &out = call.out(0), &kept = call.out(1);
   const double p = call.real(1);
   const Generator::State state = default_generator().reserve(cpu::counters_for(out.numel()));
-  const Arranged use(self);
-  const bool arranged = use.exists() && can_arrange(out) && can_arrange(kept);
-  const Tensor plain = arranged ? Tensor() : consecutive(self);
-  char* const mask = arranged ? arrange(kept, use.order()) : kept->bytes();
-  char* const result = arranged ? arrange(out, use.order()) : out->bytes();
-  cpu::drop({.x = reinterpret_cast<const float*>(arranged ? use.data() : plain->bytes()),
-             .out = reinterpret_cast<float*>(result),
-             .kept = reinterpret_cast<bool*>(mask),
+  std::optional<Arranged> use;
+  if (can_arrange(out) && can_arrange(kept)) use.emplace(self);
+  if (use && !use->exists()) use.reset();
+  cpu::drop({.x = use ? reinterpret_cast<const float*>(use->data()) : self.data<float>(),
+             .out = reinterpret_cast<float*>(use ? arrange(out, use->order()) : out->bytes()),
+             .kept = reinterpret_cast<bool*>(use ? arrange(kept, use->order()) : kept->bytes()),
              .n = out.numel(),
              .keep = static_cast<float>(1 - p),
              .scale = scale_of(p)},

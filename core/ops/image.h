@@ -47,15 +47,14 @@ class Image {
   }
 
   const char* bytes() const { return arranged_ ? arranged_->data() : data_->bytes(); }
-  bool is_arranged() const { return arranged_.has_value(); }
-  const Arrangement& order() const { return arranged_->order(); }
 
   // The memory of a result with the same members and channels.
   char* target(const Tensor& out) const {
     if (!arranged_) return out->bytes();
-    const int64_t size = out.numel() / out->size(0) / order().channels;
+    const Arrangement& order = arranged_->order();
+    const int64_t size = out.numel() / out->size(0) / order.channels;
     if (size == 1) return out->bytes();  // in plain order just the same
-    return arrange(out, {order().channels, size, order().block});
+    return arrange(out, {order.channels, size, order.block});
   }
 
   const bool pixels;

@@ -102,7 +102,6 @@ bool run_arranged(const Call& call, cpu::Opcode opcode, const Arg* const* args, 
                      .in = {},
                      .params = params};
   ScalarSlot slots[3];
-  Tensor tensors[3];
   const Tensor* images[3];
   int place[3];
   size_t found = 0;
@@ -113,9 +112,8 @@ bool run_arranged(const Call& call, cpu::Opcode opcode, const Arg* const* args, 
     } else if (args[i]->as.tensor->numel() == 1) {
       job.in[i] = {args[i]->as.tensor->bytes(), {}, args[i]->as.tensor->dtype()};
     } else {
-      tensors[i] = args[i]->tensor();
       place[found] = i;
-      images[found++] = &tensors[i];
+      images[found++] = &args[i]->tensor();
     }
   }
   const std::span<const Tensor* const> given(images, found);

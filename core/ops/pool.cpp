@@ -188,7 +188,8 @@ bool scatter_arranged(const Call& call, int64_t dims) {
   const Tensor &grad = call.tensor(0), &indices = call.tensor(1), &out = call.out();
   const Tensor* images[] = {&indices, &grad};
   const std::optional<Arrangement> order = order_of({images, 1}, grad.sizes());
-  if (!order || grad.dtype() != DType::float32 || grad.ndim() != dims + 2 || !can_arrange(out))
+  if (!order || indices.dtype() != DType::int64 || grad.dtype() != DType::float32 ||
+      grad.ndim() != dims + 2 || !can_arrange(out))
     return false;
   const InOrder read(images, grad.sizes(), *order);
   const int64_t in = count_elements(call.integers(2));

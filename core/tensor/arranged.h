@@ -16,7 +16,7 @@ class Arranged {
     const TensorImpl& impl = *t.impl();
     const Storage& storage = impl.storage();
     if (WISP_LIKELY(!storage.is_arranged()) || !covers(impl)) return;
-    data_ = storage.use_arranged(order_);
+    data_ = storage.use_arranged(order_, impl.item_size());
     if (data_) storage_ = &storage;
   }
   Arranged(Arranged&& other) noexcept
@@ -48,9 +48,11 @@ class Arranged {
   Arrangement order_;
 };
 
-// Arranged memory as it lies, as a plain tensor of the sizes of `like`, which has to outlive it.
+// Arranged memory as it lies, as a plain tensor with the sizes of `like`. It does not own the
+// memory.
 inline Tensor as_it_lies(const Tensor& like, char* data) {
-  Ref<Storage> memory = Storage::wrap(data, like->storage().bytes(), [](void*) {}, nullptr);
+  const size_t bytes = static_cast<size_t>(like.numel()) * like->item_size();
+  Ref<Storage> memory = Storage::wrap(data, bytes, [](void*) {}, nullptr);
   return Tensor::adopt(TensorImpl::make(std::move(memory), like.dtype(), like.sizes()));
 }
 

@@ -89,8 +89,8 @@ char* Storage::arrange(const Arrangement& arrangement, size_t item) {
   return data_;
 }
 
-char* Storage::use_arranged(Arrangement& arrangement) const {
-  if (!is_arranged()) return nullptr;
+char* Storage::use_arranged(Arrangement& arrangement, size_t item) const {
+  if (!is_arranged() || order().item != item) return nullptr;
   // Whoever settles it waits for all who were counted before.
   order().users.fetch_add(1);
   if (arranged_.load() == arranged) {

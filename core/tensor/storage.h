@@ -58,8 +58,9 @@ class Storage {
   bool is_arranged() const { return arranged_.load(std::memory_order_acquire) != plain; }
   // New memory that nobody else knows: it will hold elements of `item` bytes in that order.
   char* arrange(const Arrangement& order, size_t item);
-  // The memory as it lies, until release_arranged(); null if it is in plain order.
-  char* use_arranged(Arrangement& order) const;
+  // The memory as it lies, until release_arranged(); null if it is in plain order, or was arranged
+  // by elements of another size.
+  char* use_arranged(Arrangement& order, size_t item) const;
   void release_arranged() const;
 
   // Keeps the common prefix. Every tensor on this storage sees the new memory.

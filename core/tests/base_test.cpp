@@ -1,11 +1,13 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <sys/mman.h>
 #include <thread>
 #include <vector>
 
 #include "base/dtype.h"
 #include "base/generator.h"
+#include "base/huge_pages.h"
 #include "base/inline_list.h"
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -183,4 +185,19 @@ TEST("generator: state can be taken and given back") {
   CHECK(state.seed == 42 && state.counter == 0 && g.state().counter == 100);
   g.set_state(state);
   CHECK(g.state().counter == 0);
+}
+
+TEST("huge pages: a block is exchanged for another that can be used") {
+  memory::HugePages pages;
+  const size_t bytes = 2 * memory::huge_page;
+  char* block = memory::map_aligned(bytes);
+  CHECK(block && reinterpret_cast<uintptr_t>(block) % memory::huge_page == 0);
+  pages.advise(block, bytes);  // whether it has them is up to the machine
+  std::memset(block, 1, bytes);
+  char* other = pages.exchange(block, bytes);
+  if (!other) other = block;  // the machine is too slow for it
+  CHECK(reinterpret_cast<uintptr_t>(other) % memory::huge_page == 0);
+  std::memset(other, 2, bytes);
+  CHECK(other[0] == 2 && other[bytes - 1] == 2);
+  munmap(other, bytes);
 }

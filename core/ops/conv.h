@@ -1,0 +1,24 @@
+// What the operators of convolutions and their kernels share.
+#pragma once
+
+#include "dispatch/op_def.h"
+
+namespace wisp::ops {
+
+// How the window moves, a number per dimension of space.
+struct Steps {
+  Dims stride, padding, dilation, output_padding;
+};
+
+// Of convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+// groups).
+Steps steps_of(const Args& args, int64_t dims);
+
+inline bool has_channels_last(const Tensor& t) {
+  return t.ndim() == 4 && !t.is_contiguous() && t->is_contiguous(MemoryFormat::channels_last);
+}
+
+void convolution_kernel(const Call& call);
+void convolution_weight_kernel(const Call& call);
+
+}  // namespace wisp::ops
