@@ -30,6 +30,11 @@ _get_default_device: Any
 _increment_version: Any
 _is_arranged: Any
 _is_batched: Any
+_is_pending: Any
+_lazy_collect: Any
+_lazy_counts: Any
+_lazy_report: Any
+_lazy_run: Any
 _leave_level: Any
 _linalg: Any
 _make_dual: Any

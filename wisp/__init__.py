@@ -22,7 +22,7 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "accelerator", "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft",
+    "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft",
     "func", "functional", "hub", "linalg", "masked", "memory", "models", "multiprocessing", "nn", "optim", "random",
     "return_types", "serialization", "signal", "special", "storage", "testing", "torch_version", "types", "utils",
     "version",
@@ -44,6 +44,7 @@ _HOMES = {
         "resolve_conj", "resolve_neg", "scalar_tensor", "to_dlpack", "typename", "xlogy_",
     ),
     "_checkpoint": ("Checkpoint",),
+    "_lazy": ("compile", "lazy"),
     "_legacy": (
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "ComplexDoubleTensor", "ComplexFloatTensor",
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",

@@ -10,6 +10,7 @@ from wisp import amp as amp
 from wisp import array_api as array_api
 from wisp import autograd as autograd
 from wisp import backends as backends
+from wisp import compiler as compiler
 from wisp import cpu as cpu
 from wisp import cuda as cuda
 from wisp import distributed as distributed
@@ -128,6 +129,8 @@ from wisp._C import strided as strided
 from wisp._C import tensor as tensor
 from wisp._C import uint8 as uint8
 from wisp._checkpoint import Checkpoint as Checkpoint
+from wisp._lazy import compile as compile
+from wisp._lazy import lazy as lazy
 from wisp._legacy import BFloat16Tensor as BFloat16Tensor
 from wisp._legacy import BoolTensor as BoolTensor
 from wisp._legacy import ByteTensor as ByteTensor

@@ -16,10 +16,10 @@ _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
 )} | {"torch.jit.annotations": "wisp._jit_off.annotations"}  # fmt: skip
-# What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
+# What stands in for modules that wisp may not have. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
 _INSTEAD = {
-    "torch.compiler": "wisp._compiler_off", "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off", "torch.onnx": None,
+    "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off", "torch.onnx": None,
 }  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
@@ -127,7 +127,5 @@ def install():
     wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
     for name in _INSTEAD:
         import_module(name)  # programs that import torch alone find them too
-    if not hasattr(wisp, "compile"):
-        wisp.compile = wisp.compiler.compile
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)

@@ -393,6 +393,8 @@ void backward(std::span<const Point> outputs, std::span<const Tensor> grads,
   }
   std::vector<Tensor> unused(inputs.size());
   task.run(unused);
+  // What saved tensors kept for the backward is free to go once it has been read.
+  if (WISP_UNLIKELY(Storage::any_deferred()) && !running_task) Storage::run_deferred();
 }
 
 std::vector<Tensor> gradients(std::span<const Point> outputs, std::span<const Tensor> grads,

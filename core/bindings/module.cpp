@@ -96,6 +96,7 @@ void fill(PyObject* module) {
   add_grad_modes(module);
   add_creation_functions(module);
   add_interop_functions(module);
+  add_lazy_functions(module);
   add_runtime_functions(module);
   add_transforms(module);
   must_succeed(PyModule_AddFunctions(module, functions));

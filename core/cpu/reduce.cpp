@@ -12,10 +12,8 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t chunk_elements = 1 << 15;  // of a row, folded by one thread at a time
 constexpr int64_t group_elements = 1 << 18;  // of a block of columns
 constexpr int64_t few = 16;                  // outputs or blocks that do not keep all threads busy
-constexpr int64_t row_tile = 4096;           // elements of a row that are folded at once
 constexpr int64_t row_batch = 64;            // short rows that are finished together
 constexpr int64_t loaded_rows = 8;           // rows that are gathered or converted at once
 constexpr int64_t loaded_columns = 256;
@@ -123,16 +121,6 @@ class Job {
     return static_cast<char*>(accs) + i * static_cast<int64_t>(kernel_.acc_bytes);
   }
 
-  // Joins `count` accumulators (or blocks of n), each pair of neighbours first, so that errors grow
-  // with the logarithm of their number.
-  void merge_all(void* accs, int64_t count, int64_t n) const {
-    for (int64_t step = 1; step < count; step *= 2) {
-      for (int64_t i = 0; i + step < count; i += 2 * step) {
-        kernel_.merge(acc_at(accs, i * n), acc_at(accs, (i + step) * n), n);
-      }
-    }
-  }
-
   // --- Results
 
   // Writes n results, `step` apart.
@@ -171,8 +159,8 @@ class Job {
       row_sizes_.push_back(axis.size);
       row_strides_.push_back(axis.in);
     }
-    if (outputs_ < few && inputs_ > chunk_elements) return run_chunks();
-    const int64_t grain = std::max<int64_t>(1, chunk_elements / std::max<int64_t>(inputs_, 1));
+    if (outputs_ < few && inputs_ > reduce_chunk) return run_chunks();
+    const int64_t grain = std::max<int64_t>(1, reduce_chunk / std::max<int64_t>(inputs_, 1));
     if (has_short_rows()) {
       return parallel_for(outputs_, even_grain(outputs_, grain, turned_rows),
                           [&](int64_t begin, int64_t end) { fold_turned(begin, end); });
@@ -230,20 +218,20 @@ class Job {
 
   // Few outputs over many elements each: chunks of fixed size in parallel, joined in order.
   void run_chunks() {
-    const int64_t chunks = (inputs_ + chunk_elements - 1) / chunk_elements;
+    const int64_t chunks = (inputs_ + reduce_chunk - 1) / reduce_chunk;
     std::vector<char> accs(static_cast<size_t>(outputs_ * chunks) * kernel_.acc_bytes);
     kernel_.init(accs.data(), outputs_ * chunks);
     parallel_for(outputs_ * chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
-        const int64_t first = job % chunks * chunk_elements;
+        const int64_t first = job % chunks * reduce_chunk;
         const char* base = call_.in.data + Cursor(kept_, job / chunks).in;
-        fold_row(acc_at(accs.data(), job), base, first, std::min(first + chunk_elements, inputs_));
+        fold_row(acc_at(accs.data(), job), base, first, std::min(first + reduce_chunk, inputs_));
       }
     });
     Cursor cursor(kept_, 0);
     for (int64_t o = 0; o < outputs_; ++o, cursor.next()) {
       char* mine = acc_at(accs.data(), o * chunks);
-      merge_all(mine, chunks, 1);
+      merge_accumulators(kernel_, mine, chunks, 1);
       emit(cursor.out, 1, mine, 1);
     }
   }
@@ -251,8 +239,8 @@ class Job {
   // Folds elements [begin, end) of one output into an accumulator.
   void fold_row(void* acc, const char* base, int64_t begin, int64_t end) const {
     if (!direct_) return fold_gathered(acc, base, begin, end);
-    for (int64_t at = begin; at < end; at += row_tile) {
-      kernel_.row(acc, base + at * item_, std::min(row_tile, end - at), at, call_.params);
+    for (int64_t at = begin; at < end; at += reduce_tile) {
+      kernel_.row(acc, base + at * item_, std::min(reduce_tile, end - at), at, call_.params);
     }
   }
 
@@ -310,7 +298,7 @@ class Job {
     narrow_blocks();
     const int64_t jobs = count(outer_) * blocks_;
     const int64_t grain =
-        std::max<int64_t>(1, chunk_elements / (block_ * std::max<int64_t>(inputs_, 1)));
+        std::max<int64_t>(1, reduce_chunk / (block_ * std::max<int64_t>(inputs_, 1)));
     parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
       alignas(64) char accs[max_columns * max_acc_bytes];
       for (int64_t job = begin; job < end; ++job) {
@@ -325,7 +313,7 @@ class Job {
   // Smaller blocks, where those would be too few for all threads; whole cache lines of any dtype.
   void narrow_blocks() {
     if (count(outer_) * blocks_ >= few) return;
-    const int64_t wanted = chunk_elements / std::max<int64_t>(inputs_, 1) / 64 * 64;
+    const int64_t wanted = reduce_chunk / std::max<int64_t>(inputs_, 1) / 64 * 64;
     block_ = std::min(block_, std::max<int64_t>(wanted, 64));
     blocks_ = (inner_.size + block_ - 1) / block_;
   }
@@ -347,7 +335,7 @@ class Job {
     for (int64_t job = 0; job < jobs; ++job) {
       const Block block = block_at(job);
       char* mine = acc_at(accs.data(), job * groups * block_);
-      merge_all(mine, groups, block_);
+      merge_accumulators(kernel_, mine, groups, block_);
       emit(block.out, inner_.out, mine, block.n);
     }
   }
@@ -381,7 +369,7 @@ class Job {
     const int64_t joined = max_narrow / n, wide = joined * n;
     kernel_.init(wide_accs, wide);
     kernel_.columns(wide_accs, wide, x, wide * item_, rows / joined, 0, call_.params);
-    merge_all(wide_accs, joined, n);
+    merge_accumulators(kernel_, wide_accs, joined, n);
     kernel_.merge(accs, wide_accs, n);
     return rows / joined * joined;
   }
@@ -440,5 +428,14 @@ const ReduceKernel& reduce_kernel(Reduction op, DType compute) {
 }
 
 void reduce(const Reduce& call) { Job(call).run(); }
+
+void merge_accumulators(const ReduceKernel& kernel, void* accs, int64_t count, int64_t n) {
+  const auto at = [&](int64_t i) {
+    return static_cast<char*>(accs) + i * n * static_cast<int64_t>(kernel.acc_bytes);
+  };
+  for (int64_t step = 1; step < count; step *= 2) {
+    for (int64_t i = 0; i + step < count; i += 2 * step) kernel.merge(at(i), at(i + step), n);
+  }
+}
 
 }  // namespace wisp::cpu

@@ -81,4 +81,12 @@ struct Reduce {
 const ReduceKernel& reduce_kernel(Reduction op, DType compute);
 void reduce(const Reduce& call);
 
+// How many elements of a long row are folded into one accumulator, and how many of these at once:
+// sums come out the same wherever they are made.
+constexpr int64_t reduce_chunk = 1 << 15;
+constexpr int64_t reduce_tile = 4096;
+// Joins `count` accumulators (or blocks of n), each pair of neighbours first, so that errors grow
+// with the logarithm of their number.
+void merge_accumulators(const ReduceKernel& kernel, void* accs, int64_t count, int64_t n);
+
 }  // namespace wisp::cpu

@@ -5,10 +5,8 @@
 
 namespace wisp::cpu {
 
-LoopPlan::LoopPlan(IntSpan all_sizes, std::initializer_list<Operand> operands)
-    : LoopPlan(all_sizes, operands.begin(), static_cast<int>(operands.size())) {}
-
-LoopPlan::LoopPlan(IntSpan all_sizes, const Operand* operands, int count) {
+template <int most>
+LoopPlanOf<most>::LoopPlanOf(IntSpan all_sizes, const Operand* operands, int count) {
   for (int64_t size : all_sizes) numel *= size;
   for (size_t dim = 0; dim < all_sizes.size(); ++dim) {
     if (all_sizes[dim] == 1) continue;
@@ -24,7 +22,8 @@ LoopPlan::LoopPlan(IntSpan all_sizes, const Operand* operands, int count) {
   }
 }
 
-void LoopPlan::order(int count) {
+template <int most>
+void LoopPlanOf<most>::order(int count) {
   const Dims& first = strides[0];
   if (std::is_sorted(first.begin(), first.end(), std::greater<>())) return;
   Dims permutation(sizes.size());
@@ -39,7 +38,8 @@ void LoopPlan::order(int count) {
   permute(sizes);
 }
 
-void LoopPlan::merge(int count) {
+template <int most>
+void LoopPlanOf<most>::merge(int count) {
   size_t kept = 0;  // dimension that the next one may be merged into
   for (size_t dim = 1; dim < sizes.size(); ++dim) {
     bool mergeable = true;
@@ -53,5 +53,8 @@ void LoopPlan::merge(int count) {
   sizes.resize(kept + 1);
   for (int k = 0; k < count; ++k) strides[k].resize(kept + 1);
 }
+
+template struct LoopPlanOf<max_operands>;
+template struct LoopPlanOf<max_fused_operands>;
 
 }  // namespace wisp::cpu

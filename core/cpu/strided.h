@@ -42,18 +42,23 @@ void by_item_size(size_t item, F f) {
 
 // Sizes and byte strides after dropping dimensions of size one, ordering them by the first
 // operand's strides (largest first) and merging those that are contiguous for every operand.
-struct LoopPlan {
-  LoopPlan(IntSpan sizes, std::initializer_list<Operand> operands);
-  LoopPlan(IntSpan sizes, const Operand* operands, int count);
+template <int most>
+struct LoopPlanOf {
+  LoopPlanOf(IntSpan sizes, std::initializer_list<Operand> operands)
+      : LoopPlanOf(sizes, operands.begin(), static_cast<int>(operands.size())) {}
+  LoopPlanOf(IntSpan sizes, const Operand* operands, int count);
   int ndim() const { return static_cast<int>(sizes.size()); }
   Dims sizes;
-  Dims strides[max_operands];  // in bytes
+  Dims strides[most];  // in bytes
   int64_t numel = 1;
 
  private:
   void order(int count);
   void merge(int count);
 };
+using LoopPlan = LoopPlanOf<max_operands>;
+constexpr int max_fused_operands = 20;
+using FusedLoopPlan = LoopPlanOf<max_fused_operands>;
 
 // Visits a strided operand in the plan's order, some elements at a time.
 class Walker {

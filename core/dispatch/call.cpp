@@ -43,10 +43,15 @@ bool any_requires_grad(const OpDef& op, const Arg* args) {
   return false;
 }
 
-Tensor make(const TensorSpec& spec) {
-  Tensor made = spec.strides.empty()
-                    ? Tensor::empty(spec.sizes, spec.dtype, spec.device)
-                    : Tensor::empty_strided(spec.sizes, spec.strides, spec.dtype, spec.device);
+Tensor make(const TensorSpec& spec, bool later) {
+  Tensor made;
+  if (WISP_UNLIKELY(later)) {
+    made = Tensor::promise(spec.sizes, spec.strides, spec.dtype);
+  } else if (spec.strides.empty()) {
+    made = Tensor::empty(spec.sizes, spec.dtype, spec.device);
+  } else {
+    made = Tensor::empty_strided(spec.sizes, spec.strides, spec.dtype, spec.device);
+  }
   if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
   return made;
 }
@@ -100,7 +105,18 @@ void check_targets(const OpDef& op, bool shapes, std::span<const Tensor> targets
   }
 }
 
-void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
+// Before a kernel runs while others wait: they go first if it reads what they write, or writes what
+// they read. It is done here because the host's lock may be needed.
+void run_deferred_before(const OpDef& op, const Arg* args, bool writes) {
+  if (writes || op.sig.returns.empty() || op.has(trait::writes_inputs)) Storage::run_deferred();
+  for_each_tensor(op, args, [](const Tensor& t) {
+    if (t->storage().is_pending()) Storage::run_deferred();
+  });
+}
+
+// `writes`: the results are tensors that existed before.
+void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute, bool writes) {
+  if (WISP_UNLIKELY(Storage::any_deferred())) run_deferred_before(op, args, writes);
   const bool returns = !op.sig.returns.empty();
   const Device device = returns ? outs[0].device() : Device{};
   if (WISP_UNLIKELY(device.type == DeviceType::meta) || (!returns && shapes_only(op, args))) return;
@@ -114,6 +130,11 @@ void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute) {
   }
   HostUnlock unlock(large);
   kernel(Call(op, args, outs, compute));
+}
+
+// Whether a kernel is to be put off, and who takes it.
+bool put_off(const Infer& infer, std::span<const Tensor> targets, bool shapes) {
+  return WISP_UNLIKELY(mode.deferrer != nullptr) && !shapes && mode.deferrer->takes(infer, targets);
 }
 
 Tensor make_view(const Tensor& self, const ViewSpec& spec) {
@@ -156,7 +177,8 @@ void call(const OpDef& op, const Arg* args, TensorList& outs) {
   if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::functional, outs)) return;
   if (op.body) return op.body(Args(op, args), outs);
   const bool shapes = shapes_only(op, args);
-  if (TensorImpl* made = op.direct && !shapes ? op.direct(op, args) : nullptr) {
+  const bool at_once = op.direct && !shapes && !(mode.deferrer && mode.deferrer->takes_small());
+  if (TensorImpl* made = at_once ? op.direct(op, args) : nullptr) {
     if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
     outs.push(Tensor::adopt(made));
   } else if (op.view) {
@@ -168,8 +190,13 @@ void call(const OpDef& op, const Arg* args, TensorList& outs) {
   } else {
     Infer infer(op, args);
     infer_on(infer, shapes);
-    for (int i = 0; i < infer.count(); ++i) outs.push(make(infer.out(i)));
-    run_kernel(op, args, outs.data(), infer.compute);
+    const bool later = put_off(infer, {}, shapes);
+    for (int i = 0; i < infer.count(); ++i) outs.push(make(infer.out(i), later));
+    if (WISP_UNLIKELY(later)) {
+      mode.deferrer->take(Call(op, args, outs.data(), infer.compute), infer.count());
+    } else {
+      run_kernel(op, args, outs.data(), infer.compute, false);
+    }
   }
   if (mode.grad && wants_grad(op, args)) {
     autograd_hooks.record(op, args, outs.data(), outs.size(), Form::functional, {});
@@ -208,14 +235,20 @@ void copy_into(const Tensor& target, const Tensor& source) {
   Infer infer(copy, args);
   infer_on(infer, false);
   Tensor out = target;
-  run_kernel(copy, args, &out, infer.compute);
+  if (put_off(infer, {&target, 1}, false)) {
+    mode.deferrer->take(Call(copy, args, &out, infer.compute), 1);
+  } else {
+    run_kernel(copy, args, &out, infer.compute, true);
+  }
 }
 
 // Writes the results into tensors that exist already; through temporaries where the kernel could
 // not write there directly.
-void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const Tensor> targets) {
+void write_into(const OpDef& op, const Arg* args, Infer& infer, bool shapes,
+                std::span<const Tensor> targets) {
   const bool pointwise = op.has(trait::pointwise);
   const bool in_place_kernel = op.has(trait::writes_self);
+  const bool later = put_off(infer, targets, shapes);
   Tensor outs[Infer::max_outs];
   for (int i = 0; i < infer.count(); ++i) {
     const TensorSpec& spec = infer.out(i);
@@ -229,9 +262,13 @@ void write_into(const OpDef& op, const Arg* args, Infer& infer, std::span<const 
       direct = spec.dtype == target.dtype() && spec.strides.empty() && target.is_contiguous() &&
                inputs_allow(op, args, target, false);
     }
-    outs[i] = direct ? target : make(spec);
+    outs[i] = direct ? target : make(spec, later);
   }
-  run_kernel(op, args, outs, infer.compute);
+  if (WISP_UNLIKELY(later)) {
+    mode.deferrer->take(Call(op, args, outs, infer.compute), infer.count());
+  } else {
+    run_kernel(op, args, outs, infer.compute, true);
+  }
   for (int i = 0; i < infer.count(); ++i) {
     if (!outs[i].is_same(targets[i])) copy_into(targets[i], outs[i]);
   }
@@ -320,7 +357,7 @@ void call_in_place(const OpDef& op, const Arg* args) {
              " can't be cast to the desired output type ", legacy_name(self.dtype()));
   Tensor original;
   if (WISP_UNLIKELY(grad) && needs_original(op, args)) original = private_copy(self);
-  write_into(op, args, infer, {&self, 1});
+  write_into(op, args, infer, shapes, {&self, 1});
   autograd_hooks.wrote(op, self);
   if (WISP_UNLIKELY(grad)) {
     Tensor out = self;
@@ -396,7 +433,7 @@ void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets)
                "clone() the tensor before performing the operation.");
     fit(op, targets[i], infer.out(i));
   }
-  write_into(op, args, infer, targets);
+  write_into(op, args, infer, shapes, targets);
   for (int i = 0; i < infer.count(); ++i) autograd_hooks.wrote(op, targets[i]);
 }
 

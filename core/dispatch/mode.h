@@ -19,10 +19,23 @@ class Interceptor {
   virtual bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) = 0;
 };
 
+// Takes kernels to be run later (lazy evaluation). What such a kernel writes is marked as pending:
+// whoever asks a pending storage for its memory has everything run that was put off.
+class Deferrer {
+ public:
+  virtual ~Deferrer() = default;
+  // Whether it takes a kernel whose results will be as inferred, or be written into `targets`.
+  virtual bool takes(const Infer& infer, std::span<const Tensor> targets) = 0;
+  virtual void take(const Call& call, int outs) = 0;
+  // Whether calls on few elements are to be put off too, instead of being done at once.
+  virtual bool takes_small() const = 0;
+};
+
 struct Mode {
   bool grad = true;        // record what backward needs
   bool inference = false;  // tensors made now can never take part in autograd
   Interceptor* interceptor = nullptr;
+  Deferrer* deferrer = nullptr;
   int transforms = 0;  // how many function transforms run on this thread, hidden ones included
 };
 extern constinit WISP_THREAD_LOCAL Mode mode;

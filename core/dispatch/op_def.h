@@ -78,6 +78,9 @@ class Infer : public Args {
     return push(IntSpan(sizes.begin(), sizes.size()), dtype, device);
   }
   TensorSpec& out(int i = 0) { return reinterpret_cast<TensorSpec&>(storage_[i]); }
+  const TensorSpec& out(int i = 0) const {
+    return reinterpret_cast<const TensorSpec&>(storage_[i]);
+  }
   int count() const { return count_; }
 
   static constexpr int max_outs = 4;
@@ -206,7 +209,8 @@ enum Trait : uint32_t {
   writes_self = 1
       << 8,  // the kernel starts from self's contents and copes with the result being self
   out_casts = 1 << 10,  // out= may have another dtype than the result (as for pointwise operators)
-  in_place_only = 1 << 9,  // only the form "name_" is public: "zero_", "uniform_"
+  in_place_only = 1 << 9,   // only the form "name_" is public: "zero_", "uniform_"
+  writes_inputs = 1 << 11,  // the kernel changes tensors it is given: running statistics
 };
 }  // namespace trait
 

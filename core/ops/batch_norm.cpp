@@ -309,6 +309,7 @@ void register_batch_norm(Registry& r) {
        .batch = Batch::loop,
        .onnx = "BatchNormalization",
        .constant_outs = 0b110,
+       .traits = trait::writes_inputs,
        .homes = home::internal,
        .node = "NativeBatchNormBackward0"});
   r.add(

@@ -8,6 +8,8 @@
 
 namespace wisp::ops {
 
+constinit WISP_THREAD_LOCAL PointwiseSink* pointwise_sink = nullptr;
+
 namespace {
 
 DType apply_types(Types types, DType common) {
@@ -160,6 +162,9 @@ void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, in
 
 void run(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
          const cpu::Params& given) {
+  if (WISP_UNLIKELY(pointwise_sink != nullptr) && pointwise_sink->op == &call.op()) {
+    return pointwise_sink->take(call, opcode, {args, static_cast<size_t>(count)}, given);
+  }
   if (WISP_LIKELY(!is_integral(call.compute))) {
     run_kernel(call, opcode, args, count, given);
     return;

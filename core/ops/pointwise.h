@@ -25,6 +25,14 @@ void infer_pointwise(Infer& infer) {
 // Fails unless the dtype to compute in (after promotion) is one of these.
 void check_compute(const Infer& infer, DTypeSet allowed);
 
+// Takes the pointwise calls of one operator on this thread instead of having them run.
+struct PointwiseSink {
+  const OpDef* op;
+  virtual void take(const Call& call, cpu::Opcode opcode, std::span<const Arg* const> operands,
+                    const cpu::Params& params) = 0;
+};
+extern constinit WISP_THREAD_LOCAL PointwiseSink* pointwise_sink;
+
 // Runs the entry's own opcode on its tensor and Tensor|Scalar arguments, in order.
 void pointwise_kernel(const Call& call);
 // The same with another opcode or parameters, for entries with extra arguments.

@@ -73,6 +73,8 @@ TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype, Empty
                     self.device());
 }
 
+constinit WISP_THREAD_LOCAL ReduceSink* reduce_sink = nullptr;
+
 // Sums over all pixels of images in blocks of channels (see tensor/arranged.h), as they lie in
 // memory: as tensors of the dimensions (member, block, pixel, channel of the block).
 bool sum_arranged(const Tensor& self, uint64_t reduced, DType compute, const Tensor& out,
@@ -98,6 +100,9 @@ bool sum_arranged(const Tensor& self, uint64_t reduced, DType compute, const Ten
 
 void run_reduce(const Call& call, Reduction op, uint64_t reduced, DType compute, const Tensor& out,
                 const cpu::ReduceParams& params, const Tensor* second) {
+  if (WISP_UNLIKELY(reduce_sink != nullptr) && reduce_sink->reducing == &call.op()) {
+    return reduce_sink->take(op, reduced, compute, second != nullptr, params);
+  }
   const Tensor& self = call.tensor(0);
   if (WISP_UNLIKELY(self->storage().is_arranged()) && op == Reduction::sum &&
       sum_arranged(self, reduced, compute, out, params))

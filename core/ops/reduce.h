@@ -24,6 +24,14 @@ void check_not_empty(const Infer& infer, int dim, uint64_t reduced,
 TensorSpec& infer_reduced(Infer& infer, int dim, int keepdim, DType dtype,
                           EmptyDims empty = EmptyDims::all);
 
+// Takes the reductions of one operator on this thread instead of having them run.
+struct ReduceSink {
+  const OpDef* reducing;
+  virtual void take(cpu::Reduction op, uint64_t reduced, DType compute, bool has_second,
+                    const cpu::ReduceParams& params) = 0;
+};
+extern constinit WISP_THREAD_LOCAL ReduceSink* reduce_sink;
+
 // Runs a reduction of argument 0 into `out`, and into `second` for kernels that have a second
 // result.
 void run_reduce(const Call& call, cpu::Reduction op, uint64_t reduced, DType compute,

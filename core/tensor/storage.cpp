@@ -70,6 +70,58 @@ Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* cont
   return Ref<Storage>::adopt(storage);
 }
 
+// --- Kernels that are put off
+
+void (*Storage::run_deferred)() = nullptr;
+
+Ref<Storage> Storage::promise(size_t bytes) {
+  if (bytes <= inline_limit) {
+    Ref<Storage> storage = allocate(bytes);
+    storage->state_ = pending;
+    return storage;
+  }
+  auto* storage = new (memory::allocate(header)) Storage;
+  storage->block_ = header;
+  storage->bytes_ = bytes;
+  storage->state_ = pending;
+  return Ref<Storage>::adopt(storage);
+}
+
+void Storage::allocate_promised() {
+  if (!data_) data_ = memory_on(device_, bytes_);
+}
+
+void Storage::take_memory(Storage& from) {
+  data_ = std::exchange(from.data_, nullptr);
+  context_ = std::exchange(from.context_, nullptr);
+  state_ = from.state_.exchange(plain);
+}
+
+void Storage::fail_promise(const Error& error) {
+  context_ = new Error(error);
+  state_ = failed;
+}
+
+void Storage::settle() const {
+  // Other threads may go on putting off writes to it, though hardly for long.
+  for (int tries = 0; tries < 1000; ++tries) {
+    switch (state_.load(std::memory_order_acquire)) {
+      case plain:
+        return;
+      case pending:
+        run_deferred();
+        break;
+      case failed:
+        throw Error(*static_cast<const Error*>(context_));
+      default:
+        settle_order();
+    }
+  }
+  fail(ErrorKind::runtime,
+       "the kernel that should have filled this memory is gone: it was put off ",
+       "by a thread that does not exist any more (after a fork)");
+}
+
 // --- Arranged images
 
 // Kept until the storage goes: another thread may still be asking.
@@ -85,7 +137,7 @@ char* Storage::arrange(const Arrangement& arrangement, size_t item) {
   order->item = item;
   drop_order();
   context_ = order.release();
-  arranged_ = arranged;
+  state_ = arranged;
   return data_;
 }
 
@@ -93,7 +145,7 @@ char* Storage::use_arranged(Arrangement& arrangement, size_t item) const {
   if (!is_arranged() || order().item != item) return nullptr;
   // Whoever settles it waits for all who were counted before.
   order().users.fetch_add(1);
-  if (arranged_.load() == arranged) {
+  if (state_.load() == arranged) {
     arrangement = order().arrangement;
     return data_;
   }
@@ -136,9 +188,9 @@ void settle_blocks(char* data, int64_t blocks, int64_t pixels, int64_t width) {
 
 }  // namespace
 
-void Storage::settle() const {
+void Storage::settle_order() const {
   uint8_t expected = arranged;
-  if (!arranged_.compare_exchange_strong(expected, settling)) {
+  if (!state_.compare_exchange_strong(expected, settling)) {
     while (is_arranged()) std::this_thread::yield();  // until the other thread is done
     return;
   }
@@ -160,10 +212,10 @@ void Storage::settle() const {
         settle_blocks<uint64_t>(data_, blocks, from.pixels, from.block);
     }
   } catch (...) {
-    arranged_ = arranged;
+    state_ = arranged;
     throw;
   }
-  arranged_ = plain;
+  state_ = plain;
 }
 
 void Storage::resize(size_t bytes) {
@@ -193,7 +245,12 @@ Ref<Storage> Storage::move_to(void* data, Deleter deleter, void* context) {
 }
 
 void Storage::drop_order() noexcept {
-  delete static_cast<Order*>(std::exchange(context_, nullptr));
+  void* context = std::exchange(context_, nullptr);
+  if (WISP_UNLIKELY(state_.load(std::memory_order_relaxed) == failed)) {
+    delete static_cast<Error*>(context);
+  } else {
+    delete static_cast<Order*>(context);
+  }
 }
 
 void Storage::free_data() noexcept {
@@ -202,7 +259,7 @@ void Storage::free_data() noexcept {
     return;
   }
   drop_order();
-  if (is_inline()) {
+  if (is_inline() || !data_) {  // without data: a promise nobody insisted on
     return;
   } else if (WISP_UNLIKELY(is_meta())) {
     munmap(data_, std::max<size_t>(bytes_, 1));

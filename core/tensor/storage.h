@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/device.h"
+#include "base/error.h"
 #include "base/refcount.h"
 
 namespace wisp {
@@ -29,9 +30,12 @@ class Storage {
   static Ref<Storage> wrap(void* data, size_t bytes, Deleter deleter, void* context,
                            bool writable = true);
 
-  // The memory, in the order that strides speak of.
+  // Memory that a kernel fills later (lazy evaluation): whoever asks for data() first has it run.
+  static Ref<Storage> promise(size_t bytes);
+
+  // The memory, with everything done to it that was put off, in the order that strides speak of.
   char* data() const {
-    if (WISP_UNLIKELY(is_arranged())) settle();
+    if (WISP_UNLIKELY(state_.load(std::memory_order_acquire) != plain)) settle();
     return data_;
   }
   // The same without a look at what is there: to compare addresses.
@@ -43,9 +47,12 @@ class Storage {
   // Whether there has ever been a storage without memory: until then nobody need ask.
   static bool any_meta() { return meta_made_.load(std::memory_order_relaxed); }
   bool resizable() const { return !deleter_ && !pinned_; }
-  // From now on somebody else (NumPy, a memoryview) holds the address: the memory must stay where
-  // it is.
-  void pin() { pinned_ = true; }
+  // From now on somebody else (NumPy, a memoryview) holds the address and may write: the memory
+  // must stay where it is, and what was to be read from it has to have been.
+  void pin() {
+    if (WISP_UNLIKELY(any_deferred())) run_deferred();
+    pinned_ = true;
+  }
 
   bool pinned() const { return pinned_; }
   // Copies the contents to memory that somebody else owns and lives there from now on, as does
@@ -55,13 +62,32 @@ class Storage {
 
   // Images may be left in the order the kernels like best (see tensor/arranged.h). Whoever asks for
   // data() has them put back into the order of their strides first.
-  bool is_arranged() const { return arranged_.load(std::memory_order_acquire) != plain; }
+  bool is_arranged() const {
+    const uint8_t state = state_.load(std::memory_order_acquire);
+    return state == arranged || state == settling;
+  }
   // New memory that nobody else knows: it will hold elements of `item` bytes in that order.
   char* arrange(const Arrangement& order, size_t item);
   // The memory as it lies, until release_arranged(); null if it is in plain order, or was arranged
   // by elements of another size.
   char* use_arranged(Arrangement& order, size_t item) const;
   void release_arranged() const;
+
+  // Kernels may be put off. Until they have run, what they write is pending, and nobody may write
+  // what they read.
+  static bool any_deferred() { return deferred_.load(std::memory_order_relaxed); }
+  static void set_deferred(bool any) { deferred_.store(any, std::memory_order_relaxed); }
+  static void (*run_deferred)();  // set by the room `lazy`
+  bool is_pending() const { return state_.load(std::memory_order_acquire) == pending; }
+  bool has_memory() const { return data_ != nullptr; }
+  // Only to be called of what is in plain order, or pending already.
+  void set_pending(bool value) { state_ = value ? pending : plain; }
+  // Gives a promise its memory; it stays pending.
+  void allocate_promised();
+  // Ends a promise with the memory of a storage that nobody else knows.
+  void take_memory(Storage& from);
+  // Ends a promise that could not be kept: whoever asks for data() gets this error.
+  void fail_promise(const Error& error);
 
   // Keeps the common prefix. Every tensor on this storage sees the new memory.
   void resize(size_t bytes);
@@ -90,9 +116,11 @@ class Storage {
   void free_data() noexcept;
   void drop_order() noexcept;
   void settle() const;
+  void settle_order() const;
   struct Order;
   Order& order() const { return *static_cast<Order*>(context_); }
   static inline constinit std::atomic<bool> meta_made_ = false;
+  static inline constinit std::atomic<bool> deferred_ = false;
   friend class TensorImpl;
   bool is_inline() const { return data_ == reinterpret_cast<const char*>(this) + sizeof(Storage); }
 
@@ -102,14 +130,15 @@ class Storage {
   size_t bytes_ = 0;
   size_t block_ = 0;  // bytes of the block that holds this header
   Deleter deleter_ = nullptr;
-  void* context_ = nullptr;  // the deleter's; without one, how the memory is or was arranged
+  // The deleter's; without one, how the memory is or was arranged, or why it could not be filled.
+  void* context_ = nullptr;
   Ref<Object> last_write_;
   Device device_;
   bool writable_ = true;
   bool watched_ = false;
   bool pinned_ = false;
-  enum State : uint8_t { plain, arranged, settling };
-  mutable std::atomic<uint8_t> arranged_ = plain;
+  enum State : uint8_t { plain, arranged, settling, pending, failed };
+  mutable std::atomic<uint8_t> state_ = plain;
 };
 
 }  // namespace wisp

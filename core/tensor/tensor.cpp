@@ -176,6 +176,17 @@ Tensor Tensor::empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device
                                 strides, 0));
 }
 
+Tensor Tensor::promise(IntSpan sizes, IntSpan strides, DType dtype) {
+  const int64_t elements = strides.empty() ? count_elements(sizes) : extent(sizes, strides);
+  int64_t bytes;
+  const bool overflow =
+      __builtin_mul_overflow(elements, static_cast<int64_t>(wisp::item_size(dtype)), &bytes);
+  WISP_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
+  Ref<Storage> storage = Storage::promise(static_cast<size_t>(bytes));
+  return adopt(strides.empty() ? TensorImpl::make(std::move(storage), dtype, sizes)
+                               : TensorImpl::make(std::move(storage), dtype, sizes, strides, 0));
+}
+
 Tensor Tensor::alias(IntSpan sizes, IntSpan strides, int64_t offset) const {
   TensorImpl* made = TensorImpl::make(impl_->storage_ref(), dtype(), sizes, strides, offset);
   made->set_own_version(impl_->own_version());

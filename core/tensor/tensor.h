@@ -183,6 +183,8 @@ class Tensor {
     return empty(IntSpan(sizes.begin(), sizes.size()), dtype, device);
   }
   static Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device = {});
+  // To be filled by a kernel that is put off (see Storage::promise); contiguous without strides.
+  static Tensor promise(IntSpan sizes, IntSpan strides, DType dtype);
   // Another view of the same storage and version count; no autograd.
   Tensor alias() const;
   Tensor alias(IntSpan sizes, IntSpan strides, int64_t offset) const;

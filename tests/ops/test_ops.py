@@ -209,6 +209,38 @@ def error_cases():
     return out
 
 
+@pytest.mark.parametrize(
+    "name, i, dtype", cases(lambda e, s: not traits(e.name) & RANDOM, ("float32", "int64", "complex64"))
+)
+def test_lazy_is_the_same(name, i, dtype):
+    """Put off and fused with calls around it, an operator computes the same numbers and gradients."""
+    entry, sample = get(name, i)
+    differentiable = dtype != "int64" and sample.grad
+
+    def run():
+        result, leaves = call(wisp, entry, sample, dtype, i, requires_grad=differentiable)
+        outs = [t * 2 + t for t in S.flatten(result) if isinstance(t, wisp.Tensor)]
+        wanted = [t for t in outs if t.requires_grad]
+        if wanted:
+            wisp.autograd.backward(wanted, [wisp.ones_like(t) for t in wanted])
+        return outs + [leaf.grad for leaf in leaves if leaf.grad is not None]
+
+    try:
+        expected = run()
+    except RuntimeError as e:
+        with pytest.raises(type(e)), wisp.lazy():
+            run()
+            wisp.lazy.run()
+        return
+    with wisp.lazy():
+        got = run()
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        assert wisp.equal(one.detach().isnan(), other.detach().isnan())
+        assert wisp.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
+
+
 @pytest.mark.parametrize("name, k, i", error_cases())
 def test_errors(name, k, i):
     """Bad arguments raise the declared exception with a message that says why."""

@@ -77,7 +77,11 @@ class Module(Members, StateDict, ModuleHooks, Conversions):
             raise
 
     def compile(self, *args, **kwargs):
-        """Accepted and ignored: modules run as they are written."""
+        """From now on calls of this module are recorded and fused, as ``wisp.compile(module)`` does. It takes the same
+        arguments."""
+        from wisp._lazy import compile
+
+        self.forward = compile(self.forward, *args, **kwargs)
 
     def forward(self, *input):
         """What the module computes; to be defined by subclasses."""

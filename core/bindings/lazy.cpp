@@ -1,0 +1,71 @@
+// Lazy evaluation: switching it on for a thread, and how it went.
+#include "lazy/lazy.h"
+
+#include "bindings/arguments.h"
+#include "bindings/module.h"
+#include "bindings/tensor_object.h"
+
+namespace wisp::python {
+
+namespace {
+
+// collect(extent: 0 nothing, 1 calls on many elements, 2 all) -> what it was.
+PyObject* collect(PyObject*, PyObject* value) {
+  return guarded([&] {
+    int64_t extent;
+    WISP_CHECK_TYPE(to_int(value, extent) && extent >= 0 && extent <= 2,
+                    "_lazy_collect expects 0, 1 or 2");
+    return must(
+        PyLong_FromLong(static_cast<long>(lazy::collect(static_cast<lazy::Extent>(extent)))));
+  });
+}
+
+PyObject* run(PyObject*, PyObject*) {
+  return guarded([&] {
+    lazy::run();
+    return none();
+  });
+}
+
+PyObject* counts(PyObject*, PyObject*) {
+  return guarded([&] {
+    const lazy::Counts now = lazy::counts();
+    return must(Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "kernels", (long long)now.kernels,
+                              "fused", (long long)now.fused, "groups", (long long)now.groups,
+                              "dropped", (long long)now.dropped, "runs", (long long)now.runs,
+                              "plans", (long long)now.plans));
+  });
+}
+
+// report(on) -> the lines since it was switched on, which are then forgotten.
+PyObject* report(PyObject*, PyObject* on) {
+  return guarded([&] {
+    lazy::report(truth_of(on));
+    Ref lines = owned(PyList_New(0));
+    for (const std::string& line : lazy::take_report()) {
+      const Ref text = string(line);
+      must_succeed(PyList_Append(lines.get(), text.get()));
+    }
+    return lines.release();
+  });
+}
+
+// For tests: whether a tensor is still to be computed.
+PyObject* is_pending(PyObject*, PyObject* tensor) {
+  return guarded(
+      [&] { return boolean(expect_tensor(tensor, "_is_pending")->storage().is_pending()); });
+}
+
+PyMethodDef functions[] = {
+    {"_lazy_collect", collect, METH_O, nullptr},    {"_lazy_run", run, METH_NOARGS, nullptr},
+    {"_lazy_counts", counts, METH_NOARGS, nullptr}, {"_lazy_report", report, METH_O, nullptr},
+    {"_is_pending", is_pending, METH_O, nullptr},   {}};
+
+}  // namespace
+
+void add_lazy_functions(PyObject* module) {
+  lazy::install();
+  must_succeed(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace wisp::python

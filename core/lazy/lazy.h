@@ -1,0 +1,45 @@
+// Lazy evaluation: kernels are collected instead of being run, until somebody looks at a result.
+// Then pointwise ones that follow each other on the same shape run as one (cpu/fused.h), and what
+// nobody will see is not written. Everything above kernels (checks, shapes, views, autograd)
+// happens as ever.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wisp::lazy {
+
+enum class Extent : uint8_t {
+  none,
+  large,  // calls on many elements: what gains from being fused. Whoever asks for this runs them
+          // soon
+  all,
+};
+
+// What kernels of this thread are collected from now on. Returns what it was.
+Extent collect(Extent extent);
+
+// Runs everything that was put off, on whichever thread.
+void run();
+
+// How things went since the process started, or since the counts were taken.
+struct Counts {
+  int64_t kernels = 0;  // that were put off
+  int64_t fused = 0;    // of these, run together with others
+  int64_t groups = 0;   // in so many groups
+  int64_t dropped = 0;  // never run: nobody wanted the result
+  int64_t runs = 0;     // of what had been collected
+  int64_t plans = 0;    // made, because the sequence of kernels was new
+};
+Counts counts();
+
+// One line per event while on: what was recorded where, what was fused, which plans were new and
+// why.
+void report(bool on);
+std::vector<std::string> take_report();
+
+// To be called once at start.
+void install();
+
+}  // namespace wisp::lazy

@@ -1,0 +1,69 @@
+// How a sequence of kernels is run: which of them together, and what has to be written. A plan
+// depends on the structure of the sequence alone, not on sizes, so that it serves again for the
+// same program on other sequence lengths or batch sizes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lazy/batch.h"
+
+namespace wisp::lazy {
+
+// Names a tensor of an entry: an argument's, or a result.
+struct TensorPlace {
+  uint32_t entry;
+  uint16_t index;
+  bool is_out;
+};
+inline const Tensor& tensor_at(const Batch& batch, const TensorPlace& place) {
+  const Entry& entry = batch.entries[place.entry];
+  return place.is_out ? entry.outs[place.index] : entry.tensors[place.index];
+}
+
+struct GroupStep {
+  uint32_t entry;
+  cpu::FusedSource in[3];
+  uint8_t tile;
+  int8_t store;
+};
+struct NumberPlace {
+  uint32_t entry;
+  uint16_t arg;
+};
+
+// A reduction of what a step computes.
+struct GroupFold {
+  uint32_t entry;
+  int step;
+};
+
+// Pointwise kernels that run as one, with reductions of what they compute.
+struct Group {
+  std::vector<GroupStep> steps = {};
+  std::vector<TensorPlace> operands = {};  // in memory; those that are written come first
+  std::vector<NumberPlace> numbers = {};
+  std::vector<GroupFold> folds = {};
+};
+
+struct Stage {
+  bool fused = false;
+  uint32_t entry = 0;  // if not fused
+  Group group = {};
+};
+
+struct Plan {
+  std::vector<Stage> stages;
+  std::vector<uint32_t> dropped;  // kernels whose results nobody wants
+  // Per entry, a bit per result: nothing is written to its memory afterwards.
+  std::vector<uint8_t> finished;
+};
+
+// The plan for this sequence, from the cache or made now; `known` tells which.
+std::shared_ptr<const Plan> plan_for(const Batch& batch, bool& known);
+
+// Runs the batch; afterwards none of its results is pending. Throws the first error at the end.
+void run(Batch& batch, const Plan& plan);
+
+}  // namespace wisp::lazy

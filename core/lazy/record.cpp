@@ -1,0 +1,334 @@
+// Collects kernels, and runs them when somebody asks for what they compute.
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <utility>
+
+#include "lazy/lazy.h"
+#include "lazy/plan.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+
+namespace wisp::lazy {
+
+namespace {
+
+// What is put off is bounded, so that memory which only waits to be read is not kept for long.
+constexpr size_t most_entries = 4096;
+constexpr int64_t most_promised = int64_t(1) << 29;
+// Fewer elements are done before they could be written down.
+constexpr int64_t few_elements = 4096;
+
+// One for the process: any thread may ask for a result, and then has everything run.
+struct State {
+  std::mutex recording;  // guards the members below; held for moments
+  std::unique_ptr<Batch> batch = std::make_unique<Batch>();
+  Counts counts;
+  bool reporting = false;
+  std::vector<std::string> report;
+
+  std::mutex running;  // held while a batch runs
+};
+State& state() {
+  static State& made = *new State;  // what is pending when the process ends is not wanted
+  return made;
+}
+
+class Capture;
+constinit WISP_THREAD_LOCAL Capture* capture = nullptr;
+constinit WISP_THREAD_LOCAL bool running = false;
+
+// Kernels that run now run as they are: nothing is collected or intercepted of what they call.
+class Quiet {
+ public:
+  Quiet()
+      : deferrer_(std::exchange(mode.deferrer, nullptr)),
+        interceptor_(std::exchange(mode.interceptor, nullptr)) {}
+  ~Quiet() {
+    mode.deferrer = deferrer_;
+    mode.interceptor = interceptor_;
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  Deferrer* deferrer_;
+  Interceptor* interceptor_;
+  GradMode no_grad_{false};
+};
+
+// Asks the kernel of a pointwise operator which tile kernel it would run on what, and that of a
+// reduction what it would reduce.
+class Capture : public ops::PointwiseSink, public ops::ReduceSink {
+ public:
+  explicit Capture(const Call& call) : call_(call) {
+    op = reducing = &call.op();
+    ops::pointwise_sink = this;
+    ops::reduce_sink = this;
+    capture = this;
+    struct Done {
+      ~Done() {
+        ops::pointwise_sink = nullptr;
+        ops::reduce_sink = nullptr;
+        capture = nullptr;
+      }
+    } done;
+    op->kernels[static_cast<int>(DeviceType::cpu)](call);
+  }
+
+  void take(const Call&, cpu::Opcode code, std::span<const Arg* const> operands,
+            const cpu::Params& given) override {
+    for (size_t i = 0; i < operands.size(); ++i) args[i] = *operands[i];
+    count = operands.size();
+    opcode = code;
+    params = given;
+    taken = true;
+  }
+
+  void take(cpu::Reduction given, uint64_t reduced, DType compute, bool has_second,
+            const cpu::ReduceParams& how) override {
+    const Tensor& self = call_.tensor(0);
+    const bool all = reduced == (uint64_t(1) << self.ndim()) - 1 || call_.out().numel() == 1;
+    folds = all && !has_second && self.dtype() == compute && self.numel() > 0 &&
+            item_size(compute) <= sizeof(double) &&
+            cpu::reduce_kernel(given, compute).result == call_.out().dtype();
+    reduction = given;
+    reduce_params = how;
+    taken = true;
+  }
+
+  // The kernel wants the memory of its result: it does its work at once.
+  void give_memory() {
+    Storage& storage = call_.out()->storage();
+    if (!storage.is_pending()) return;
+    storage.allocate_promised();
+    storage.set_pending(false);
+  }
+
+  bool taken = false;  // else the kernel did its work
+  Arg args[3];
+  size_t count = 0;
+  cpu::Opcode opcode = {};
+  cpu::Params params = {};
+  bool folds = false;
+  cpu::Reduction reduction = {};
+  cpu::ReduceParams reduce_params = {};
+
+ private:
+  const Call& call_;
+};
+
+bool can_wait(const Tensor& t) {
+  const Storage& storage = t->storage();
+  return t.device().type == DeviceType::cpu && storage.resizable() && storage.writable();
+}
+
+bool is_on_cpu(const Tensor& t) { return t.device().type == DeviceType::cpu; }
+
+class Collector : public Deferrer {
+ public:
+  explicit Collector(Extent extent) : extent_(extent) {}
+  bool takes_small() const override { return extent_ == Extent::all; }
+
+  bool takes(const Infer& infer, std::span<const Tensor> targets) override {
+    const OpDef& op = infer.op();
+    if (infer.count() == 0 || !op.kernels[static_cast<int>(DeviceType::cpu)]) return false;
+    if (op.traits & (trait::random | trait::writes_inputs)) return false;
+    for (int i = 0; i < infer.count(); ++i) {
+      if (infer.out(i).device.type != DeviceType::cpu) return false;
+    }
+    if (!all_wait(infer, targets)) return false;
+    return extent_ == Extent::all || is_large(infer) || any_pending(infer);
+  }
+
+  void take(const Call& call, int outs) override;
+
+ private:
+  static bool write_down(const Call& call, int outs, const Capture* how);
+  // Memory that others share may change without our knowing, so it is read at once; but not inside
+  // a function whose end is waited for.
+  bool all_wait(const Infer& infer, std::span<const Tensor> targets) const {
+    for (const Tensor& target : targets) {
+      if (!can_wait(target)) return false;
+    }
+    return for_all_tensors(infer, extent_ == Extent::all ? can_wait : is_on_cpu);
+  }
+  static bool any_pending(const Infer& infer) {
+    return !for_all_tensors(infer, [](const Tensor& t) { return !t->storage().is_pending(); });
+  }
+  static bool is_large(const Infer& infer) {
+    int64_t most = 0;
+    for (int i = 0; i < infer.count(); ++i)
+      most = std::max(most, count_elements(infer.out(i).sizes));
+    return most > few_elements;
+  }
+  template <class F>
+  static bool for_all_tensors(const Infer& infer, F f) {
+    for (size_t i = 0; i < infer.op().sig.params.size(); ++i) {
+      const Arg& arg = infer[static_cast<int>(i)];
+      if (arg.is_tensor() && !f(arg.tensor())) return false;
+      if (arg.kind != ArgKind::tensors) continue;
+      for (const Tensor& t : arg.tensors()) {
+        if (t.defined() && !f(t)) return false;
+      }
+    }
+    return true;
+  }
+
+  const Extent extent_;
+};
+
+void Collector::take(const Call& call, int outs) {
+  const Quiet quiet;
+  std::optional<Capture> how;
+  if ((call.op().traits & (trait::pointwise | trait::reduction)) && outs == 1) {
+    how.emplace(call);
+    if (!how->taken) return;
+  }
+  if (write_down(call, outs, how ? &*how : nullptr)) run();
+}
+
+// Returns whether it is time to run what was collected.
+bool Collector::write_down(const Call& call, int outs, const Capture* how) {
+  State& s = state();
+  const std::lock_guard lock(s.recording);
+  Batch& batch = *s.batch;
+  const bool pointwise = how && how->count > 0;
+  Entry& entry =
+      pointwise ? batch.add(call.op(), call.compute, {how->args, how->count})
+                : batch.add(call.op(), call.compute, {call.raw(), call.op().sig.params.size()});
+  if (how) {
+    entry.folds = how->folds;
+    entry.reduction = how->reduction;
+    entry.reduce_params = how->reduce_params;
+  }
+  if (pointwise) {
+    entry.pointwise = true;
+    entry.opcode = how->opcode;
+    entry.params = how->params;
+  }
+  batch.set_outs(entry, {&call.out(), static_cast<size_t>(outs)});
+  if (host.here) entry.place = host.here();
+  entry.promised = true;
+  for (const Tensor& out : entry.outs) {
+    Storage& storage = out->storage();
+    entry.promised &= storage.is_pending();
+    storage.set_pending(true);
+    batch.promised += static_cast<int64_t>(storage.bytes());
+  }
+  ++s.counts.kernels;
+  Storage::set_deferred(true);
+  return batch.entries.size() >= most_entries || batch.promised >= most_promised;
+}
+
+void tell(State& s, const Batch& batch, const Plan& plan, bool known) {
+  s.report.push_back(str(known ? "plan known: " : "new plan: ", batch.entries.size(),
+                         " kernels in ", plan.stages.size(), " stages, ", plan.dropped.size(),
+                         " not needed"));
+  for (const Stage& stage : plan.stages) {
+    std::string line = stage.fused ? "  fused:" : "  alone:";
+    const auto add = [&](const Entry& entry) {
+      line += str(" ", entry.op->shown);
+      if (entry.place.code && host.describe) line += str(" (", host.describe(entry.place), ")");
+    };
+    if (!stage.fused) {
+      add(batch.entries[stage.entry]);
+    } else {
+      for (const GroupStep& step : stage.group.steps) add(batch.entries[step.entry]);
+      for (const GroupFold& fold : stage.group.folds) add(batch.entries[fold.entry]);
+    }
+    s.report.push_back(line);
+  }
+}
+
+void run_batch(Batch& batch) {
+  bool known;
+  const std::shared_ptr<const Plan> plan = plan_for(batch, known);
+  State& s = state();
+  {
+    const std::lock_guard lock(s.recording);
+    ++s.counts.runs;
+    s.counts.plans += !known;
+    s.counts.dropped += static_cast<int64_t>(plan->dropped.size());
+    for (const Stage& stage : plan->stages) {
+      s.counts.groups += stage.fused;
+      s.counts.fused += static_cast<int64_t>(stage.group.steps.size() + stage.group.folds.size());
+    }
+    if (s.reporting) tell(s, batch, *plan, known);
+  }
+  const Quiet quiet;
+  running = true;
+  struct Done {
+    ~Done() { running = false; }
+  } done;
+  run(batch, *plan);
+}
+
+// The process may be doing this on another thread, whose kernels may want the host's lock.
+void lock_running(std::mutex& mutex) {
+  if (mutex.try_lock()) return;
+  const HostUnlock unlock(true);
+  mutex.lock();
+}
+
+}  // namespace
+
+void run() {
+  if (capture) capture->give_memory();
+  WISP_CHECK(!running, "a kernel that was put off wants the result of a later one");
+  State& s = state();
+  lock_running(s.running);
+  const std::lock_guard done(s.running, std::adopt_lock);
+  auto batch = std::make_unique<Batch>();
+  {
+    const std::lock_guard lock(s.recording);
+    std::swap(batch, s.batch);
+  }
+  struct Finish {
+    State& s;
+    ~Finish() {
+      const std::lock_guard lock(s.recording);
+      if (s.batch->entries.empty()) Storage::set_deferred(false);
+    }
+  } finish{s};
+  if (!batch->entries.empty()) run_batch(*batch);
+}
+
+Extent collect(Extent extent) {
+  static Collector large(Extent::large), all(Extent::all);
+  const Extent previous = !mode.deferrer                 ? Extent::none
+                          : mode.deferrer->takes_small() ? Extent::all
+                                                         : Extent::large;
+  mode.deferrer = extent == Extent::none ? nullptr : extent == Extent::all ? &all : &large;
+  return previous;
+}
+
+Counts counts() {
+  State& s = state();
+  const std::lock_guard lock(s.recording);
+  return s.counts;
+}
+
+void report(bool on) {
+  State& s = state();
+  const std::lock_guard lock(s.recording);
+  s.reporting = on;
+}
+
+std::vector<std::string> take_report() {
+  State& s = state();
+  const std::lock_guard lock(s.recording);
+  return std::exchange(s.report, {});
+}
+
+void install() {
+  Storage::run_deferred = run;
+  pthread_atfork([] { state().recording.lock(); }, [] { state().recording.unlock(); },
+                 [] {
+                   state().recording.unlock();
+                   new (&state().running) std::mutex;  // whoever held it does not exist here
+                 });
+}
+
+}  // namespace wisp::lazy

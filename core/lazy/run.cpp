@@ -1,0 +1,280 @@
+// Runs what was collected, stage by stage of its plan.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "lazy/plan.h"
+#include "ops/pointwise.h"
+
+namespace wisp::lazy {
+
+namespace {
+
+// Memory stays pending until the last kernel that writes it has run, so that other threads wait.
+// Kernels of the batch itself go by address, or by tensors of their own on the same memory.
+
+char* memory_of(const Tensor& t) {
+  return t->storage().is_pending() ? const_cast<char*>(t->address()) : t->bytes();
+}
+
+void finish(const Tensor& out, bool last) {
+  Storage& storage = out->storage();
+  if (!last && !storage.is_pending()) {
+    storage.data();  // brings it into plain order
+    storage.set_pending(true);
+  } else if (last && storage.is_pending()) {
+    storage.set_pending(false);
+  }
+}
+
+void fail(const Entry& entry, const Error& error) {
+  for (const Tensor& out : entry.outs) {
+    Storage& storage = out->storage();
+    if (entry.promised) {
+      storage.fail_promise(error);
+    } else if (storage.is_pending()) {
+      storage.set_pending(false);  // it keeps what it held before
+    }
+  }
+}
+
+// --- A kernel on its own
+
+// Stands for a tensor whose memory is pending, for the kernel that is to fill or to read it.
+Tensor stand_in(const Tensor& t) {
+  const Storage& storage = t->storage();
+  Ref<Storage> memory =
+      Storage::wrap(const_cast<char*>(storage.address()), storage.bytes(), [](void*) {}, nullptr);
+  return Tensor::adopt(
+      TensorImpl::make(std::move(memory), t.dtype(), t.sizes(), t.strides(), t->offset()));
+}
+
+// New memory of which nobody else knows may be left in any order by the kernel.
+Tensor fresh_for(const Tensor& out) {
+  return out.is_contiguous() ? Tensor::empty(out.sizes(), out.dtype())
+                             : Tensor::empty_strided(out.sizes(), out.strides(), out.dtype());
+}
+
+class SingleRun {
+ public:
+  SingleRun(Entry& entry, uint8_t finished) : entry_(entry), finished_(finished) {}
+
+  void run() {
+    for (size_t i = 0; i < entry_.outs.size(); ++i) prepare_out(i);
+    for (Tensor& t : entry_.tensors) prepare_in(t);
+    call_kernel();
+    for (size_t i = 0; i < entry_.outs.size(); ++i) {
+      const bool last = finished_ >> i & 1u;
+      if (is_new_[i]) entry_.outs[i]->storage().take_memory(outs_[i]->storage());
+      finish(entry_.outs[i], last);
+    }
+  }
+
+ private:
+  void prepare_out(size_t i) {
+    const Tensor& out = entry_.outs[i];
+    is_new_[i] = !out->storage().has_memory();
+    outs_[i] = is_new_[i] ? fresh_for(out) : out->storage().is_pending() ? stand_in(out) : out;
+  }
+
+  // A tensor that is written in place stays the same tensor for the kernel.
+  void prepare_in(Tensor& t) {
+    if (!t.defined() || !t->storage().is_pending()) return;
+    Tensor replaced;
+    for (size_t i = 0; i < entry_.outs.size(); ++i) {
+      if (entry_.outs[i].is_same(t)) replaced = outs_[i];
+    }
+    if (!replaced.defined()) replaced = stand_in(t);
+    for (Arg& arg : entry_.args) {
+      if (arg.is_tensor() && arg.as.tensor == t.impl()) arg.as.tensor = replaced.impl();
+    }
+    t = std::move(replaced);
+  }
+
+  void call_kernel() {
+    const Call call(*entry_.op, entry_.args.data(), outs_.data(), entry_.compute);
+    if (entry_.pointwise) {
+      ops::run_pointwise(call, entry_.opcode, entry_.args, entry_.params);
+    } else {
+      entry_.op->kernels[static_cast<int>(DeviceType::cpu)](call);
+    }
+  }
+
+  Entry& entry_;
+  const uint8_t finished_;
+  std::array<Tensor, Infer::max_outs> outs_;
+  std::array<bool, Infer::max_outs> is_new_;
+};
+
+// --- Kernels run as one
+
+class FusedRun {
+ public:
+  FusedRun(const Batch& batch, const Plan& plan, const Group& group)
+      : batch_(batch), plan_(plan), group_(group) {}
+
+  void run() {
+    const Tensor& first = batch_.entries[group_.steps[0].entry].outs[0];
+    for (const GroupStep& step : group_.steps) add_step(step);
+    for (size_t k = 0; k < group_.operands.size(); ++k) add_operand(k, first.sizes());
+    for (size_t k = 0; k < group_.numbers.size(); ++k) add_number(k);
+    for (size_t k = 0; k < group_.folds.size(); ++k) add_fold(k);
+    if (first.numel() > 0) {
+      cpu::run_fused({.sizes = first.sizes(),
+                      .steps = {steps_.data(), group_.steps.size()},
+                      .operands = {operands_.data(), group_.operands.size()},
+                      .numbers = {numbers_.data(), group_.numbers.size()},
+                      .folds = {folds_.data(), group_.folds.size()}});
+    }
+    WISP_CHECK(!divided_by_zero_.load(std::memory_order_relaxed),
+               "ZeroDivisionError: integer division by zero");
+    for (const GroupStep& step : group_.steps) {
+      if (step.store >= 0) finish(batch_.entries[step.entry].outs[0], plan_.finished[step.entry]);
+    }
+    for (const GroupFold& fold : group_.folds) {
+      finish(batch_.entries[fold.entry].outs[0], plan_.finished[fold.entry]);
+    }
+  }
+
+ private:
+  void add_step(const GroupStep& step) {
+    const Entry& entry = batch_.entries[step.entry];
+    cpu::FusedStep& made = steps_[count_++];
+    made = {.op = entry.opcode,
+            .compute = entry.compute,
+            .dtype = entry.outs[0].dtype(),
+            .in = {step.in[0], step.in[1], step.in[2]},
+            .tile = step.tile,
+            .store = step.store,
+            .params = entry.params};
+    made.params.divided_by_zero = &divided_by_zero_;
+  }
+
+  void add_operand(size_t k, IntSpan sizes) {
+    const Tensor& t = tensor_at(batch_, group_.operands[k]);
+    if (group_.operands[k].is_out) t->storage().allocate_promised();
+    if (!same(t.sizes(), sizes)) strides_[k] = expanded_strides(t.sizes(), t.strides(), sizes);
+    operands_[k] = {memory_of(t), same(t.sizes(), sizes) ? t.strides() : IntSpan(strides_[k]),
+                    t.dtype()};
+  }
+
+  void add_number(size_t k) {
+    const NumberPlace& place = group_.numbers[k];
+    const Entry& entry = batch_.entries[place.entry];
+    cpu::FusedNumber& number = numbers_[k];
+    number.dtype = cpu::input_dtype(entry.opcode, place.arg, entry.compute);
+    visit<dtypes::all>(number.dtype, "number", [&]<class T>() {
+      const T converted = entry.args[place.arg].scalar().to<T>();
+      std::memcpy(number.bytes, &converted, sizeof(T));
+    });
+  }
+
+  void add_fold(size_t k) {
+    const Entry& entry = batch_.entries[group_.folds[k].entry];
+    const Tensor& out = entry.outs[0];
+    out->storage().allocate_promised();
+    folds_[k] = {.step = group_.folds[k].step,
+                 .op = entry.reduction,
+                 .params = entry.reduce_params,
+                 .out = memory_of(out)};
+  }
+
+  const Batch& batch_;
+  const Plan& plan_;
+  const Group& group_;
+  size_t count_ = 0;
+  std::array<cpu::FusedStep, cpu::max_fused_steps> steps_;
+  std::array<cpu::Operand, cpu::max_fused_operands> operands_;
+  std::array<Dims, cpu::max_fused_operands> strides_;
+  std::array<cpu::FusedNumber, cpu::max_fused_numbers> numbers_;
+  std::array<cpu::FusedFold, cpu::max_fused_folds> folds_;
+  std::atomic<bool> divided_by_zero_{false};
+};
+
+// Arranged images keep their order if each kernel runs on its own.
+bool reads_arranged(const Batch& batch, const Group& group) {
+  for (const TensorPlace& place : group.operands) {
+    if (!place.is_out && tensor_at(batch, place)->storage().is_arranged()) return true;
+  }
+  return false;
+}
+
+// f(index) of its entries, in an order in which they may run.
+template <class F>
+void for_each_entry(const Stage& stage, F f) {
+  if (!stage.fused) return f(stage.entry);
+  for (const GroupStep& step : stage.group.steps) f(step.entry);
+  for (const GroupFold& fold : stage.group.folds) f(fold.entry);
+}
+
+// Whether the elements of all operands lie in one order, or are a single value.
+bool is_flat(const Batch& batch, const Group& group) {
+  const IntSpan sizes = batch.entries[group.steps[0].entry].outs[0].sizes();
+  return std::all_of(group.operands.begin(), group.operands.end(), [&](const TensorPlace& place) {
+    const Tensor& t = tensor_at(batch, place);
+    return t.numel() == 1 || (t.is_contiguous() && same(t.sizes(), sizes));
+  });
+}
+
+bool runs_fused(const Batch& batch, const Group& group) {
+  return !reads_arranged(batch, group) && (group.folds.empty() || is_flat(batch, group));
+}
+
+void run_stage(Batch& batch, const Plan& plan, const Stage& stage) {
+  const auto alone = [&](uint32_t i) { SingleRun(batch.entries[i], plan.finished[i]).run(); };
+  if (!stage.fused) return alone(stage.entry);
+  if (runs_fused(batch, stage.group)) return FusedRun(batch, plan, stage.group).run();
+  for_each_entry(stage, alone);
+}
+
+// --- Errors belong to the line that made the call.
+
+Error placed(const Entry& entry, const std::exception& error) {
+  const auto* own = dynamic_cast<const Error*>(&error);
+  const ErrorKind kind = own ? own->kind() : ErrorKind::runtime;
+  std::string text = error.what();
+  if (entry.place.code && host.describe) {
+    text += "\n(the call, evaluated lazily, was made at " + host.describe(entry.place) + ")";
+  }
+  return Error(kind, std::move(text));
+}
+
+// Whether it is worth to let the host's other threads run.
+bool is_large(const Entry& entry) {
+  const auto large = [](const Tensor& t) { return t.defined() && t.numel() >= 1 << 15; };
+  return std::any_of(entry.outs.begin(), entry.outs.end(), large) ||
+         std::any_of(entry.tensors.begin(), entry.tensors.end(), large);
+}
+
+// Only the first error is told; what depends on it has failed with it.
+void try_stage(Batch& batch, const Plan& plan, const Stage& stage, std::optional<Error>& first) {
+  const Entry& last = batch.entries[stage.fused ? stage.group.steps.back().entry : stage.entry];
+  try {
+    const HostUnlock unlock(is_large(last));
+    run_stage(batch, plan, stage);
+  } catch (const std::exception& error) {
+    const Error told = placed(last, error);
+    for_each_entry(stage, [&](uint32_t i) { fail(batch.entries[i], told); });
+    if (!first) first = told;
+  }
+}
+
+// What is not needed any more is given back before the next stage wants memory.
+void release(Entry& entry) {
+  for (Tensor& t : entry.tensors) t.reset();
+  for (Tensor& t : entry.outs) t.reset();
+}
+
+}  // namespace
+
+void run(Batch& batch, const Plan& plan) {
+  std::optional<Error> first;
+  for (uint32_t i : plan.dropped) release(batch.entries[i]);
+  for (const Stage& stage : plan.stages) {
+    try_stage(batch, plan, stage, first);
+    for_each_entry(stage, [&](uint32_t i) { release(batch.entries[i]); });
+  }
+  if (first) throw *first;
+}
+
+}  // namespace wisp::lazy

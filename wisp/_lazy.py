@@ -1,0 +1,178 @@
+"""Lazy evaluation and compile(): the program stays as it is written, its kernels run later and together.
+
+See docs/lazy.md.
+"""
+
+import functools
+
+from wisp import _C
+
+__all__ = ["compile", "lazy"]
+
+_NOTHING, _LARGE, _ALL = range(3)
+
+
+class lazy:
+    """Puts off what operators compute until somebody looks at a result; then runs it, fused where that is faster.
+
+    Use it as a context manager (``with wisp.lazy():``), as a decorator, or for the rest of the program by
+    ``wisp.lazy.enable()``. Shapes, dtypes, errors about them and gradients are as ever; only the numbers come later:
+    when they are printed, converted, tested, used by an optimiser, at the end of ``backward()``, or when a lot is pending.
+
+    >>> x = wisp.ones(3)
+    >>> with wisp.lazy():
+    ...     y = (x * 2 + 1).tanh()
+    >>> y
+    tensor([0.9951, 0.9951, 0.9951])
+    """
+
+    def __init__(self):
+        self._outer = []
+
+    def __enter__(self):
+        self._outer.append(_C._lazy_collect(_ALL))
+        return self
+
+    def __exit__(self, *error):
+        _C._lazy_collect(self._outer.pop())
+
+    def __call__(self, f):
+        @functools.wraps(f)
+        def inside(*args, **kwargs):
+            with lazy():
+                return f(*args, **kwargs)
+
+        return inside
+
+    @staticmethod
+    def enable():
+        """From now on everything on this thread is evaluated lazily."""
+        _C._lazy_collect(_ALL)
+
+    @staticmethod
+    def disable():
+        """Ends what ``enable()`` began. What is pending stays so until it is needed."""
+        _C._lazy_collect(_NOTHING)
+
+    @staticmethod
+    def is_enabled():
+        """Whether calls on this thread are evaluated lazily."""
+        outer = _C._lazy_collect(_NOTHING)
+        _C._lazy_collect(outer)
+        return outer == _ALL
+
+    @staticmethod
+    def run():
+        """Computes everything that is pending."""
+        _C._lazy_run()
+
+    @staticmethod
+    def counts():
+        """A dict: how many kernels were put off, fused, dropped because nobody wanted their results, and how many
+        plans had to be made (a plan is made once for a sequence of kernels, whatever the sizes)."""
+        return _C._lazy_counts()
+
+
+class _Explanation:
+    """What ``explain()`` found out: printed, it is a report; the numbers are attributes."""
+
+    def __init__(self, before, after, lines):
+        for name, count in after.items():
+            setattr(self, name, count - before[name])
+        self.lines = lines
+
+    def __str__(self):
+        head = (
+            f"{self.kernels} kernels recorded, run {self.runs} times; {self.fused} of them fused into {self.groups} "
+            f"groups, {self.dropped} dropped; {self.plans} new plans"
+        )
+        return "\n".join([head, *self.lines])
+
+    __repr__ = __str__
+
+
+def _collecting(f):
+    """The function with its kernels collected and, unless all of the program is evaluated lazily, run at its end."""
+
+    def run(*args, **kwargs):
+        outer = _C._lazy_collect(_LARGE)
+        if outer != _NOTHING:
+            _C._lazy_collect(outer)
+            return f(*args, **kwargs)
+        try:
+            result = f(*args, **kwargs)
+        finally:
+            _C._lazy_collect(_NOTHING)
+        _C._lazy_run()
+        return result
+
+    return run
+
+
+def _explain(f, args, kwargs):
+    """Runs the compiled function and tells what was recorded, what was fused, and which plans were new."""
+    _C._lazy_run()
+    before = _C._lazy_counts()
+    _C._lazy_report(True)
+    try:
+        f(*args, **kwargs)
+        _C._lazy_run()
+    finally:
+        after, lines = _C._lazy_counts(), _C._lazy_report(False)
+    return _Explanation(before, after, lines)
+
+
+class _CompiledFunction:
+    """A function whose kernels are collected and fused. ``explain(*args)`` tells how."""
+
+    def __init__(self, f):
+        functools.update_wrapper(self, f)
+        self._collecting = _collecting(f)
+
+    def __call__(self, *args, **kwargs):
+        return self._collecting(*args, **kwargs)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def explain(self, *args, **kwargs):
+        return _explain(self, args, kwargs)
+
+
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
+    """The function or module, with large pointwise calls fused. Nothing is compiled and nothing has to warm up.
+
+    It takes PyTorch's arguments. ``fullgraph`` is met by any program: calls are recorded as they happen, so there are no
+    parts that could be left out. Sizes are never part of a plan, as with ``dynamic=True``. ``backend``, ``mode`` and
+    ``options`` choose nothing: there is one way. ``compile(f).explain(*args)`` prints what was recorded and fused.
+
+    >>> f = wisp.compile(lambda x: (x * 2 + 1).tanh().exp())
+    >>> f(wisp.zeros(2))
+    tensor([2.1418, 2.1418])
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if not callable(model):
+        raise RuntimeError(f"compile() expects a function or a module, got {type(model).__name__}")
+    if disable:
+        return model
+    import wisp
+
+    if isinstance(model, wisp.nn.Module):
+        return _compiled_module(model)
+    return _CompiledFunction(model)
+
+
+def _compiled_module(module):
+    from wisp.nn._compiled import OptimizedModule
+
+    return OptimizedModule(module)
