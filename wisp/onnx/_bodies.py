@@ -94,4 +94,5 @@ def _built_body(builder, proto, schema, data):
     function = onnx.FunctionProto.FromString(data)
     defaults = [a.default_value for a in schema.attributes.values() if a.default_value.name]
     bindings = {a.name: a for a in (*defaults, *builder.bound(proto.attribute))}
-    return builder.inside(proto.op_type, opset_versions(function.opset_import), bindings).body(function)
+    opsets = {**builder.opsets, **opset_versions(function.opset_import)}
+    return builder.inside(proto.op_type, opsets, bindings).body(function)

@@ -72,7 +72,9 @@ class Builder:
         if version is None:
             raise ValueError(f"{label}: the model does not import the operators of {proto.domain or 'ai.onnx'!r}")
         schema = find_schema(proto.op_type, version, _domain(proto))
-        function = find(_domain(proto), proto.op_type, version) or (schema and _bodies.call_of_standard(self, proto, schema))
+        function = find(_domain(proto), proto.op_type, version) or (
+            schema and _bodies.call_of_standard(self, proto, schema)
+        )
         if schema is None or not function:
             self.unsupported.append(f"{proto.domain or 'ai.onnx'}.{proto.op_type} (version {version}) in {label}")
             return Node(proto, version, None, {}, self.settings)

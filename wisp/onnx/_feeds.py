@@ -39,13 +39,15 @@ def _as_value(value, element):
 
 def _as_element(value, element, name):
     """A value after a look at its element type. Other widths of floating point are taken as they are."""
-    if isinstance(value, wisp.Tensor) and element not in DTYPES and element != Element.STRING:
-        if value.is_floating_point() == CARRIERS[element].is_floating_point:
-            return made(value, element)
+    carried = isinstance(value, wisp.Tensor) and element in CARRIERS and element != Element.STRING
+    if carried and value.is_floating_point() == CARRIERS[element].is_floating_point:
+        return made(value, element)
     found = element_of(value)
     both_floating = element in DTYPES and found in DTYPES and DTYPES[element].is_floating_point
     if found != element and not (both_floating and DTYPES[found].is_floating_point):
-        raise TypeError(f"input {name!r} has elements of type {element.name.lower()}, but {found.name.lower()} was given")
+        raise TypeError(
+            f"input {name!r} has elements of type {element.name.lower()}, but {found.name.lower()} was given"
+        )
     return value
 
 
@@ -72,7 +74,9 @@ def shown_type(declared):
     if declared.HasField("sequence_type"):
         return f"sequence of {shown_type(declared.sequence_type.elem_type)}"
     tensor = declared.tensor_type
-    element = element_type(tensor.elem_type, "an input")
+    if tensor.elem_type not in list(Element):
+        return "of unknown type"
+    element = Element(tensor.elem_type)
     name = str(DTYPES[element]).removeprefix("wisp.") if element in DTYPES else element.name.lower()
     sizes = [d.dim_param or (str(d.dim_value) if d.HasField("dim_value") else "?") for d in tensor.shape.dim]
     return f"{name}[{', '.join(sizes)}]" if tensor.HasField("shape") else name

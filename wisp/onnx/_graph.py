@@ -1,7 +1,7 @@
 """Graphs that are ready to run: nodes in an order in which each finds its inputs, and the names between them."""
 
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from inspect import isfunction
 
 import wisp
@@ -66,7 +66,7 @@ class Node:
         try:
             if self.subgraphs:
                 results = self.function(self, {name: values[name] for name in self.captures}, *inputs)
-            elif not self.knows_types and any(isinstance(value, Carried) for value in inputs):
+            elif not self.knows_types and Carried in map(type, inputs):
                 results = _run_on_carriers(self, inputs)
             else:
                 results = self.function(self, *inputs)
@@ -79,7 +79,9 @@ class Node:
     def _store(self, values, results):
         if len(results) < len(self.outputs):
             raise NodeError(f"{self} has {len(self.outputs)} outputs, but its operator gives {len(results)}")
-        values.update((name, result) for name, result in zip(self.outputs, results) if name)
+        for name, result in zip(self.outputs, results):
+            if name:
+                values[name] = result
         for name in self.release:
             values.pop(name, None)
 
@@ -104,7 +106,7 @@ def trimmed(names):
     return names
 
 
-@lru_cache(maxsize=None)
+@cache
 def _type_names(op_type, version, domain):
     """The names of the types of inputs and outputs, as the standard writes them: "T" or "tensor(int64)"."""
     schema = defs.get_schema(op_type, version, domain)
@@ -131,9 +133,7 @@ def _run_on_carriers(node, inputs):
             _check_range(node, value)
     results = node.function(node, *data)
     results = results if isinstance(results, tuple) else (results,)
-    return tuple(
-        _wrapped(r, kinds.get(out_names[min(i, len(out_names) - 1)])) for i, r in enumerate(results)
-    )
+    return tuple(_wrapped(r, kinds.get(out_names[min(i, len(out_names) - 1)])) for i, r in enumerate(results))
 
 
 def _wrapped(result, kind):

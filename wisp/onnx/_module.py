@@ -80,7 +80,7 @@ def load(model, base_dir=None):
         return OnnxModule(proto, base_dir if base_dir is not None else home)
     except RecursionError:
         raise ValueError("the ONNX model has functions or graphs that are nested too deeply") from None
-    except ValueError as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         where = f" {os.fspath(model)!r}" if isinstance(model, (str, os.PathLike)) else ""
         raise ValueError(f"the ONNX model{where} cannot be loaded: {error}") from error
 
@@ -89,11 +89,12 @@ def _read(model):
     """The ModelProto of a path, a file or a ModelProto, and the directory where its external data lies."""
     if isinstance(model, onnx.ModelProto):
         return model, None
+    home = None
+    if isinstance(model, (str, os.PathLike)):
+        model, home = Path(model).read_bytes(), Path(model).parent
+    data = model if isinstance(model, bytes) else model.read()
     try:
-        if isinstance(model, (str, os.PathLike)):
-            return onnx.load_model(os.fspath(model), load_external_data=False), Path(model).parent
-        data = model if isinstance(model, bytes) else model.read()
-        return onnx.ModelProto.FromString(data), None
+        return onnx.ModelProto.FromString(data), home
     except DecodeError as error:
         raise ValueError(f"it is damaged or not an ONNX file ({error})") from error
 
@@ -105,7 +106,9 @@ def _opsets(model):
         versions = {"": 1}
     newest = defs.onnx_opset_version()
     if not versions or not 1 <= versions.get("", 1) <= newest:
-        raise ValueError(f"it asks for operator sets {versions}; the installed package onnx knows versions 1 to {newest}")
+        raise ValueError(
+            f"it asks for operator sets {versions}; the installed package onnx knows versions 1 to {newest}"
+        )
     return versions
 
 

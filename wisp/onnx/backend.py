@@ -4,6 +4,8 @@
 >>> rep.run([array])  # doctest: +SKIP
 """
 
+import numpy
+
 import wisp
 from wisp.onnx._feeds import as_arrays
 from wisp.onnx._module import OnnxModule
@@ -56,8 +58,8 @@ def run_model(model, inputs, device="CPU", **kwargs):
 
 def run_node(node, inputs, device="CPU", outputs_info=None, opset_version=None, **kwargs):
     """The outputs of a single NodeProto on arrays, in the newest or a given version of the operators."""
-    values = [None if v is None else v if isinstance(v, list) else from_array(_array(v)) for v in inputs]
     names = [name for name in node.input if name]
+    values = [_value(v) for v in inputs if v is not None]
     graph = onnx.GraphProto(name="node", node=[node])
     graph.input.extend(onnx.ValueInfoProto(name=name) for name in names)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
@@ -67,7 +69,5 @@ def run_node(node, inputs, device="CPU", outputs_info=None, opset_version=None, 
         return [as_arrays(v) for v in rep.module.graph.run(dict(zip(names, values)))]
 
 
-def _array(value):
-    import numpy
-
-    return numpy.asarray(value)
+def _value(array):
+    return [_value(a) for a in array] if isinstance(array, list) else from_array(numpy.asarray(array))

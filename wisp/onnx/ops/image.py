@@ -41,11 +41,11 @@ def _aligned(node, image, roi):
         inside = inside * ((place >= -1) & (place <= size)).to(image.dtype)
         near.append(place.clamp(0, size - 1).to(image.dtype))
     corners = weighted_corners(image, near)
-    if node["mode"] == "avg":
-        values = (sum(corners) * inside).reshape(1, -1, *shape)
+    if node["mode"] == "avg" or 0 in shape:
+        values = (sum(corners) * inside).reshape(1, image.shape[1], *shape)
         return values.sum((3, 5)) / max(rows.shape[1] * columns.shape[1], 1)
     # The standard takes the largest of the weighted elements, not of their sums.
-    return (wisp.stack(list(corners)).amax(0) * inside).reshape(1, -1, *shape).amax((3, 5))
+    return (wisp.stack(list(corners)).amax(0) * inside).reshape(1, image.shape[1], *shape).amax((3, 5))
 
 
 def _bins(node, start, length, count, half_pixel):
@@ -77,9 +77,9 @@ def _half_up(number):
 
 def _parts(start, length, count, size):
     """The ranges of coordinates that an axis of a region is divided into."""
-    for i in range(count):
-        low, high = start + math.floor(i * length / count), start + math.ceil((i + 1) * length / count)
-        yield slice(min(max(low, 0), size), min(max(high, 0), size))
+    lows = [start + math.floor(i * length / count) for i in range(count)]
+    highs = [start + math.ceil((i + 1) * length / count) for i in range(count)]
+    return [slice(min(max(low, 0), size), min(max(high, 0), size)) for low, high in zip(lows, highs)]
 
 
 def _largest(part):

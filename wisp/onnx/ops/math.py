@@ -72,14 +72,12 @@ def _is_inf(node, x):
     return negative | positive_ if node["detect_positive"] else negative
 
 
-def _clip_by_attributes(node, x):
-    return wisp.clamp(x, node["min"], node["max"])
-
-
 def _clip(node, x, low=None, high=None):
-    if low is None and high is None:
-        return x
-    return wisp.clamp(x, low, high)
+    return x if low is None and high is None else wisp.clamp(x, low, high)
+
+
+def _clip_by_attributes(node, x):
+    return _clip(node, x, node["min"], node["max"])
 
 
 def _gemm(node, a, b, c=None):
@@ -111,17 +109,38 @@ def _einsum(node, *xs):
     return wisp.einsum(node["equation"].replace(" ", ""), *xs)
 
 
-
 OPERATORS = {
     **{
         name: [(1, on_one(function))]
         for name, function in {
-            "Abs": wisp.abs, "Acos": wisp.acos, "Acosh": wisp.acosh, "Asin": wisp.asin, "Asinh": wisp.asinh,
-            "Atan": wisp.atan, "Atanh": wisp.atanh, "BitwiseNot": wisp.bitwise_not, "Ceil": wisp.ceil,
-            "Cos": wisp.cos, "Cosh": wisp.cosh, "Det": wisp.det, "Erf": wisp.erf, "Exp": wisp.exp,
-            "Floor": wisp.floor, "IsNaN": wisp.isnan, "Log": wisp.log, "Neg": wisp.neg, "Not": wisp.logical_not,
-            "Reciprocal": wisp.reciprocal, "Round": wisp.round, "Sigmoid": wisp.sigmoid, "Sign": wisp.sgn,
-            "Sin": wisp.sin, "Sinh": wisp.sinh, "Sqrt": wisp.sqrt, "Tan": wisp.tan, "Tanh": wisp.tanh,
+            "Abs": wisp.abs,
+            "Acos": wisp.acos,
+            "Acosh": wisp.acosh,
+            "Asin": wisp.asin,
+            "Asinh": wisp.asinh,
+            "Atan": wisp.atan,
+            "Atanh": wisp.atanh,
+            "BitwiseNot": wisp.bitwise_not,
+            "Ceil": wisp.ceil,
+            "Cos": wisp.cos,
+            "Cosh": wisp.cosh,
+            "Det": wisp.det,
+            "Erf": wisp.erf,
+            "Exp": wisp.exp,
+            "Floor": wisp.floor,
+            "IsNaN": wisp.isnan,
+            "Log": wisp.log,
+            "Neg": wisp.neg,
+            "Not": wisp.logical_not,
+            "Reciprocal": wisp.reciprocal,
+            "Round": wisp.round,
+            "Sigmoid": wisp.sigmoid,
+            "Sign": wisp.sgn,
+            "Sin": wisp.sin,
+            "Sinh": wisp.sinh,
+            "Sqrt": wisp.sqrt,
+            "Tan": wisp.tan,
+            "Tanh": wisp.tanh,
         }.items()
     },
     "Add": _binary(wisp.add),

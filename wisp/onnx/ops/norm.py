@@ -57,9 +57,9 @@ def _stash_dtype(node, x):
 def _layer_norm(node, x, scale, bias=None):
     axis = positive(node["axis"], x.ndim)
     shape, dtype = list(x.shape[axis:]), _stash_dtype(node, x)
-    if not node.wants(1) and not node.wants(2) and x.dtype == dtype and list(scale.shape) == shape:
-        if bias is None or list(bias.shape) == shape:
-            return F.layer_norm(x, shape, scale, bias, node["epsilon"])
+    fits = x.dtype == dtype and all(t is None or list(t.shape) == shape for t in (scale, bias))
+    if fits and not node.wants(1) and not node.wants(2):
+        return F.layer_norm(x, shape, scale, bias, node["epsilon"])
     axes, wide = list(range(axis, x.ndim)), x.to(dtype)
     mean = wide.mean(axes, keepdim=True)
     inverse = wisp.rsqrt((wide - mean).square().mean(axes, keepdim=True) + node["epsilon"])

@@ -80,7 +80,8 @@ def _resized(node, x, axes):
 def _sources(node, size, scale, old, region):
     """The place in the input of each element of the output, along one axis."""
     mode, length = node["coordinate_transformation_mode"], scale * old
-    y = wisp.arange(size, dtype=wisp.float64)
+    # Scales are of type float: dividing by one in the same precision gives whole numbers where they are meant.
+    y = wisp.arange(size, dtype=wisp.float32 if node["mode"] == "nearest" else wisp.float64)
     if mode == "asymmetric":
         return y / scale
     if mode == "align_corners":

@@ -52,7 +52,9 @@ def _split(node, x, split=None):
     axis = positive(node["axis"] or 0, x.ndim)
     sizes = numbers(split) if split is not None else node["split"]
     if not sizes:
-        count = node["num_outputs"] or len(node.outputs)
+        count = len(node.outputs)
+        if node["num_outputs"] not in (None, count):
+            raise ValueError(f"num_outputs is {node['num_outputs']}, but there are {count} outputs")
         size = -(-x.shape[axis] // count)
         sizes = [max(min(size, x.shape[axis] - i * size), 0) for i in range(count)]
     return tuple(wisp.split(x, sizes, axis))
@@ -120,24 +122,24 @@ def _padded(x, pads, axes, mode, value):
         raise ValueError(f"unknown mode {mode!r}")
     for axis, (before, after) in enumerate(pairs):
         if before or after:
-            size = x.shape[axis]
-            places = [_SOURCES[mode](i, size) for i in range(-before, size + after)]
-            x = taken(x, axis, places)
+            low, high = max(-before, 0), x.shape[axis] + min(after, 0)
+            x = x.narrow(axis, low, high - low)
+            places = wisp.arange(-max(before, 0), high - low + max(after, 0))
+            x = x.index_select(axis, _SOURCES[mode](places, high - low))
     return x
 
 
-def _mirrored(i, size):
-    """Where the element at a place outside comes from if edges are mirrors."""
-    if size == 1:
-        return 0
-    i %= 2 * (size - 1)
-    return min(i, 2 * (size - 1) - i)
+def _mirrored(places, size):
+    """Where elements at places outside come from if edges are mirrors."""
+    period = max(2 * (size - 1), 1)
+    return wisp.minimum(places % period, (-places) % period)
 
 
+# Where elements at places outside a tensor come from.
 _SOURCES = {
-    "edge": lambda i, size: min(max(i, 0), size - 1),
+    "edge": lambda places, size: places.clamp(0, size - 1),
     "reflect": _mirrored,
-    "wrap": lambda i, size: i % size,
+    "wrap": lambda places, size: places % size,
 }
 
 

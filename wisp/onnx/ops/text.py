@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import pairwise
 
 import wisp
 from wisp.onnx._values import Carried, flat_words, strings
@@ -57,7 +58,7 @@ def _tf_idf(node, x):
     words = x.tolist() if isinstance(x, Carried) else x.to(wisp.int64).tolist()
     rows = words if len(x.shape) == 2 else [words if isinstance(words, list) else [words]]
     columns, size = _pool(node), max(node["ngram_indexes"], default=-1) + 1
-    counts = wisp.tensor([_counts(node, row, columns, size) for row in rows], dtype=wisp.float32)
+    counts = wisp.stack([_counts(node, row, columns, size) for row in rows])
     if node["mode"] == "IDF":
         counts = (counts > 0).to(wisp.float32)
     if node["mode"] != "TF" and node["weights"]:
@@ -71,20 +72,21 @@ def _pool(node):
     items = node["pool_strings"] if node["pool_strings"] is not None else node["pool_int64s"]
     starts = [*node["ngram_counts"], len(items)]
     grams = []
-    for size, (start, end) in enumerate(zip(starts, starts[1:]), 1):
+    for size, (start, end) in enumerate(pairwise(starts), 1):
         grams += [tuple(items[i : i + size]) for i in range(start, end, size)]
     return dict(zip(grams, node["ngram_indexes"]))
 
 
 def _counts(node, row, columns, size):
-    counts = [0] * size
+    """How often n-grams occur in a row, by the column that each belongs to."""
+    found = []
     for length in range(node["min_gram_length"], node["max_gram_length"] + 1):
         for gap in range(1, node["max_skip_count"] + 2 if length > 1 else 2):
             for start in range(len(row) - gap * (length - 1)):
                 gram = tuple(row[start : start + gap * (length - 1) + 1 : gap])
                 if gram in columns:
-                    counts[columns[gram]] += 1
-    return counts
+                    found.append(columns[gram])
+    return wisp.bincount(wisp.tensor(found, dtype=wisp.int64), minlength=size).to(wisp.float32)
 
 
 OPERATORS = {
