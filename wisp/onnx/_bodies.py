@@ -95,4 +95,4 @@ def _built_body(builder, proto, schema, data):
     defaults = [a.default_value for a in schema.attributes.values() if a.default_value.name]
     bindings = {a.name: a for a in (*defaults, *builder.bound(proto.attribute))}
     opsets = {**builder.opsets, **opset_versions(function.opset_import)}
-    return builder.inside(proto.op_type, opsets, bindings).body(function)
+    return builder.inside(proto.op_type, opsets, bindings).body(function, len(proto.output))

@@ -49,11 +49,11 @@ class Builder:
         graph.output_types = [o.type for o in proto.output]
         return graph
 
-    def body(self, function):
-        """The graph of a FunctionProto."""
+    def body(self, function, wanted=None):
+        """The graph of a FunctionProto, with all its outputs or the first ones."""
         nodes = [self.node(n) for n in function.node]
         _check_unique(function, [], list(function.input))
-        return _assembled(function.name, list(function.input), list(function.output), {}, nodes, False)
+        return _assembled(function.name, list(function.input), list(function.output)[:wanted], {}, nodes, False)
 
     def _initializer(self, proto):
         if isinstance(proto, onnx.SparseTensorProto):

@@ -33,6 +33,8 @@ def _stacked(values, axis, body, index):
     if values:
         return moved(lambda *tensors: wisp.stack(tensors, axis), *values)
     declared = body.output_types[index].tensor_type
+    if not declared.elem_type:
+        raise ValueError(f"there were no steps, and the body does not declare the type of {body.outputs[index]!r}")
     element = element_type(declared.elem_type, f"output {body.outputs[index]!r}")
     sizes = [d.dim_value for d in declared.shape.dim]
     axis = positive(axis, len(sizes) + 1)

@@ -106,10 +106,9 @@ def _local_response(node, x):
 
 
 def _dropout_by_attributes(node, x):
-    """Before version 12: only the module knows whether it is being trained."""
-    keep = node["ratio"], node.training and not node["is_test"]
-    y, mask = _dropped(node, x, *keep)
-    return y, mask.to(x.dtype) if node.version < 10 else mask
+    """Before version 12: only the module knows whether it is being trained. The mask was not of type bool at first."""
+    y, mask = _dropped(node, x, node["ratio"], node.training and not node["is_test"])
+    return y, mask.to(x.dtype) if node.wants(1) and node.version < 10 else mask
 
 
 def _dropout(node, x, ratio=None, training_mode=None):
