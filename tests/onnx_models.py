@@ -6,6 +6,16 @@ from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 NEWEST_IR = 8  # old enough for every version of the package
 
 
+def f32(*values):
+    """An array of float32: of the arguments, or of one nested list."""
+    return np.array(values if len(values) != 1 else values[0], np.float32)
+
+
+def i64(*values):
+    """An array of int64 with the arguments as elements."""
+    return np.array(values, np.int64)
+
+
 def info(name, dtype=None, shape=None):
     """What a graph declares about an input or output; nothing but a name where the rest is left out."""
     if dtype is None:

@@ -59,7 +59,9 @@ def test_all_unsupported_operators_are_named():
         node("Relu", "x", "a"),
         node("Nonsense", "a", "b", name="first"),
         node("Scaler", "b", "c", domain="ai.onnx.ml", name="second"),
-        node("If", "c", "d", then_branch=graph([node("Unheard", "b", "t")], [], ["t"]), else_branch=graph([], [], ["b"])),
+        node(
+            "If", "c", "d", then_branch=graph([node("Unheard", "b", "t")], [], ["t"]), else_branch=graph([], [], ["b"])
+        ),
     ]
     text = refused(model(nodes, ["x"], ["d"], domains=["ai.onnx.ml"]), "unsupported operators", RuntimeError)
     for words in ("ai.onnx.Nonsense (version 21) in Nonsense node 'first'", "ai.onnx.ml.Scaler (version 1)", "Unheard"):
@@ -119,6 +121,16 @@ def test_functions_that_call_themselves():
     refused(made, "function 'F' calls itself")
     made.functions.append(function)
     refused(made, "two functions with the name 'F'")
+
+
+def test_functions_that_are_nested_too_deeply():
+    opsets = [helper.make_opsetid("own", 1)]
+    functions = [
+        helper.make_function("own", f"F{i}", ["x"], ["y"], [node(f"F{i + 1}", "x", "y", domain="own")], opsets)
+        for i in range(2000)
+    ]
+    made = model([node("F0", "x", "y", domain="own")], ["x"], ["y"], functions=functions, domains=["own"])
+    refused(made, "nested too deeply")
 
 
 def test_errors_while_running_name_the_node():
@@ -213,7 +225,9 @@ def test_external_data_of_a_model_that_is_not_a_file(folder):
     assert wisp.onnx.load(data, base_dir=folder)().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("location", ["../secret.bin", "data/../../secret.bin", "link.bin", "linked/secret.bin", "/abs"])
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "data/../../secret.bin", "link.bin", "linked/secret.bin", "/abs"]
+)
 def test_external_data_stays_in_the_folder(folder, location):
     (folder / "link.bin").symlink_to(folder.parent / "secret.bin")
     (folder / "linked").symlink_to(folder.parent)

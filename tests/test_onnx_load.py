@@ -1,7 +1,9 @@
 """Models of ONNX files as modules: their parameters, inputs and outputs, training, copies."""
 
 import copy
+import doctest
 import io
+import pathlib
 import pickle
 
 import pytest
@@ -145,7 +147,9 @@ def test_initializers_are_defaults_of_inputs(ir_version):
 
 
 def test_files_from_before_versions_of_operators():
-    old = model([node("Add", "a b", "c", broadcast=1, axis=0)], [floats("a", 2, 3), floats("b", 2)], ["c"], ir_version=2)
+    old = model(
+        [node("Add", "a b", "c", broadcast=1, axis=0)], [floats("a", 2, 3), floats("b", 2)], ["c"], ir_version=2
+    )
     del old.opset_import[:]
     old.graph.node[0].attribute[0].type = 0  # such files may not say the types of attributes
     result = wisp.onnx.load(old)(wisp.zeros(2, 3), wisp.tensor([1.0, 2.0]))
@@ -289,3 +293,12 @@ for use in (lambda: wisp.onnx.load("x.onnx"), lambda: wisp.onnx.backend):
         print("pip install onnx" in str(error))
 """
     assert fresh.python(code).split() == ["True", "True"]
+
+
+def test_examples_of_the_guide(monkeypatch, tmp_path):
+    page = pathlib.Path(__file__).parent.parent / "docs" / "onnx.md"
+    if not page.exists():
+        pytest.skip("needs the source tree")
+    monkeypatch.chdir(tmp_path)
+    guide = doctest.DocTestParser().get_doctest(page.read_text().replace("```", "\n"), {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner().run(guide).failed == 0

@@ -10,8 +10,8 @@ def load(model, *, base_dir=None):
     """The model of an ONNX file as a module, ready to be run or trained.
 
     Its tensors of floating point are parameters, others buffers, under the names that they have in the file. The module
-    starts in evaluation mode, in which it computes what the file says; after ``train()`` its dropout drops and its batch
-    normalisation uses (and notes) statistics of the batch.
+    starts in evaluation mode, in which it computes what the file says; after ``train()`` its dropout drops and its
+    batch normalisation uses (and notes) statistics of the batch.
 
     Args:
         model: a path, an open file, the bytes of one, or an ``onnx.ModelProto``.

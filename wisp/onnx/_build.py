@@ -3,7 +3,7 @@
 from graphlib import CycleError, TopologicalSorter
 
 from wisp.onnx import _bodies
-from wisp.onnx._graph import Graph, Node
+from wisp.onnx._graph import Graph, Node, domain_of, label_of
 from wisp.onnx._package import defs, onnx
 from wisp.onnx._tensors import from_proto, from_sparse
 from wisp.onnx.ops import KNOW_TYPES, find
@@ -64,18 +64,17 @@ class Builder:
 
     def node(self, proto):
         """The node of a NodeProto, with the function of the operator in the version that the file asks for."""
-        label = _label(proto)
-        key = _domain(proto), proto.op_type, getattr(proto, "overload", "")
+        label = label_of(proto)
+        domain = domain_of(proto)
+        key = domain, proto.op_type, getattr(proto, "overload", "")
         if key in self.functions:
             return _bodies.call_of_local(self, proto, key, label)
-        version = self.opsets.get(_domain(proto))
+        version = self.opsets.get(domain)
         if version is None:
             raise ValueError(f"{label}: the model does not import the operators of {proto.domain or 'ai.onnx'!r}")
-        schema = find_schema(proto.op_type, version, _domain(proto))
-        function = find(_domain(proto), proto.op_type, version) or (
-            schema and _bodies.call_of_standard(self, proto, schema)
-        )
-        if schema is None or not function:
+        schema = find_schema(proto.op_type, version, domain)
+        function = schema and (find(domain, proto.op_type, version) or _bodies.call_of_standard(self, proto, schema))
+        if not function:
             self.unsupported.append(f"{proto.domain or 'ai.onnx'}.{proto.op_type} (version {version}) in {label}")
             return Node(proto, version, None, {}, self.settings)
         _check_counts(proto, schema, label)
@@ -153,15 +152,6 @@ def _text(value):
     return value.decode("utf-8", "surrogateescape")
 
 
-def _label(proto):
-    outputs = ", ".join(proto.output)
-    return f"{proto.op_type} node {proto.name!r}" if proto.name else f"{proto.op_type} node of [{outputs}]"
-
-
-def _domain(proto):
-    return "" if proto.domain == "ai.onnx" else proto.domain
-
-
 def find_schema(op_type, version, domain):
     """The description of an operator in the standard, or None."""
     try:
@@ -216,7 +206,7 @@ def _assembled(name, inputs, outputs, weights, nodes, scoped):
         if output not in known and not scoped:
             raise ValueError(f"graph {name!r} has the output {output!r}, which nothing produces")
     passed = {output for output in outputs if output not in known}
-    return Graph(name, inputs, outputs, weights, _in_order(name, nodes), {*free, *passed}, scoped)
+    return Graph(name, inputs, outputs, weights, _in_order(name, nodes), {*free, *passed})
 
 
 def _in_order(name, nodes):

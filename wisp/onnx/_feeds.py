@@ -52,7 +52,7 @@ def _as_element(value, element, name):
 
 
 def given_back(value):
-    """A value of a graph for the caller of a module: strings as an array, other types in the tensors that carry them."""
+    """A value for the caller of a module: strings as an array, other types in the tensors that carry them."""
     if isinstance(value, list):
         return [given_back(v) for v in value]
     if isinstance(value, Carried):

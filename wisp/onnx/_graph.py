@@ -26,12 +26,11 @@ class Node:
     """
 
     def __init__(self, proto, version, function, attributes, settings):
-        self.op_type, self.name = proto.op_type, proto.name
-        self.domain = "" if proto.domain == "ai.onnx" else proto.domain
+        self.op_type, self.domain, self.label = proto.op_type, domain_of(proto), label_of(proto)
         self.inputs, self.outputs = trimmed(proto.input), list(proto.output)
         self.version, self.function, self.attributes, self.settings = version, function, attributes, settings
         graphs = [a for value in attributes.values() for a in (value if isinstance(value, list) else [value])]
-        self.subgraphs = [g for g in graphs if isinstance(g, Graph) and g.scoped]
+        self.subgraphs = [g for g in graphs if isinstance(g, Graph)]
         self.captures = sorted({name for g in self.subgraphs for name in g.free})
         self.knows_types = False  # whether the function takes `Carried` tensors itself
         self.owned = set()  # which inputs are weights of the module, by index
@@ -42,7 +41,7 @@ class Node:
         return self.attributes.get(name)
 
     def __str__(self):
-        return f"{self.op_type} node {self.name!r}" if self.name else f"{self.op_type} node of {self.outputs}"
+        return self.label
 
     def wants(self, index):
         """Whether somebody reads the output at an index."""
@@ -98,6 +97,15 @@ class Node:
             self.function = find(self.domain, self.op_type, self.version)
 
 
+def label_of(proto):
+    """What messages call a node: by its name, or if it has none by those of its outputs."""
+    return f"{proto.op_type} node {proto.name!r}" if proto.name else f"{proto.op_type} node of {list(proto.output)}"
+
+
+def domain_of(proto):
+    return "" if proto.domain == "ai.onnx" else proto.domain
+
+
 def trimmed(names):
     """A list of names without the empty ones at its end: optional inputs that are not there."""
     names = list(names)
@@ -116,9 +124,9 @@ def _type_names(op_type, version, domain):
 # What may be done to numbers of UINT64 from 2**63 on, which are negative in the tensors that carry them.
 _MODULAR = {
     "Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Compress", "Concat", "DepthToSpace", "Equal",
-    "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Mul", "OneHot", "Pad", "ReduceProd", "ReduceSum", "Reshape",
-    "ReverseSequence", "Scatter", "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split",
-    "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
+    "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Mul", "OneHot", "Pad", "ReduceProd", "ReduceSum",
+    "Reshape", "ReverseSequence", "Scatter", "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth",
+    "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
 }  # fmt: skip
 
 
@@ -151,10 +159,10 @@ def _check_range(node, value):
 class Graph:
     """A graph with everything resolved: `run` takes and gives lists of values."""
 
-    def __init__(self, name, inputs, outputs, weights, nodes, free, scoped):
+    def __init__(self, name, inputs, outputs, weights, nodes, free):
         self.name, self.inputs, self.outputs = name, inputs, outputs
         self.weights, self.nodes = weights, nodes
-        self.free, self.scoped = free, scoped  # names taken from around it; whether it may do so at all
+        self.free = free  # names taken from around it
         self.output_types = []  # TypeProtos of the outputs, as far as the file declares them
         self._note_last_uses()
 

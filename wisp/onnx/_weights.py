@@ -62,7 +62,7 @@ def _trainable(readers):
 def _is_learnt(node, index):
     if node.op_type == "BatchNormalization" and index in (3, 4):
         return False
-    if index is None or node.function is None or node.domain or node.op_type == "Constant":
+    if index is None or node.function is None or node.domain:
         return True
     formal = _formal_input(node, index)
     return formal is None or formal.differentiation_category != defs.OpSchema.DifferentiationCategory.NonDifferentiable

@@ -31,8 +31,8 @@ from wisp.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, attention, casts, control, conv, image, indexing, losses, math, norm, pool, quantized, random, recurrent,
-    reductions, resize, sequences, shapes, signal, text,
+    activations, attention, casts, control, conv, image, indexing, losses, math, norm, pool, quantized, random,
+    recurrent, reductions, resize, sequences, shapes, signal, text,
 )  # fmt: skip
 TABLES = {
     "": {name: versions for family in _FAMILIES for name, versions in family.OPERATORS.items()},

@@ -92,8 +92,8 @@ def flat_indices(coordinates, sizes):
 def weighted_corners(x, coordinates):
     """For fractional places of a tensor, the elements around each place, times their weights in linear interpolation.
 
-    x: (batch, channels, *sizes). coordinates: one tensor of shape (batch, places) for each size. Yields tensors of shape
-    (batch, channels, places), zero where the element would be outside.
+    x: (batch, channels, *sizes). coordinates: one tensor of shape (batch, places) for each size. Yields tensors of
+    shape (batch, channels, places), zero where the element would be outside.
     """
     sizes = x.shape[2:]
     flat = x.flatten(2)

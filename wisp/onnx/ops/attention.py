@@ -32,7 +32,7 @@ def _heads(x, count):
 
 
 def _bias(node, q, k, mask, past, valid_keys):
-    """What is added to the scores: the mask, and minus infinity for keys that must not be looked at. None if nothing."""
+    """What is added to the scores, or None: the mask, and minus infinity for keys that must not be looked at."""
     bias = None
     if mask is not None:
         bias = wisp.where(mask, 0.0, -math.inf).to(q.dtype) if mask.dtype == wisp.bool else mask

@@ -67,7 +67,7 @@ def _recurrent(make_cell, defaults, state_count):
 
 
 def _steps(cell, inputs, states, lengths):
-    """The outputs of all steps and the last states. States of sequences that have ended stay; their outputs are zero."""
+    """The outputs of all steps and the last states. When a sequence has ended its state stays and its outputs are 0."""
     outputs = []
     for time, step in enumerate(inputs):
         new = cell(step, *states)

@@ -54,7 +54,7 @@ def _plain(word):
 
 
 def _tf_idf(node, x):
-    """How often each n-gram of a pool occurs in rows of words or numbers, also with gaps between its parts, weighted."""
+    """How often each n-gram of a pool occurs in rows of words or numbers, also with gaps between its parts."""
     words = x.tolist() if isinstance(x, Carried) else x.to(wisp.int64).tolist()
     rows = words if len(x.shape) == 2 else [words if isinstance(words, list) else [words]]
     columns, size = _pool(node), max(node["ngram_indexes"], default=-1) + 1

@@ -4,7 +4,7 @@ import wisp
 
 
 def _optimizer(update, state_count):
-    """The operator that updates several tensors: inputs are rate, step, all tensors, gradients, then states of each kind."""
+    """The operator that updates several tensors: its inputs are rate, step, tensors, gradients, states of each kind."""
 
     def run(node, rate, step, *rest):
         count = len(rest) // (2 + state_count)
