@@ -19,7 +19,7 @@ _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
 # What stands in for modules that wisp may not have. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
 _INSTEAD = {
-    "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off", "torch.onnx": None,
+    "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off",
 }  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
