@@ -154,7 +154,12 @@ def test_writes_stay_in_order():
         v.mul_(10)
         w = x + 0
         x.zero_()
-        return x, y, z, w
+        u = x + 1
+        x.copy_(w * 3)
+        t = x - 1
+        x.fill_(7)
+        x[1:3] = y[0]
+        return x, y, z, w, u, t
 
     with wisp.lazy():
         got = f()
@@ -484,3 +489,44 @@ def test_compiler_disable():
 
 def test_program_that_ends_with_pending_work():
     python("import wisp\nwisp.lazy.enable()\nx = wisp.ones(100000) * 2\ny = x + 1\n")
+
+
+# --- Gradients that somebody else holds
+
+
+def large_gradient():
+    x = wisp.randn(1000, 400, requires_grad=True)
+    g = wisp.randn(400, 1000)
+    x.t().backward(g)
+    return x, g
+
+
+def test_a_gradient_of_others_is_copied_when_it_is_looked_at():
+    x, g = large_gradient()
+    assert pending(x.grad)
+    assert wisp.equal(x.grad, g.t()) and not pending(x.grad)
+    x.grad.zero_()
+    assert g.abs().sum() > 0
+
+
+def test_a_gradient_of_others_is_copied_before_either_is_written():
+    for write in (lambda g: g.zero_(), lambda g: g.numpy().fill(0), lambda g: wisp.mul(g, 0, out=g)):
+        x, g = large_gradient()
+        before = g.clone()
+        write(g)
+        assert wisp.equal(x.grad, before.t()) and g.abs().sum() == 0
+    x, g = large_gradient()
+    before = g.clone()
+    x.grad.add_(1)
+    assert wisp.equal(x.grad, before.t() + 1) and wisp.equal(g, before)
+
+
+def test_a_gradient_nobody_looks_at_is_not_copied():
+    x, g = large_gradient()
+    before = wisp.lazy.counts()["dropped"]
+    x.grad = None
+    wisp.lazy.run()
+    assert wisp.lazy.counts()["dropped"] == before + 1
+    x.t().backward(g)
+    x.t().backward(g)
+    assert wisp.equal(x.grad, g.t() * 2)

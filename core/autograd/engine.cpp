@@ -382,6 +382,9 @@ Edge input_edge(const Point& input) {
 
 void backward(std::span<const Point> outputs, std::span<const Tensor> grads,
               BackwardOptions options, std::span<const Point> inputs) {
+  // What an earlier backward put off and nobody wants any more is dropped, with what it holds on
+  // to.
+  if (WISP_UNLIKELY(Storage::any_deferred()) && !mode.deferrer) Storage::run_deferred();
   Task task(options, true);
   add_roots(task, outputs, grads);
   for (const Point& input : inputs) {
@@ -394,7 +397,7 @@ void backward(std::span<const Point> outputs, std::span<const Tensor> grads,
   std::vector<Tensor> unused(inputs.size());
   task.run(unused);
   // What saved tensors kept for the backward is free to go once it has been read.
-  if (WISP_UNLIKELY(Storage::any_deferred()) && !running_task) Storage::run_deferred();
+  if (WISP_UNLIKELY(mode.deferrer != nullptr) && !running_task) Storage::run_deferred();
 }
 
 std::vector<Tensor> gradients(std::span<const Point> outputs, std::span<const Tensor> grads,

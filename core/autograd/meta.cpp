@@ -134,6 +134,27 @@ void add_gradient(Tensor& sum, Tensor grad) {
   }
 }
 
+namespace {
+
+// From this size on a copy is worth being put off.
+constexpr int64_t large_bytes = 1 << 20;
+
+// A gradient that is also somebody else's, or a view of such, is copied: what is done to the one
+// must not show in the other. The copy waits until either is looked at or written.
+Tensor own_copy(const Tensor& grad, const Tensor& leaf) {
+  const int64_t bytes = grad.numel() * static_cast<int64_t>(grad->item_size());
+  if (mode.grad || mode.interceptor || !putting_off || bytes < large_bytes)
+    return clone_like(grad, leaf);
+  Deferrer* const outer = std::exchange(mode.deferrer, putting_off);
+  struct Restore {
+    Deferrer* outer;
+    ~Restore() { mode.deferrer = outer; }
+  } restore{outer};
+  return clone_like(grad, leaf);
+}
+
+}  // namespace
+
 void AccumulateGrad::apply(TensorList& grads, TensorList&) {
   Tensor fresh = std::move(grads[0]);
   if (!fresh.defined()) return;
@@ -148,7 +169,7 @@ void AccumulateGrad::apply(TensorList& grads, TensorList&) {
   } else if (!mode.grad && is_private(fresh) && same_layout(fresh, leaf)) {
     info.grad = std::move(fresh);
   } else {
-    info.grad = clone_like(fresh, leaf);
+    info.grad = own_copy(fresh, leaf);
   }
   // Copied: a hook may add or remove hooks.
   const auto hooks = info.post_accumulate;

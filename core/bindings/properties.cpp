@@ -192,12 +192,18 @@ PyObject* element_size(PyObject* self, PyObject*) {
 PyObject* storage_offset(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(impl_of(self)->offset());
 }
+// Whoever has an address may write there: what was to be read from it has to have been.
+void read_what_waits() {
+  if (Storage::any_deferred()) Storage::run_deferred();
+}
 PyObject* data_ptr(PyObject* self, PyObject*) {
   const TensorImpl* impl = impl_of(self);
+  read_what_waits();
   return PyLong_FromVoidPtr(impl->numel() && !impl->is_meta() ? impl->bytes() : nullptr);
 }
 PyObject* storage_data_ptr(PyObject* self, PyObject*) {
   const TensorImpl* impl = impl_of(self);
+  read_what_waits();
   return PyLong_FromVoidPtr(impl->is_meta() ? nullptr : impl->storage().data());
 }
 PyObject* storage_nbytes(PyObject* self, PyObject*) {

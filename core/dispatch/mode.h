@@ -31,6 +31,9 @@ class Deferrer {
   virtual bool takes_small() const = 0;
 };
 
+// The one that takes everything; null if the program has none.
+extern Deferrer* putting_off;
+
 struct Mode {
   bool grad = true;        // record what backward needs
   bool inference = false;  // tensors made now can never take part in autograd

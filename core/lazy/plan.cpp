@@ -30,9 +30,12 @@ class Planner {
   Planner(const Sequence& sequence, Plan& plan) : sequence_(sequence), plan_(plan) {}
 
   void run() {
+    const std::vector<bool> wanted = find_wanted();
     for (uint32_t i = 0; i < sequence_.entries.size(); ++i) {
       const Entry& entry = sequence_.batch.entries[i];
-      if (entry.pointwise) {
+      if (!wanted[i]) {
+        plan_.dropped.push_back(i);
+      } else if (entry.pointwise) {
         add_pointwise(i);
       } else if (!entry.folds || !add_fold(i)) {
         add_single(i);
@@ -43,6 +46,20 @@ class Planner {
   }
 
  private:
+  // Entries that compute something for others, or for entries that do.
+  std::vector<bool> find_wanted() const {
+    std::vector<bool> wanted(sequence_.entries.size(), false), memory(sequence_.memories.size());
+    for (size_t m = 0; m < memory.size(); ++m) memory[m] = sequence_.memories[m].wanted;
+    for (size_t i = wanted.size(); i-- > 0;) {
+      for (int cell : sequence_.entries[i].out) wanted[i] = wanted[i] || memory[storage(cell)];
+      if (!wanted[i]) continue;
+      for (int cell : sequence_.entries[i].in) {
+        if (cell >= 0) memory[storage(cell)] = true;
+      }
+    }
+    return wanted;
+  }
+
   void find_finished() {
     plan_.finished.assign(sequence_.entries.size(), 0);
     std::vector<bool> seen(sequence_.memories.size(), false);

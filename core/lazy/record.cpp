@@ -74,8 +74,14 @@ class Capture : public ops::PointwiseSink, public ops::ReduceSink {
         capture = nullptr;
       }
     } done;
-    op->kernels[static_cast<int>(DeviceType::cpu)](call);
+    try {
+      op->kernels[static_cast<int>(DeviceType::cpu)](call);
+    } catch (const WantsMemory&) {
+      // It has other ways, and is put off as it is.
+    }
   }
+  // Thrown at kernels that ask for memory which is pending, as their result is.
+  struct WantsMemory {};
 
   void take(const Call&, cpu::Opcode code, std::span<const Arg* const> operands,
             const cpu::Params& given) override {
@@ -83,7 +89,6 @@ class Capture : public ops::PointwiseSink, public ops::ReduceSink {
     count = operands.size();
     opcode = code;
     params = given;
-    taken = true;
   }
 
   void take(cpu::Reduction given, uint64_t reduced, DType compute, bool has_second,
@@ -95,18 +100,8 @@ class Capture : public ops::PointwiseSink, public ops::ReduceSink {
             cpu::reduce_kernel(given, compute).result == call_.out().dtype();
     reduction = given;
     reduce_params = how;
-    taken = true;
   }
 
-  // The kernel wants the memory of its result: it does its work at once.
-  void give_memory() {
-    Storage& storage = call_.out()->storage();
-    if (!storage.is_pending()) return;
-    storage.allocate_promised();
-    storage.set_pending(false);
-  }
-
-  bool taken = false;  // else the kernel did its work
   Arg args[3];
   size_t count = 0;
   cpu::Opcode opcode = {};
@@ -117,6 +112,34 @@ class Capture : public ops::PointwiseSink, public ops::ReduceSink {
 
  private:
   const Call& call_;
+};
+
+// Marks results as pending, for good if the call is written down.
+class Marked {
+ public:
+  Marked(const Call& call, int outs) : call_(call), outs_(outs) {
+    for (int i = 0; i < outs; ++i) {
+      Storage& storage = call.out(i)->storage();
+      if (storage.is_pending()) continue;
+      storage.data();  // in plain order
+      storage.set_pending(true);
+      existed_ |= 1u << i;
+    }
+  }
+  ~Marked() {
+    for (int i = 0; i < outs_; ++i) {
+      if (existed_ >> i & 1u) call_.out(i)->storage().set_pending(false);
+    }
+  }
+  Marked(const Marked&) = delete;
+  Marked& operator=(const Marked&) = delete;
+  bool all_new() const { return existed_ == 0; }
+  void keep() { existed_ = 0; }
+
+ private:
+  const Call& call_;
+  const int outs_;
+  uint32_t existed_ = 0;
 };
 
 bool can_wait(const Tensor& t) {
@@ -145,7 +168,7 @@ class Collector : public Deferrer {
   void take(const Call& call, int outs) override;
 
  private:
-  static bool write_down(const Call& call, int outs, const Capture* how);
+  static bool write_down(const Call& call, int outs, bool promised, const Capture* how);
   // Memory that others share may change without our knowing, so it is read at once; but not inside
   // a function whose end is waited for.
   bool all_wait(const Infer& infer, std::span<const Tensor> targets) const {
@@ -181,16 +204,18 @@ class Collector : public Deferrer {
 
 void Collector::take(const Call& call, int outs) {
   const Quiet quiet;
+  Marked marked(call, outs);
   std::optional<Capture> how;
   if ((call.op().traits & (trait::pointwise | trait::reduction)) && outs == 1) {
     how.emplace(call);
-    if (!how->taken) return;
   }
-  if (write_down(call, outs, how ? &*how : nullptr)) run();
+  const bool full = write_down(call, outs, marked.all_new(), how ? &*how : nullptr);
+  marked.keep();
+  if (full) run();
 }
 
 // Returns whether it is time to run what was collected.
-bool Collector::write_down(const Call& call, int outs, const Capture* how) {
+bool Collector::write_down(const Call& call, int outs, bool promised, const Capture* how) {
   State& s = state();
   const std::lock_guard lock(s.recording);
   Batch& batch = *s.batch;
@@ -210,12 +235,9 @@ bool Collector::write_down(const Call& call, int outs, const Capture* how) {
   }
   batch.set_outs(entry, {&call.out(), static_cast<size_t>(outs)});
   if (host.here) entry.place = host.here();
-  entry.promised = true;
+  entry.promised = promised;
   for (const Tensor& out : entry.outs) {
-    Storage& storage = out->storage();
-    entry.promised &= storage.is_pending();
-    storage.set_pending(true);
-    batch.promised += static_cast<int64_t>(storage.bytes());
+    batch.promised += static_cast<int64_t>(out->storage().bytes());
   }
   ++s.counts.kernels;
   Storage::set_deferred(true);
@@ -275,7 +297,7 @@ void lock_running(std::mutex& mutex) {
 }  // namespace
 
 void run() {
-  if (capture) capture->give_memory();
+  if (capture) throw Capture::WantsMemory{};
   WISP_CHECK(!running, "a kernel that was put off wants the result of a later one");
   State& s = state();
   lock_running(s.running);
@@ -295,8 +317,11 @@ void run() {
   if (!batch->entries.empty()) run_batch(*batch);
 }
 
+namespace {
+Collector large(Extent::large), all(Extent::all);
+}
+
 Extent collect(Extent extent) {
-  static Collector large(Extent::large), all(Extent::all);
   const Extent previous = !mode.deferrer                 ? Extent::none
                           : mode.deferrer->takes_small() ? Extent::all
                                                          : Extent::large;
@@ -324,6 +349,7 @@ std::vector<std::string> take_report() {
 
 void install() {
   Storage::run_deferred = run;
+  putting_off = &all;
   pthread_atfork([] { state().recording.lock(); }, [] { state().recording.unlock(); },
                  [] {
                    state().recording.unlock();
