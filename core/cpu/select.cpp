@@ -13,7 +13,7 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t grain = 1 << 14;  // elements a thread takes at once
+constexpr int64_t grain = 1 << 13;  // elements a thread takes at once
 constexpr int64_t piece = 1 << 17;  // of a single long row
 
 __extension__ typedef unsigned __int128 uint128;
@@ -64,6 +64,8 @@ class Best {
 
   void scan(const T* in, int64_t begin, int64_t end) {
     constexpr int64_t block = 16;
+    const int64_t n = std::min<int64_t>(end - begin, 4096);
+    if (is_quick && k_ > 1 && k_ <= lanes / 2 && n >= 4 * lanes) prime(in + begin, n);
     int64_t at = begin;
     for (; at + block <= end; at += block) {
       if (!limited_ || any_better(in + at, block)) take(in, at, at + block);
@@ -80,8 +82,28 @@ class Best {
   }
 
  private:
+  // A first limit, so that fewer elements are taken only to be replaced: whatever is worse than the
+  // best ones of k lanes is out.
+  void prime(const T* in, int64_t n) {
+    T best[lanes];
+    std::copy_n(in, lanes, best);
+    for (int64_t i = lanes; i + lanes <= n; i += lanes) {
+      if (largest_) {
+        for (int j = 0; j < lanes; ++j) best[j] = in[i + j] > best[j] ? in[i + j] : best[j];
+      } else {
+        for (int j = 0; j < lanes; ++j) best[j] = in[i + j] < best[j] ? in[i + j] : best[j];
+      }
+    }
+    KeyOf<T> keys[lanes];
+    for (int j = 0; j < lanes; ++j) keys[j] = sort_key(best[j], largest_);
+    for (KeyOf<T> key : keys) {
+      const int64_t better = std::count_if(keys, keys + lanes, [=](auto k) { return k < key; });
+      if (better >= k_ && (!limited_ || key < limit_)) limit(key);
+    }
+  }
   void take(const T* in, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      if (std::is_floating_point_v<T> && limited_ && !any_better(in + i, 1)) continue;
       const KeyOf<T> key = sort_key(in[i], largest_);
       if (!limited_ || key < limit_) push(word_of<T>(key, i));
     }
@@ -97,16 +119,16 @@ class Best {
     int64_t at = size_ < k_ ? size_++ : k_ - 1;
     for (; at > 0 && words_[at - 1] > word; --at) words_[at] = words_[at - 1];
     words_[at] = word;
-    if (size_ == k_) limit();
+    if (size_ == k_) limit(key_of<T>(words_[k_ - 1]));
   }
   void trim() {
     std::nth_element(words_.begin(), words_.begin() + k_ - 1, words_.begin() + size_);
     size_ = k_;
-    limit();
+    limit(key_of<T>(words_[k_ - 1]));
   }
-  void limit() {
+  void limit(KeyOf<T> key) {
     limited_ = true;
-    limit_ = key_of<T>(words_[k_ - 1]);
+    limit_ = key;
     limit_value_ = from_key<T>(largest_ ? static_cast<KeyOf<T>>(~limit_) : limit_);
   }
   // May be wrong for NaN: those it lets through are looked at again.
@@ -120,6 +142,9 @@ class Best {
     }
     return any;
   }
+
+  static constexpr int lanes = 16;
+  static constexpr bool is_quick = !wisp::detail::is_half_type<T>;  // to compare
 
   int64_t k_;
   bool largest_, few_;

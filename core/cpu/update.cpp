@@ -19,15 +19,6 @@ namespace {
 
 constexpr int64_t grain = 1 << 13;  // elements a thread takes at once
 
-const UpdateTable& table() {
-  static const UpdateTable filled = [] {
-    UpdateTable made;
-    WISP_FILL_FOR_ISA(fill_updates, made);
-    return made;
-  }();
-  return filled;
-}
-
 template <class T>
 void run(UpdateFn<T> rule, const Update& job, int64_t begin, int64_t end) {
   auto at = [&](char* data) { return data ? reinterpret_cast<T*>(data) + begin : nullptr; };
@@ -64,12 +55,20 @@ void update_all(UpdateFn<T> rule, std::span<const Update> updates) {
 
 }  // namespace
 
+const UpdateTable& update_table() {
+  static const UpdateTable filled = [] {
+    UpdateTable made;
+    WISP_FILL_FOR_ISA(fill_updates, made);
+    return made;
+  }();
+  return filled;
+}
+
 void update(UpdateRule rule, DType dtype, std::span<const Update> updates) {
-  const auto which = static_cast<size_t>(rule);
   if (dtype == DType::float32) {
-    update_all(table().f32[which], updates);
+    update_all(update_kernel<float>(rule), updates);
   } else {
-    update_all(table().f64[which], updates);
+    update_all(update_kernel<double>(rule), updates);
   }
 }
 

@@ -18,8 +18,9 @@ enum class UpdateRule : uint8_t {
   adadelta,
   asgd,
   rprop,
+  move,  // by the gradient itself
 };
-constexpr int num_update_rules = 10;
+constexpr int num_update_rules = 11;
 
 // What the formulas look at, worked out for one parameter and its step.
 struct UpdateNumbers {
@@ -46,9 +47,33 @@ void update(UpdateRule rule, DType dtype, std::span<const Update> updates);
 template <class T>
 using UpdateFn = void (*)(T* param, const T* grad, T* first, T* second, T* third, int64_t n,
                           const UpdateNumbers& numbers);
+
+// What Adafactor does with consecutive elements. An estimate is the mean square of an element.
+template <class T>
+struct AdafactorKernels {
+  // means += take * (grad^2 - means)
+  void (*average)(T* means, const T* grad, T take, int64_t n);
+  // Estimates of elements [begin, begin + n) of matrices of that size, from factors of their rows
+  // and of their columns.
+  void (*estimate)(T* estimates, const T* rows, const T* columns, int64_t height, int64_t width,
+                   int64_t begin, int64_t n);
+  // out = grad / sqrt(max(estimate, least))
+  void (*scale)(T* out, const T* grad, const T* estimates, T least, int64_t n);
+  double (*sum_squares)(const T* x, int64_t n);
+};
+
 struct UpdateTable {
   UpdateFn<float> f32[num_update_rules];
   UpdateFn<double> f64[num_update_rules];
+  AdafactorKernels<float> adafactor_f32;
+  AdafactorKernels<double> adafactor_f64;
 };
+const UpdateTable& update_table();
+template <class T>
+UpdateFn<T> update_kernel(UpdateRule rule) {
+  const auto which = static_cast<size_t>(rule);
+  if constexpr (std::is_same_v<T, float>) return update_table().f32[which];
+  if constexpr (std::is_same_v<T, double>) return update_table().f64[which];
+}
 
 }  // namespace wisp::cpu

@@ -66,6 +66,7 @@ void register_avg_pool(Registry& r);
 void register_unpool(Registry& r);
 void register_upsample(Registry& r);
 void register_update(Registry& r);
+void register_lbfgs(Registry& r);
 void register_grid_sample(Registry& r);
 void register_fold(Registry& r);
 void register_attention(Registry& r);

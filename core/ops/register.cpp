@@ -59,6 +59,7 @@ void register_families(Registry& r) {
   ops::register_unpool(r);
   ops::register_upsample(r);
   ops::register_update(r);
+  ops::register_lbfgs(r);
   ops::register_grid_sample(r);
   ops::register_fold(r);
   ops::register_attention(r);

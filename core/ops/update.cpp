@@ -1,13 +1,13 @@
 // _fused_update: one step of an optimiser for all parameters of a group.
-#include "cpu/update.h"
+#include "ops/update.h"
 
 #include <cmath>
 
+#include "cpu/update.h"
 #include "dispatch/mode.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
-#include "ops/raw.h"
 
 namespace wisp::ops {
 
@@ -15,22 +15,22 @@ namespace {
 
 using cpu::UpdateNumbers;
 using cpu::UpdateRule;
-
-// (params, grads, steps, first, second, third, rule, numbers)
-constexpr int lists = 6;
-enum List { params, grads, steps, first_states, second_states, third_states };
-
-// The settings of a group, in the order in which each rule gets them.
-using Settings = std::span<const double>;
+using Settings = UpdateSettings;
+using namespace update_arg;
 
 struct RuleInfo {
   std::string_view name;
-  UpdateRule rule;
   size_t settings;
   int states;   // lists that it cannot do without
-  int tensors;  // of the states, how many are like the parameter; the others are single numbers
-  // What the formula needs at step t; `kept` are those single numbers, which may change.
+  int tensors;  // of the states, how many are tensors; the others are single numbers
+  bool counts;  // steps
+  // Either a formula of single elements, and what it needs at step t (`kept` are those single
+  // numbers, which may change);
+  UpdateRule rule;
   UpdateNumbers (*numbers)(Settings, double t, std::span<double> kept);
+  // or a function for all tensors that are computed in a dtype.
+  void (*whole)(const Call&, DType) = nullptr;
+  Dims (*state_sizes)(int list, IntSpan param) = nullptr;  // if not those of the parameter
 };
 
 UpdateNumbers common(double maximize, double decay) {
@@ -147,28 +147,30 @@ UpdateNumbers rprop_numbers(Settings s, double, std::span<double>) {
 }
 
 const RuleInfo rules[] = {
-    {"sgd", UpdateRule::sgd, 7, 0, 3, sgd_numbers},
-    {"adam", UpdateRule::adam, 7, 2, 3, adam_numbers},
-    {"adamax", UpdateRule::adamax, 7, 2, 3, adam_numbers},
-    {"nadam", UpdateRule::nadam, 8, 3, 2, nadam_numbers},
-    {"radam", UpdateRule::radam, 7, 2, 3, radam_numbers},
-    {"rmsprop", UpdateRule::rmsprop, 6, 1, 3, rmsprop_numbers},
-    {"adagrad", UpdateRule::adagrad, 5, 1, 3, adagrad_numbers},
-    {"adadelta", UpdateRule::adadelta, 5, 2, 3, adadelta_numbers},
-    {"asgd", UpdateRule::asgd, 6, 3, 1, asgd_numbers},
-    {"rprop", UpdateRule::rprop, 5, 2, 3, rprop_numbers},
+    {"sgd", 7, 0, 3, false, UpdateRule::sgd, sgd_numbers},
+    {"adam", 7, 2, 3, true, UpdateRule::adam, adam_numbers},
+    {"adamax", 7, 2, 3, true, UpdateRule::adamax, adam_numbers},
+    {"nadam", 8, 3, 2, true, UpdateRule::nadam, nadam_numbers},
+    {"radam", 7, 2, 3, true, UpdateRule::radam, radam_numbers},
+    {"rmsprop", 6, 1, 3, true, UpdateRule::rmsprop, rmsprop_numbers},
+    {"adagrad", 5, 1, 3, true, UpdateRule::adagrad, adagrad_numbers},
+    {"adadelta", 5, 2, 3, true, UpdateRule::adadelta, adadelta_numbers},
+    {"asgd", 6, 3, 1, true, UpdateRule::asgd, asgd_numbers},
+    {"rprop", 5, 2, 3, true, UpdateRule::rprop, rprop_numbers},
+    {"adafactor", 7, 2, 3, true, {}, nullptr, adafactor_steps, adafactor_state_sizes},
+    {"muon", 10, 1, 3, false, {}, nullptr, muon_steps, muon_state_sizes},
 };
 
 const RuleInfo& rule_of(const Args& args) {
-  const std::string_view name = args.string(6);
-  for (const RuleInfo& rule : rules) {
-    if (rule.name == name) return rule;
+  const std::string_view name = args.string(rule);
+  for (const RuleInfo& known : rules) {
+    if (known.name == name) return known;
   }
   fail(ErrorKind::value, "_fused_update(): no rule '", name, "'");
 }
 
 bool is_number_list(const RuleInfo& rule, int list) {
-  return list == steps || list >= first_states + rule.tensors;
+  return list == steps || list >= first + rule.tensors;
 }
 
 void check_tensor(const RuleInfo& rule, int list, const Tensor& param, const Tensor& t) {
@@ -182,8 +184,11 @@ void check_tensor(const RuleInfo& rule, int list, const Tensor& param, const Ten
                "shape ", t.sizes());
     return;
   }
-  WISP_CHECK(same(t.sizes(), param.sizes()), rule.name, ": a parameter of shape ", param.sizes(),
-             " has a ", list == grads ? "gradient" : "state", " of shape ", t.sizes());
+  const bool fits = rule.state_sizes && list >= first
+                        ? same(t.sizes(), rule.state_sizes(list, param.sizes()))
+                        : same(t.sizes(), param.sizes());
+  WISP_CHECK(fits, rule.name, ": a parameter of shape ", param.sizes(), " has a ",
+             list == grads ? "gradient" : "state", " of shape ", t.sizes());
   WISP_CHECK(t.dtype() == param.dtype() || list != grads, rule.name, ": a parameter of dtype ",
              name(param.dtype()), " has a gradient of dtype ", name(t.dtype()));
 }
@@ -191,12 +196,13 @@ void check_tensor(const RuleInfo& rule, int list, const Tensor& param, const Ten
 void infer_update(Infer& infer) {
   const RuleInfo& rule = rule_of(infer);
   const auto& all = infer.tensors(params);
-  WISP_CHECK(infer[7].size == rule.settings, "_fused_update(): ", rule.name, " has ", rule.settings,
-             " settings, got ", infer[7].size);
+  const size_t given = update_settings(infer).size();
+  WISP_CHECK(given == rule.settings, "_fused_update(): ", rule.name, " has ", rule.settings,
+             " settings, got ", given);
   for (int list = params; list < lists; ++list) {
     const auto& tensors = infer.tensors(list);
-    const bool needed = list <= grads || (list == steps && rule.rule != UpdateRule::sgd) ||
-                        (list >= first_states && list < first_states + rule.states);
+    const bool needed = list <= grads || (list == steps && rule.counts) ||
+                        (list >= first && list < first + rule.states);
     WISP_CHECK(tensors.size() == all.size() || (tensors.empty() && !needed),
                "_fused_update(): ", rule.name, " expects ", all.size(), " tensors in list ", list,
                ", got ", tensors.size());
@@ -204,59 +210,22 @@ void infer_update(Infer& infer) {
   }
 }
 
-double read(const Tensor& number) { return consecutive(number, DType::float64).data<double>()[0]; }
-void write(const Tensor& number, double value) {
-  Tensor one = Tensor::empty(number.sizes(), DType::float64);
-  one.data<double>()[0] = value;
-  copy_raw(number, one);
-}
-// Counts one more step.
-double next_step(const Tensor& step) {
-  if (step.dtype() == DType::float32) return ++step.data<float>()[0];
-  const double t = read(step) + 1;
-  write(step, t);
-  return t;
-}
-
-// Tensors as memory of the kernel's dtype; those that are not so already are copied back in the
-// end.
-class Memory {
- public:
-  explicit Memory(DType dtype) : dtype_(dtype) {}
-  ~Memory() {
-    for (const auto& [tensor, copy] : copies_) copy_raw(tensor, copy);
-  }
-  char* read(const Tensor& t) { return place(t)->bytes(); }
-  char* written(const Tensor& t) {
-    const Tensor& at = place(t);
-    if (!at.is_same(t)) copies_.emplace_back(t, at);
-    return at->bytes();
-  }
-
- private:
-  const Tensor& place(const Tensor& t) {
-    if (t.is_contiguous() && t.dtype() == dtype_) return t;
-    return held_.emplace_back(consecutive(t, dtype_));
-  }
-  DType dtype_;
-  std::deque<Tensor> held_;  // addresses stay valid
-  std::vector<std::pair<Tensor, Tensor>> copies_;
-};
-
 UpdateNumbers numbers_for(const Call& call, const RuleInfo& rule, size_t i) {
-  const Settings settings(call[7].as.reals, call[7].size);
   const double t = call.tensors(steps).empty() ? 0 : next_step(call.tensors(steps)[i]);
   double kept[3];
-  const int first = first_states + rule.tensors, end = first_states + rule.states;
-  for (int list = first; list < end; ++list) kept[list - first] = read(call.tensors(list)[i]);
-  const UpdateNumbers numbers = rule.numbers(settings, t, {kept, 3});
-  for (int list = first; list < end; ++list) write(call.tensors(list)[i], kept[list - first]);
-  return numbers;
+  const int begin = first + rule.tensors, end = first + rule.states;
+  for (int list = begin; list < end; ++list)
+    kept[list - begin] = read_number(call.tensors(list)[i]);
+  const UpdateNumbers found = rule.numbers(update_settings(call), t, {kept, 3});
+  for (int list = begin; list < end; ++list)
+    write_number(call.tensors(list)[i], kept[list - begin]);
+  return found;
 }
 
 // Those of one dtype.
 void update_some(const Call& call, const RuleInfo& rule, DType dtype) {
-  Memory memory(dtype);
+  if (rule.whole) return rule.whole(call, dtype);
+  UpdateMemory memory(dtype);
   std::vector<cpu::Update> jobs;
   const auto& all = call.tensors(params);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -267,8 +236,8 @@ void update_some(const Call& call, const RuleInfo& rule, DType dtype) {
                     .count = all[i].numel(),
                     .numbers = numbers_for(call, rule, i)};
     for (int k = 0; k < 3; ++k) {
-      const auto& states = call.tensors(first_states + k);
-      if (states.empty() || is_number_list(rule, first_states + k)) continue;
+      const auto& states = call.tensors(first + k);
+      if (states.empty() || is_number_list(rule, first + k)) continue;
       job.state[k] = memory.written(states[i]);
     }
     jobs.push_back(job);
@@ -286,7 +255,7 @@ void update_kernel(const Call& call) {
 
 void update_body(const Args& args, TensorList& outs) {
   call(op_def<"_update">(), &args[0], outs);
-  for (int list : {params, steps, first_states, second_states, third_states}) {
+  for (int list : {params, steps, first, second, third}) {
     for (const Tensor& t : args.tensors(list)) autograd_hooks.wrote(args.op(), t);
   }
 }

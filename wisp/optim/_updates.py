@@ -1,5 +1,5 @@
-"""The arithmetic of optimizers in operators, for steps that are to be differentiated and for the rarer optimizers: one
-function for each, which updates one parameter and its state in place.
+"""The arithmetic of optimizers in operators, for steps that are to be differentiated: one function for each, which
+updates one parameter and its state in place.
 
 Settings are numbers; complex parameters are passed as views of their real and imaginary parts. What a derivative reads is
 not written afterwards: states are cloned there, since the next step changes them.
@@ -137,53 +137,3 @@ def rprop(param, grad, last, size, shrink, grow, smallest, largest):
     grad = grad.masked_fill(turned, 0)
     param.addcmul_(grad.sign(), size.clone(), value=-1)
     last.copy_(grad)
-
-
-_EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-
-
-def adafactor(param, grad, rows, columns, square, step, lr, beta2_decay, eps1, eps2, d, weight_decay):
-    """Adafactor: mean squares of ``rows`` and ``columns`` of a matrix, or all of them (``square``) of a vector."""
-    if eps1 is None:
-        eps1 = _EPS[str(param.dtype).rpartition(".")[2]]
-    new = step**beta2_decay
-    size = max(eps2, param.norm(2).item() / sqrt(param.numel()))
-    rate = size * min(lr, 1 / sqrt(step))
-    if weight_decay:
-        param.mul_(1 - lr * weight_decay)
-    if square is None:
-        rows.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.shape[-1]), new)
-        columns.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.shape[-2]), new)
-        estimate = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
-    else:
-        square.lerp_(grad * grad, new)
-        estimate = square.clone()
-    update = estimate.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
-    excess = update.norm(2).item() / (sqrt(update.numel()) * d)
-    param.add_(update, alpha=-rate / max(1.0, excess))
-
-
-def muon_factor(shape, how):
-    """What the learning rate of a matrix is multiplied by."""
-    rows, columns = shape
-    return 0.2 * sqrt(max(rows, columns)) if how == "match_rms_adamw" else sqrt(max(1, rows / columns))
-
-
-def orthogonalized(matrix, coefficients, steps, eps):
-    """A matrix with about the same singular vectors, and singular values not far from 1 (Newton-Schulz iteration)."""
-    a, b, c = coefficients
-    tall = matrix.shape[0] > matrix.shape[1]
-    found = matrix.bfloat16()
-    found = found.t() if tall else found
-    found = found / found.norm().clamp(min=eps)
-    for _ in range(steps):
-        gram = found @ found.t()
-        found = found.addmm(gram.addmm(gram, gram, beta=b, alpha=c), found, beta=a)
-    return found.t() if tall else found
-
-
-def muon(param, grad, buffer, lr, decay, momentum, nesterov, coefficients, steps, eps):
-    """Muon: ``decay`` is the part by which the parameter shrinks."""
-    buffer.lerp_(grad, 1 - momentum)
-    update = orthogonalized(grad.lerp(buffer, momentum) if nesterov else buffer, coefficients, steps, eps)
-    param.mul_(1 - decay).add_(update, alpha=-lr)

@@ -18,6 +18,15 @@ __all__ = ["LBFGS"]
 _cat, _as_real = (_C._functions[name] for name in ("cat", "view_as_real"))
 
 
+def _real(tensor):
+    return _as_real(tensor) if tensor.is_complex() else tensor
+
+
+def _vector(tensors):
+    """All elements one after the other."""
+    return _cat([_real(t).reshape(-1) for t in tensors])
+
+
 # A point on the line that is searched: how far along, the loss there, its gradient, and its slope along the line.
 _Point = namedtuple("_Point", "t loss grad slope")
 
@@ -145,19 +154,11 @@ class LBFGS(Optimizer):
     # --- all parameters as one vector
 
     def _gradient(self):
-        parts = []
-        for param in self._params:
-            grad = param.new_zeros(param.shape) if param.grad is None else param.grad
-            parts.append((_as_real(grad) if grad.is_complex() else grad).reshape(-1))
-        return _cat(parts)
+        return _vector(p.new_zeros(p.shape) if p.grad is None else p.grad for p in self._params)
 
-    def _move(self, t, direction):
-        start = 0
-        for param in self._params:
-            target = _as_real(param) if param.is_complex() else param
-            end = start + target.numel()
-            target.add_(direction[start:end].view_as(target), alpha=t)
-            start = end
+    def _move(self, t, direction, origin=None):
+        """Moves all parameters along a direction, from where they are or from an origin."""
+        direction._lbfgs_move([_real(p) for p in self._params], float(t), origin)
 
     def _evaluate(self, closure):
         with _C.enable_grad():
@@ -225,19 +226,17 @@ class LBFGS(Optimizer):
             return *self._evaluate(closure), 1
         if group["line_search_fn"] != "strong_wolfe":
             raise RuntimeError("only 'strong_wolfe' is supported")
-        origin = [param.clone() for param in self._params]
+        origin = _vector(self._params)
 
         def evaluate(t):
-            self._move(t, direction)
+            self._move(t, direction, origin)
             loss, grad = self._evaluate(closure)
-            for param, value in zip(self._params, origin):
-                param.copy_(value)
             return _Point(t, loss, grad, grad.dot(direction))
 
         search = _LineSearch(evaluate, start, direction.abs().max(), group["tolerance_change"])
         found = search.run(state["t"])
         state["t"] = found.t
-        self._move(found.t, direction)
+        self._move(found.t, direction, origin)
         return found.loss, found.grad, search.evaluations
 
     @staticmethod
@@ -247,8 +246,7 @@ class LBFGS(Optimizer):
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return grad.neg()
         changes, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
-        change, step = grad.sub(state["prev_flat_grad"]), state["d"].mul(state["t"])
-        curvature = change.dot(step)
+        change, step, curvature, square = grad._lbfgs_change(state["prev_flat_grad"], state["d"], float(state["t"]))
         if curvature > 1e-10:
             if len(changes) == history_size:
                 for kept in (changes, steps, ro):
@@ -256,13 +254,7 @@ class LBFGS(Optimizer):
             changes.append(change)
             steps.append(step)
             ro.append(1.0 / curvature)
-            state["H_diag"] = curvature / change.dot(change)
-        found, weights = grad.neg(), [None] * history_size
-        for i in reversed(range(len(changes))):
-            weights[i] = steps[i].dot(found) * ro[i]
-            found.add_(changes[i] * -weights[i])
-        found = found.mul(state["H_diag"])
-        for i in range(len(changes)):
-            found.add_(steps[i] * (weights[i] - changes[i].dot(found) * ro[i]))
-        state["al"] = weights
+            state["H_diag"] = curvature / square
+        found, weights = grad._lbfgs_direction(changes, steps, ro, float(state["H_diag"]))
+        state["al"] = [*weights.unbind(), *[None] * (history_size - len(changes))]
         return found

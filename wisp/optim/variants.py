@@ -1,4 +1,4 @@
-"""More optimizers of the family of Adam and gradient descent. Their arithmetic is in _updates."""
+"""More optimizers of the family of Adam and gradient descent, and those for matrices."""
 
 from __future__ import annotations
 
@@ -237,16 +237,19 @@ class Adafactor(Optimizer):
                 "col_var": grad.new_zeros((*lead, 1, columns))}  # fmt: skip
 
     def _update(self, group, params):
-        settings = _number(group["lr"]), group["beta2_decay"], *group["eps"], group["d"], group["weight_decay"]
+        smallest, smallest_size = group["eps"]
+        rows, nothing = [], params[0].new_empty(0)
         for param in params:
             if param.is_complex():
                 raise RuntimeError("Adafactor does not support complex parameters")
             state = self.state[param]
             if not state:
                 state.update(self._start(param.grad))
-            step = _next_step(state)
-            held = (state.get(name) for name in ("row_var", "col_var", "variance"))
-            _updates.adafactor(param, _gradient(param, group), *held, step, *settings)
+            held = (state["variance"], nothing) if param.dim() < 2 else (state["row_var"], state["col_var"])
+            rows.append((param, _step_of(state), *held))
+        settings = (_number(group[name]) for name in ("d", "weight_decay", "maximize"))
+        smallest = -1 if smallest is None else smallest  # by dtype
+        _fused("adafactor", rows, (_number(group["lr"]), group["beta2_decay"], smallest, smallest_size, *settings))
 
 
 class Muon(Optimizer):
@@ -290,16 +293,17 @@ class Muon(Optimizer):
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(group["ns_coefficients"]) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
-        settings = (group[name] for name in ("momentum", "nesterov", "ns_coefficients", "ns_steps", "eps"))
-        lr, decay, *settings = _number(group["lr"]), group["weight_decay"], *settings
+        rows = []
         for param in params:
             if param.is_complex():
                 raise RuntimeError("Muon does not support complex parameters")
             state = self.state[param]
             if "momentum_buffer" not in state:
                 state["momentum_buffer"] = _zeros_like(param.grad)
-            rate = lr * _updates.muon_factor(param.shape, group["adjust_lr_fn"])
-            _updates.muon(param, param.grad, state["momentum_buffer"], rate, lr * decay, *settings)
+            rows.append((param, None, state["momentum_buffer"]))
+        settings = (_number(group[name]) for name in ("lr", "weight_decay", "momentum", "nesterov"))
+        iteration = *group["ns_coefficients"], group["ns_steps"], group["eps"]
+        _fused("muon", rows, (*settings, *iteration, group["adjust_lr_fn"] == "match_rms_adamw"))
 
 
 class SparseAdam(Optimizer):

@@ -1,6 +1,10 @@
 // Sums, products, counts and truth.
 #include "cpu/kernels/fold.h"
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace wisp::cpu {
 
 namespace {
@@ -96,26 +100,43 @@ using Sum = typename SumOf<T>::type;
 template <class T>
 using NanSum = RealSum<T, true>;
 
-// Floats as doubles, four at a time; returns how many were taken.
-inline int64_t multiply_fours(double& acc, const float* x, int64_t n) {
-  using Four = float __attribute__((vector_size(16)));
-  using FourWide = FourOf<double>::type;
+// Multiplies by four numbers as doubles. Compilers convert the halves of a vector of floats one by
+// one, where there is an instruction for all of it.
+using FourWide = FourOf<double>::type;
+WISP_INLINE void times_four(FourWide& product, const double* x) {
+  FourWide four;
+  __builtin_memcpy(&four, x, sizeof four);
+  product *= four;
+}
+WISP_INLINE void times_four(FourWide& product, const float* x) {
+#if defined(__AVX__)
+  product *= FourWide(_mm256_cvtps_pd(_mm_loadu_ps(x)));
+#else
+  float __attribute__((vector_size(16))) four;
+  __builtin_memcpy(&four, x, sizeof four);
+  product *= __builtin_convertvector(four, FourWide);
+#endif
+}
+
+// The product of n numbers, made of doubles: float32 would leave its range much earlier.
+template <class T>
+WISP_INLINE double product_of(const T* x, int64_t n) {
   constexpr int parts = 8;  // products that do not wait for each other
-  FourWide product[parts];
-  for (int j = 0; j < parts; ++j) product[j] = FourWide{1, 1, 1, 1};
+  FourWide part[parts];
+  for (int j = 0; j < parts; ++j) part[j] = FourWide{1, 1, 1, 1};
   int64_t i = 0;
   for (; i + 4 * parts <= n; i += 4 * parts) {
-    for (int j = 0; j < parts; ++j) {
-      Four four;
-      __builtin_memcpy(&four, x + i + 4 * j, sizeof four);
-      product[j] *= __builtin_convertvector(four, FourWide);
-    }
+    for (int j = 0; j < parts; ++j) times_four(part[j], x + i + 4 * j);
   }
-  for (int half = parts / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) product[j] *= product[j + half];
+  for (; i + 8 <= n; i += 8) {
+    times_four(part[0], x + i);
+    times_four(part[1], x + i + 4);
   }
-  acc *= (product[0][0] * product[0][1]) * (product[0][2] * product[0][3]);
-  return i;
+  const FourWide four =
+      ((part[0] * part[4]) * (part[2] * part[6])) * ((part[1] * part[5]) * (part[3] * part[7]));
+  double product = (four[0] * four[2]) * (four[1] * four[3]);
+  for (; i < n; ++i) product *= static_cast<double>(x[i]);
+  return product;
 }
 
 template <class T>
@@ -124,18 +145,18 @@ struct Prod {
   using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   static WISP_INLINE Acc start() { return Acc(1); }
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
-    int64_t i = 0;
-    if constexpr (std::is_same_v<T, float>) {
-      i = multiply_fours(acc, x, n);
+    if constexpr (std::is_floating_point_v<T>) {
+      acc *= product_of(x, n);
     } else {
       Acc lane[lanes];
       for (int j = 0; j < lanes; ++j) lane[j] = start();
+      int64_t i = 0;
       for (; i + lanes <= n; i += lanes) {
         for (int j = 0; j < lanes; ++j) lane[j] = lane[j] * Acc(load(x, i + j));
       }
       for (int j = 0; j < lanes; ++j) acc = acc * lane[j];
+      for (; i < n; ++i) acc = acc * Acc(load(x, i));
     }
-    for (; i < n; ++i) acc = acc * Acc(load(x, i));
   }
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) { acc = acc * Acc(x); }
   static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc = acc * later; }

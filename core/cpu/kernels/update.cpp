@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cpu/kernels/tile.h"
+#include "cpu/kernels/fold.h"
 
 namespace wisp::cpu {
 
@@ -189,8 +189,56 @@ void rprop(T* param, const T* grad, T* last, T* size, T*, int64_t n, const Updat
   }
 }
 
+// first: where the parameter comes from, if not from where it is.
 template <class T>
-void fill(UpdateFn<T>* rules) {
+void move(T* param, const T* grad, T* origin, T*, T*, int64_t n, const UpdateNumbers& given) {
+  const T shrink = T(given.shrink), rate = T(given.rate);
+  const T* from = origin ? origin : param;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) param[i] = shrink * from[i] - rate * grad[i];
+}
+
+// --- Adafactor
+
+template <class T>
+void average_squares(T* means, const T* grad, T take, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) means[i] += take * (grad[i] * grad[i] - means[i]);
+}
+
+template <class T>
+void estimate(T* estimates, const T* rows, const T* columns, int64_t height, int64_t width,
+              int64_t begin, int64_t n) {
+  int64_t row = begin / width, col = begin % width, below = height - row % height;
+  columns += row / height * width;
+  for (int64_t i = 0; i < n; ++row, col = 0) {
+    const int64_t count = width - col < n - i ? width - col : n - i;
+    const T factor = rows[row];
+    for (int64_t j = 0; j < count; ++j) estimates[i + j] = factor * columns[col + j];
+    i += count;
+    if (--below == 0) {  // the next matrix
+      below = height;
+      columns += width;
+    }
+  }
+}
+
+template <class T>
+void scale(T* out, const T* grad, const T* estimates, T least, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T square = estimates[i] < least ? least : estimates[i];
+    out[i] = T(1) / std::sqrt(square) * grad[i];
+  }
+}
+
+template <class T>
+double sum_squares(const T* x, int64_t n) {
+  return sum_of(x, n, [](T v) { return double(v) * double(v); });
+}
+
+template <class T>
+void fill(UpdateFn<T>* rules, AdafactorKernels<T>& adafactor) {
   rules[int(UpdateRule::sgd)] = sgd<T>;
   rules[int(UpdateRule::adam)] = adam<T>;
   rules[int(UpdateRule::adamax)] = adamax<T>;
@@ -201,6 +249,8 @@ void fill(UpdateFn<T>* rules) {
   rules[int(UpdateRule::adadelta)] = adadelta<T>;
   rules[int(UpdateRule::asgd)] = asgd<T>;
   rules[int(UpdateRule::rprop)] = rprop<T>;
+  rules[int(UpdateRule::move)] = move<T>;
+  adafactor = {average_squares<T>, estimate<T>, scale<T>, sum_squares<T>};
 }
 
 }  // namespace
@@ -209,8 +259,8 @@ namespace WISP_ISA {
 
 void fill_updates(UpdateTable& table);
 void fill_updates(UpdateTable& table) {
-  fill(table.f32);
-  fill(table.f64);
+  fill(table.f32, table.adafactor_f32);
+  fill(table.f64, table.adafactor_f64);
 }
 
 }  // namespace WISP_ISA
