@@ -1,0 +1,54 @@
+#include "runtime/bridge.h"
+
+#include "autograd/record.h"
+
+namespace wisp::api {
+
+const wisp::Tensor& checked(const Tensor& tensor) {
+  WISP_CHECK(tensor.defined(), "an undefined Tensor has no properties");
+  return core(tensor);
+}
+
+const OpDef& entry(std::string_view name) {
+  static const bool ready = (autograd::install_hooks(), true);
+  (void)ready;
+  return registry().get(name);
+}
+
+namespace {
+
+// Undefined tensors are None, which only some parameters take.
+void check_given(const OpDef& op, const Arg* args) {
+  for (size_t i = 0; i < op.sig.params.size(); ++i) {
+    const Param& param = op.sig.params[i];
+    WISP_CHECK_TYPE(!args[i].is_none() || param.optional || !param.takes_tensor(), op.shown,
+                    "(): argument '", param.name, "' must be Tensor, not None");
+    if (param.type != ParamType::tensors) continue;
+    for (const wisp::Tensor& t : args[i].tensors()) {
+      WISP_CHECK_TYPE(t.defined(), op.shown, "(): argument '", param.name,
+                      "' must be a list of Tensors, not None");
+    }
+  }
+}
+
+struct Unpacked {
+  Unpacked(const OpDef& op, Arguments arguments) {
+    size_t n = 0;
+    for (const Packed& packed : arguments) args[n++] = packed.arg;
+    check_given(op, args);
+    if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
+  }
+  Arg args[detail::max_params];
+};
+
+}  // namespace
+
+void call_packed(const OpDef& op, Arguments arguments, TensorList& outs) {
+  call(op, Unpacked(op, arguments).args, outs);
+}
+
+void run_in_place(const OpDef& op, Arguments arguments) {
+  call_in_place(op, Unpacked(op, arguments).args);
+}
+
+}  // namespace wisp::api
