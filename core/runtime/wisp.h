@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/creation.h"
+#include "runtime/data.h"
 #include "runtime/modes.h"
 #include "runtime/nn.h"
 #include "runtime/operators.h"

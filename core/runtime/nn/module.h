@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/operators.h"
+#include "runtime/option.h"
 
 #pragma GCC visibility push(default)
 namespace wisp::api {
@@ -208,18 +209,6 @@ std::ostream& operator<<(std::ostream& out, const ModuleHolder<C>& holder) {
     using ::wisp::api::nn::ModuleHolder<Name##Impl>::ModuleHolder; \
     using Impl = Name##Impl;                                       \
   }
-
-// A setting of an Options class: options.name(value) sets it, options.name() asks for it.
-#define WISP_OPTION(type, name, ...)           \
- public:                                       \
-  auto& name(type value) {                     \
-    name##_ = std::move(value);                \
-    return *this;                              \
-  }                                            \
-  const type& name() const { return name##_; } \
-                                               \
- private:                                      \
-  type name##_ = __VA_ARGS__
 
 // N numbers, of which one may stand for all.
 template <int N>
