@@ -52,7 +52,7 @@ class Packed {
     arg = list.size() == 1 ? IntSpan(few_, static_cast<size_t>(repeated.count)) : span(list);
   }
   Packed(const std::vector<double>& reals) : arg(std::span<const double>(reals)) {}
-  Packed(const Generator& generator) : arg(generator.get()) {}
+  Packed(const Generator& generator) : arg(static_cast<wisp::Generator*>(generator.get())) {}
   Packed(const Scalar& number) : arg(wisp::Scalar(number)) {}
   Packed(Flag flag) : arg(static_cast<bool>(flag)) {}
   Packed(bool value) : arg(value) {}

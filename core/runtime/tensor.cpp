@@ -127,7 +127,7 @@ Generator::Generator(uint64_t seed)
 void Generator::set_current_seed(uint64_t seed) {
   WISP_CHECK(impl_,
              "a Generator made without a seed stands for the default one: use manual_seed()");
-  impl_->set_seed(seed);
+  static_cast<wisp::Generator*>(impl_.get())->set_seed(seed);
 }
 void manual_seed(uint64_t seed) { default_generator().set_seed(seed); }
 

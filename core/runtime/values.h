@@ -14,7 +14,6 @@
 #include "base/scalar.h"
 
 namespace wisp {
-class Generator;
 class TensorImpl;
 }  // namespace wisp
 
@@ -147,10 +146,10 @@ class Generator {
   Generator() = default;
   explicit Generator(uint64_t seed);
   void set_current_seed(uint64_t seed);
-  wisp::Generator* get() const { return impl_.get(); }
+  void* get() const { return impl_.get(); }  // what the core calls a Generator
 
  private:
-  std::shared_ptr<wisp::Generator> impl_;
+  std::shared_ptr<void> impl_;
 };
 void manual_seed(uint64_t seed);
 

@@ -8,6 +8,7 @@
 #include "runtime/nn.h"
 #include "runtime/operators.h"
 #include "runtime/optim.h"
+#include "runtime/serialization/files.h"
 #include "runtime/tensor.h"
 
 namespace wisp {

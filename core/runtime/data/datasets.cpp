@@ -7,8 +7,9 @@ namespace wisp::api::data::datasets {
 
 PairDataset::PairDataset(Tensor data, Tensor target)
     : data_(std::move(data)), target_(std::move(target)) {
-  WISP_CHECK_VALUE(data_.size(0) == target_.size(0), "Size mismatch between tensors: ",
-                   data_.size(0), " samples, but ", target_.size(0), " targets");
+  WISP_CHECK_VALUE(data_.size(0) == target_.size(0),
+                   "Size mismatch between tensors: ", data_.size(0), " samples, but ",
+                   target_.size(0), " targets");
 }
 
 namespace {

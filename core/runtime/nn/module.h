@@ -116,6 +116,10 @@ class Module {
   // Takes values over by name; fails if some are missing, left over or of another shape.
   void load_state_dict(const OrderedDict<Tensor>& state);
 
+  // The state as a file, see serialization/files.h.
+  void save(const std::string& path) const;
+  void load(const std::string& path);
+
   virtual void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
