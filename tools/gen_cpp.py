@@ -159,7 +159,7 @@ class Function:
 
     def body(self, arguments=None):
         arguments = ", ".join(arguments or self.arguments)
-        call = f'run<{self.result()}>(op, {{{arguments}}})'
+        call = f"run<{self.result()}>(op, {{{arguments}}})"
         if self.is_factory:
             call = f"options.applied_to({call})"
         return f'{{ static const OpDef& op = entry("{self.row["name"]}"); return {call}; }}'
@@ -201,7 +201,11 @@ def _make_flags_strict(function, others):
     for other in others:
         others_kinds = [p.kind for p in other.parameters]
         differ = [i for i, (a, b) in enumerate(zip(kinds, others_kinds)) if a != b]
-        if differ and kinds[differ[0]] == "bool" and others_kinds[differ[0]] in ("int64_t", "IntList", "OptionalIntList"):
+        if (
+            differ
+            and kinds[differ[0]] == "bool"
+            and others_kinds[differ[0]] in ("int64_t", "IntList", "OptionalIntList")
+        ):
             function.parameters[differ[0]].kind = "Flag"
 
 

@@ -34,24 +34,24 @@ double Value::to_double() const {
       fail_kind("a number");
   }
 }
-const std::string& Value::to_text() const {
+const std::string& Value::to_text() const& {
   if (kind_ != Kind::text) fail_kind("a text");
   return std::get<std::string>(data_);
 }
-const Tensor& Value::to_tensor() const {
+const Tensor& Value::to_tensor() const& {
   if (kind_ != Kind::tensor) fail_kind("a tensor");
   return std::get<Tensor>(data_);
 }
-const Value::List& Value::to_list() const {
+const Value::List& Value::to_list() const& {
   if (!is_list()) fail_kind("a list");
   return std::get<List>(data_);
 }
-const Value::Dict& Value::to_dict() const {
+const Value::Dict& Value::to_dict() const& {
   if (kind_ != Kind::dict) fail_kind("a dict");
   return std::get<Dict>(data_);
 }
-Value::List& Value::to_list() { return const_cast<List&>(std::as_const(*this).to_list()); }
-Value::Dict& Value::to_dict() { return const_cast<Dict&>(std::as_const(*this).to_dict()); }
+Value::List& Value::to_list() & { return const_cast<List&>(std::as_const(*this).to_list()); }
+Value::Dict& Value::to_dict() & { return const_cast<Dict&>(std::as_const(*this).to_dict()); }
 
 const Value* Value::find(const std::string& key) const {
   for (const auto& [name, value] : to_dict()) {

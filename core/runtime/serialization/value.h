@@ -46,12 +46,17 @@ class Value {
   bool to_bool() const;
   int64_t to_int() const;
   double to_double() const;  // also of bools, integers and tensors of one element
-  const std::string& to_text() const;
-  const Tensor& to_tensor() const;
-  const List& to_list() const;  // also of tuples
-  const Dict& to_dict() const;
-  List& to_list();
-  Dict& to_dict();
+  const std::string& to_text() const&;
+  const Tensor& to_tensor() const&;
+  const List& to_list() const&;  // also of tuples
+  const Dict& to_dict() const&;
+  List& to_list() &;
+  Dict& to_dict() &;
+  // Of a temporary, say load(path), copies: for (auto& item : load(path).to_list()).
+  std::string to_text() && { return std::as_const(*this).to_text(); }
+  Tensor to_tensor() && { return std::as_const(*this).to_tensor(); }
+  List to_list() && { return std::as_const(*this).to_list(); }
+  Dict to_dict() && { return std::as_const(*this).to_dict(); }
   // The value of a key of a dict; null if there is none of that name.
   const Value* find(const std::string& key) const;
   const Value& operator[](const std::string& key) const;
