@@ -106,6 +106,7 @@ class Function:
             self._add(param)
         for param in last:
             self._add(param)
+        self.in_order = list(self.parameters)  # as the function has them; methods begin with the object
 
     def _argument(self, param):
         if is_dropped(param):
@@ -171,8 +172,11 @@ class Function:
         return (named or self.parameters)[0]
 
     def method_body(self):
-        own = self.self_parameter().name
-        return self.body(["*this" if argument == own else argument for argument in self.arguments])
+        own = self.self_parameter()
+        if self.row["homes"] & FUNCTION:
+            given = ", ".join("*this" if p is own else p.name for p in self.in_order)
+            return f"{{ return api::{self.name}({given}); }}"
+        return self.body(["*this" if argument == own.name else argument for argument in self.arguments])
 
     def in_place_body(self):
         own = self.self_parameter().name

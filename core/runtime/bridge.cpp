@@ -18,24 +18,27 @@ const OpDef& entry(std::string_view name) {
 namespace {
 
 // Undefined tensors are None, which only some parameters take.
-void check_given(const OpDef& op, const Arg* args) {
-  for (size_t i = 0; i < op.sig.params.size(); ++i) {
-    const Param& param = op.sig.params[i];
-    WISP_CHECK_TYPE(!args[i].is_none() || param.optional || !param.takes_tensor(), op.shown,
-                    "(): argument '", param.name, "' must be Tensor, not None");
-    if (param.type != ParamType::tensors) continue;
-    for (const wisp::Tensor& t : args[i].tensors()) {
-      WISP_CHECK_TYPE(t.defined(), op.shown, "(): argument '", param.name,
-                      "' must be a list of Tensors, not None");
-    }
+WISP_COLD void check_none(const OpDef& op, const Param& param) {
+  WISP_CHECK_TYPE(param.optional || !param.takes_tensor(), op.shown, "(): argument '", param.name,
+                  "' must be Tensor, not None");
+}
+void check_list(const OpDef& op, const Param& param, std::span<const wisp::Tensor> tensors) {
+  if (param.type != ParamType::tensors) return;
+  for (const wisp::Tensor& t : tensors) {
+    WISP_CHECK_TYPE(t.defined(), op.shown, "(): argument '", param.name,
+                    "' must be a list of Tensors, not None");
   }
 }
 
 struct Unpacked {
   Unpacked(const OpDef& op, Arguments arguments) {
     size_t n = 0;
-    for (const Packed& packed : arguments) args[n++] = packed.arg;
-    check_given(op, args);
+    for (const Packed& packed : arguments) {
+      const Arg& arg = args[n] = packed.arg;
+      if (arg.is_none()) check_none(op, op.sig.params[n]);
+      if (arg.kind == ArgKind::tensors) check_list(op, op.sig.params[n], arg.tensors());
+      ++n;
+    }
     if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
   }
   Arg args[detail::max_params];

@@ -741,345 +741,345 @@ Tensor rfftfreq(int64_t n, double d, const TensorOptions& options) { static cons
 Tensor fftshift(const Tensor& self, OptionalIntList dim) { static const OpDef& op = entry("fft_fftshift"); return run<Tensor>(op, {self, repeated(dim, 1)}); }
 Tensor ifftshift(const Tensor& self, OptionalIntList dim) { static const OpDef& op = entry("fft_ifftshift"); return run<Tensor>(op, {self, repeated(dim, 1)}); }
 }  // namespace fft
-Tensor Tensor::fill(const Operand& value) const { static const OpDef& op = entry("fill"); return run<Tensor>(op, {*this, value}); }
-Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { static const OpDef& op = entry("clone"); return run<Tensor>(op, {*this, memory_format}); }
+Tensor Tensor::fill(const Operand& value) const { return api::fill(*this, value); }
+Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return api::clone(*this, memory_format); }
 Tensor Tensor::new_empty_strided(IntList size, IntList stride, const TensorOptions& options) const { static const OpDef& op = entry("new_empty_strided"); return options.applied_to(run<Tensor>(op, {*this, size, stride, options.dtype(), options.device()})); }
 Tensor Tensor::new_empty(IntList size, const TensorOptions& options) const { static const OpDef& op = entry("new_empty"); return options.applied_to(run<Tensor>(op, {*this, size, options.dtype(), options.device()})); }
 Tensor Tensor::new_zeros(IntList size, const TensorOptions& options) const { static const OpDef& op = entry("new_zeros"); return options.applied_to(run<Tensor>(op, {*this, size, options.dtype(), options.device()})); }
 Tensor Tensor::new_ones(IntList size, const TensorOptions& options) const { static const OpDef& op = entry("new_ones"); return options.applied_to(run<Tensor>(op, {*this, size, options.dtype(), options.device()})); }
 Tensor Tensor::new_full(IntList size, Scalar fill_value, const TensorOptions& options) const { static const OpDef& op = entry("new_full"); return options.applied_to(run<Tensor>(op, {*this, size, fill_value, options.dtype(), options.device()})); }
-Tensor Tensor::add(const Operand& other, Scalar alpha) const { static const OpDef& op = entry("add"); return run<Tensor>(op, {*this, other, alpha}); }
-Tensor Tensor::sub(const Operand& other, Scalar alpha) const { static const OpDef& op = entry("sub"); return run<Tensor>(op, {*this, other, alpha}); }
-Tensor Tensor::mul(const Operand& other) const { static const OpDef& op = entry("mul"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::div(const Operand& other) const { static const OpDef& op = entry("div"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::div(const Operand& other, std::optional<std::string_view> rounding_mode) const { static const OpDef& op = entry("div.mode"); return run<Tensor>(op, {*this, other, rounding_mode}); }
-Tensor Tensor::floor_divide(const Operand& other) const { static const OpDef& op = entry("floor_divide"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::remainder(const Operand& other) const { static const OpDef& op = entry("remainder"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::fmod(const Operand& other) const { static const OpDef& op = entry("fmod"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::pow(const Operand& exponent) const { static const OpDef& op = entry("pow"); return run<Tensor>(op, {*this, exponent}); }
-Tensor Tensor::maximum(const Tensor& other) const { static const OpDef& op = entry("maximum"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::minimum(const Tensor& other) const { static const OpDef& op = entry("minimum"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::neg() const { static const OpDef& op = entry("neg"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::abs() const { static const OpDef& op = entry("abs"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sign() const { static const OpDef& op = entry("sign"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sgn() const { static const OpDef& op = entry("sgn"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::square() const { static const OpDef& op = entry("square"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::relu() const { static const OpDef& op = entry("relu"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::floor() const { static const OpDef& op = entry("floor"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::ceil() const { static const OpDef& op = entry("ceil"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::trunc() const { static const OpDef& op = entry("trunc"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::round() const { static const OpDef& op = entry("round"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::round(int64_t decimals) const { static const OpDef& op = entry("round.decimals"); return run<Tensor>(op, {*this, decimals}); }
-Tensor Tensor::frac() const { static const OpDef& op = entry("frac"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sqrt() const { static const OpDef& op = entry("sqrt"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::rsqrt() const { static const OpDef& op = entry("rsqrt"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::reciprocal() const { static const OpDef& op = entry("reciprocal"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::exp() const { static const OpDef& op = entry("exp"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::exp2() const { static const OpDef& op = entry("exp2"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::expm1() const { static const OpDef& op = entry("expm1"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::log() const { static const OpDef& op = entry("log"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::log2() const { static const OpDef& op = entry("log2"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::log10() const { static const OpDef& op = entry("log10"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::log1p() const { static const OpDef& op = entry("log1p"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sigmoid() const { static const OpDef& op = entry("sigmoid"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sin() const { static const OpDef& op = entry("sin"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::cos() const { static const OpDef& op = entry("cos"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::tan() const { static const OpDef& op = entry("tan"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::asin() const { static const OpDef& op = entry("asin"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::acos() const { static const OpDef& op = entry("acos"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::atan() const { static const OpDef& op = entry("atan"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sinh() const { static const OpDef& op = entry("sinh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::cosh() const { static const OpDef& op = entry("cosh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::tanh() const { static const OpDef& op = entry("tanh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::asinh() const { static const OpDef& op = entry("asinh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::acosh() const { static const OpDef& op = entry("acosh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::atanh() const { static const OpDef& op = entry("atanh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::erf() const { static const OpDef& op = entry("erf"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::erfc() const { static const OpDef& op = entry("erfc"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::erfinv() const { static const OpDef& op = entry("erfinv"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::conj_physical() const { static const OpDef& op = entry("conj_physical"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::eq(const Operand& other) const { static const OpDef& op = entry("eq"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::ne(const Operand& other) const { static const OpDef& op = entry("ne"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::lt(const Operand& other) const { static const OpDef& op = entry("lt"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::le(const Operand& other) const { static const OpDef& op = entry("le"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::gt(const Operand& other) const { static const OpDef& op = entry("gt"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::ge(const Operand& other) const { static const OpDef& op = entry("ge"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::isnan() const { static const OpDef& op = entry("isnan"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::isinf() const { static const OpDef& op = entry("isinf"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::isfinite() const { static const OpDef& op = entry("isfinite"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::isposinf() const { static const OpDef& op = entry("isposinf"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::isneginf() const { static const OpDef& op = entry("isneginf"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::signbit() const { static const OpDef& op = entry("signbit"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::logical_and(const Tensor& other) const { static const OpDef& op = entry("logical_and"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::logical_or(const Tensor& other) const { static const OpDef& op = entry("logical_or"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::logical_xor(const Tensor& other) const { static const OpDef& op = entry("logical_xor"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::logical_not() const { static const OpDef& op = entry("logical_not"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::bitwise_and(const Operand& other) const { static const OpDef& op = entry("bitwise_and"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::bitwise_or(const Operand& other) const { static const OpDef& op = entry("bitwise_or"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::bitwise_xor(const Operand& other) const { static const OpDef& op = entry("bitwise_xor"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::bitwise_not() const { static const OpDef& op = entry("bitwise_not"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::bitwise_left_shift(const Operand& other) const { static const OpDef& op = entry("bitwise_left_shift"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::bitwise_right_shift(const Operand& other) const { static const OpDef& op = entry("bitwise_right_shift"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::where(const Tensor& condition, const Operand& other) const { static const OpDef& op = entry("where"); return run<Tensor>(op, {condition, *this, other}); }
-Tensor Tensor::clamp(const Operand& min, const Operand& max) const { static const OpDef& op = entry("clamp"); return run<Tensor>(op, {*this, min, max}); }
-Tensor Tensor::lerp(const Tensor& end, const Operand& weight) const { static const OpDef& op = entry("lerp"); return run<Tensor>(op, {*this, end, weight}); }
-Tensor Tensor::addcmul(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { static const OpDef& op = entry("addcmul"); return run<Tensor>(op, {*this, tensor1, tensor2, value}); }
-Tensor Tensor::addcdiv(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { static const OpDef& op = entry("addcdiv"); return run<Tensor>(op, {*this, tensor1, tensor2, value}); }
+Tensor Tensor::add(const Operand& other, Scalar alpha) const { return api::add(*this, other, alpha); }
+Tensor Tensor::sub(const Operand& other, Scalar alpha) const { return api::sub(*this, other, alpha); }
+Tensor Tensor::mul(const Operand& other) const { return api::mul(*this, other); }
+Tensor Tensor::div(const Operand& other) const { return api::div(*this, other); }
+Tensor Tensor::div(const Operand& other, std::optional<std::string_view> rounding_mode) const { return api::div(*this, other, rounding_mode); }
+Tensor Tensor::floor_divide(const Operand& other) const { return api::floor_divide(*this, other); }
+Tensor Tensor::remainder(const Operand& other) const { return api::remainder(*this, other); }
+Tensor Tensor::fmod(const Operand& other) const { return api::fmod(*this, other); }
+Tensor Tensor::pow(const Operand& exponent) const { return api::pow(*this, exponent); }
+Tensor Tensor::maximum(const Tensor& other) const { return api::maximum(*this, other); }
+Tensor Tensor::minimum(const Tensor& other) const { return api::minimum(*this, other); }
+Tensor Tensor::neg() const { return api::neg(*this); }
+Tensor Tensor::abs() const { return api::abs(*this); }
+Tensor Tensor::sign() const { return api::sign(*this); }
+Tensor Tensor::sgn() const { return api::sgn(*this); }
+Tensor Tensor::square() const { return api::square(*this); }
+Tensor Tensor::relu() const { return api::relu(*this); }
+Tensor Tensor::floor() const { return api::floor(*this); }
+Tensor Tensor::ceil() const { return api::ceil(*this); }
+Tensor Tensor::trunc() const { return api::trunc(*this); }
+Tensor Tensor::round() const { return api::round(*this); }
+Tensor Tensor::round(int64_t decimals) const { return api::round(*this, decimals); }
+Tensor Tensor::frac() const { return api::frac(*this); }
+Tensor Tensor::sqrt() const { return api::sqrt(*this); }
+Tensor Tensor::rsqrt() const { return api::rsqrt(*this); }
+Tensor Tensor::reciprocal() const { return api::reciprocal(*this); }
+Tensor Tensor::exp() const { return api::exp(*this); }
+Tensor Tensor::exp2() const { return api::exp2(*this); }
+Tensor Tensor::expm1() const { return api::expm1(*this); }
+Tensor Tensor::log() const { return api::log(*this); }
+Tensor Tensor::log2() const { return api::log2(*this); }
+Tensor Tensor::log10() const { return api::log10(*this); }
+Tensor Tensor::log1p() const { return api::log1p(*this); }
+Tensor Tensor::sigmoid() const { return api::sigmoid(*this); }
+Tensor Tensor::sin() const { return api::sin(*this); }
+Tensor Tensor::cos() const { return api::cos(*this); }
+Tensor Tensor::tan() const { return api::tan(*this); }
+Tensor Tensor::asin() const { return api::asin(*this); }
+Tensor Tensor::acos() const { return api::acos(*this); }
+Tensor Tensor::atan() const { return api::atan(*this); }
+Tensor Tensor::sinh() const { return api::sinh(*this); }
+Tensor Tensor::cosh() const { return api::cosh(*this); }
+Tensor Tensor::tanh() const { return api::tanh(*this); }
+Tensor Tensor::asinh() const { return api::asinh(*this); }
+Tensor Tensor::acosh() const { return api::acosh(*this); }
+Tensor Tensor::atanh() const { return api::atanh(*this); }
+Tensor Tensor::erf() const { return api::erf(*this); }
+Tensor Tensor::erfc() const { return api::erfc(*this); }
+Tensor Tensor::erfinv() const { return api::erfinv(*this); }
+Tensor Tensor::conj_physical() const { return api::conj_physical(*this); }
+Tensor Tensor::eq(const Operand& other) const { return api::eq(*this, other); }
+Tensor Tensor::ne(const Operand& other) const { return api::ne(*this, other); }
+Tensor Tensor::lt(const Operand& other) const { return api::lt(*this, other); }
+Tensor Tensor::le(const Operand& other) const { return api::le(*this, other); }
+Tensor Tensor::gt(const Operand& other) const { return api::gt(*this, other); }
+Tensor Tensor::ge(const Operand& other) const { return api::ge(*this, other); }
+Tensor Tensor::isnan() const { return api::isnan(*this); }
+Tensor Tensor::isinf() const { return api::isinf(*this); }
+Tensor Tensor::isfinite() const { return api::isfinite(*this); }
+Tensor Tensor::isposinf() const { return api::isposinf(*this); }
+Tensor Tensor::isneginf() const { return api::isneginf(*this); }
+Tensor Tensor::signbit() const { return api::signbit(*this); }
+Tensor Tensor::logical_and(const Tensor& other) const { return api::logical_and(*this, other); }
+Tensor Tensor::logical_or(const Tensor& other) const { return api::logical_or(*this, other); }
+Tensor Tensor::logical_xor(const Tensor& other) const { return api::logical_xor(*this, other); }
+Tensor Tensor::logical_not() const { return api::logical_not(*this); }
+Tensor Tensor::bitwise_and(const Operand& other) const { return api::bitwise_and(*this, other); }
+Tensor Tensor::bitwise_or(const Operand& other) const { return api::bitwise_or(*this, other); }
+Tensor Tensor::bitwise_xor(const Operand& other) const { return api::bitwise_xor(*this, other); }
+Tensor Tensor::bitwise_not() const { return api::bitwise_not(*this); }
+Tensor Tensor::bitwise_left_shift(const Operand& other) const { return api::bitwise_left_shift(*this, other); }
+Tensor Tensor::bitwise_right_shift(const Operand& other) const { return api::bitwise_right_shift(*this, other); }
+Tensor Tensor::where(const Tensor& condition, const Operand& other) const { return api::where(condition, *this, other); }
+Tensor Tensor::clamp(const Operand& min, const Operand& max) const { return api::clamp(*this, min, max); }
+Tensor Tensor::lerp(const Tensor& end, const Operand& weight) const { return api::lerp(*this, end, weight); }
+Tensor Tensor::addcmul(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { return api::addcmul(*this, tensor1, tensor2, value); }
+Tensor Tensor::addcdiv(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { return api::addcdiv(*this, tensor1, tensor2, value); }
 Tensor Tensor::view(IntList size) const { static const OpDef& op = entry("view"); return run<Tensor>(op, {*this, size}); }
 Tensor Tensor::view(DType dtype) const { static const OpDef& op = entry("view.dtype"); return run<Tensor>(op, {*this, dtype}); }
 Tensor Tensor::expand(IntList size) const { static const OpDef& op = entry("expand"); return run<Tensor>(op, {*this, size}); }
-Tensor Tensor::squeeze() const { static const OpDef& op = entry("squeeze"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::squeeze(int64_t dim) const { static const OpDef& op = entry("squeeze.dim"); return run<Tensor>(op, {*this, dim}); }
-Tensor Tensor::squeeze(IntList dim) const { static const OpDef& op = entry("squeeze.dims"); return run<Tensor>(op, {*this, dim}); }
-Tensor Tensor::unsqueeze(int64_t dim) const { static const OpDef& op = entry("unsqueeze"); return run<Tensor>(op, {*this, dim}); }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { static const OpDef& op = entry("transpose"); return run<Tensor>(op, {*this, dim0, dim1}); }
-Tensor Tensor::t() const { static const OpDef& op = entry("t"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::permute(IntList dims) const { static const OpDef& op = entry("permute"); return run<Tensor>(op, {*this, dims}); }
-Tensor Tensor::select(int64_t dim, int64_t index) const { static const OpDef& op = entry("select"); return run<Tensor>(op, {*this, dim, index}); }
-Tensor Tensor::diagonal(int64_t offset, int64_t dim1, int64_t dim2) const { static const OpDef& op = entry("diagonal"); return run<Tensor>(op, {*this, offset, dim1, dim2}); }
+Tensor Tensor::squeeze() const { return api::squeeze(*this); }
+Tensor Tensor::squeeze(int64_t dim) const { return api::squeeze(*this, dim); }
+Tensor Tensor::squeeze(IntList dim) const { return api::squeeze(*this, dim); }
+Tensor Tensor::unsqueeze(int64_t dim) const { return api::unsqueeze(*this, dim); }
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return api::transpose(*this, dim0, dim1); }
+Tensor Tensor::t() const { return api::t(*this); }
+Tensor Tensor::permute(IntList dims) const { return api::permute(*this, dims); }
+Tensor Tensor::select(int64_t dim, int64_t index) const { return api::select(*this, dim, index); }
+Tensor Tensor::diagonal(int64_t offset, int64_t dim1, int64_t dim2) const { return api::diagonal(*this, offset, dim1, dim2); }
 Tensor Tensor::unfold(int64_t dimension, int64_t size, int64_t step) const { static const OpDef& op = entry("unfold"); return run<Tensor>(op, {*this, dimension, size, step}); }
-Tensor Tensor::as_strided(IntList size, IntList stride, std::optional<int64_t> storage_offset) const { static const OpDef& op = entry("as_strided"); return run<Tensor>(op, {*this, size, stride, storage_offset}); }
-Tensor Tensor::reshape(IntList shape) const { static const OpDef& op = entry("reshape"); return run<Tensor>(op, {*this, shape}); }
+Tensor Tensor::as_strided(IntList size, IntList stride, std::optional<int64_t> storage_offset) const { return api::as_strided(*this, size, stride, storage_offset); }
+Tensor Tensor::reshape(IntList shape) const { return api::reshape(*this, shape); }
 Tensor Tensor::view_as(const Tensor& other) const { static const OpDef& op = entry("view_as"); return run<Tensor>(op, {*this, other}); }
 Tensor Tensor::reshape_as(const Tensor& other) const { static const OpDef& op = entry("reshape_as"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { static const OpDef& op = entry("flatten"); return run<Tensor>(op, {*this, start_dim, end_dim}); }
-Tensor Tensor::unflatten(int64_t dim, IntList sizes) const { static const OpDef& op = entry("unflatten"); return run<Tensor>(op, {*this, dim, sizes}); }
-Tensor Tensor::ravel() const { static const OpDef& op = entry("ravel"); return run<Tensor>(op, {*this}); }
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return api::flatten(*this, start_dim, end_dim); }
+Tensor Tensor::unflatten(int64_t dim, IntList sizes) const { return api::unflatten(*this, dim, sizes); }
+Tensor Tensor::ravel() const { return api::ravel(*this); }
 Tensor Tensor::expand_as(const Tensor& other) const { static const OpDef& op = entry("expand_as"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::broadcast_to(IntList size) const { static const OpDef& op = entry("broadcast_to"); return run<Tensor>(op, {*this, size}); }
+Tensor Tensor::broadcast_to(IntList size) const { return api::broadcast_to(*this, size); }
 Tensor Tensor::sum_to_size(IntList size) const { static const OpDef& op = entry("sum_to_size"); return run<Tensor>(op, {*this, size}); }
-Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const { static const OpDef& op = entry("narrow"); return run<Tensor>(op, {*this, dim, start, length}); }
-Tensor Tensor::movedim(int64_t source, int64_t destination) const { static const OpDef& op = entry("movedim"); return run<Tensor>(op, {*this, source, destination}); }
-Tensor Tensor::movedim(IntList source, IntList destination) const { static const OpDef& op = entry("movedim.list"); return run<Tensor>(op, {*this, source, destination}); }
-Tensor Tensor::adjoint() const { static const OpDef& op = entry("adjoint"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::as_strided_scatter(const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) const { static const OpDef& op = entry("as_strided_scatter"); return run<Tensor>(op, {*this, src, size, stride, storage_offset}); }
-Tensor Tensor::detach() const { static const OpDef& op = entry("detach"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::conj() const { static const OpDef& op = entry("conj"); return run<Tensor>(op, {*this}); }
-Tensors Tensor::split(int64_t split_size, int64_t dim) const { static const OpDef& op = entry("split"); return run<Tensors>(op, {*this, split_size, dim}); }
-Tensors Tensor::split(IntList split_size, int64_t dim) const { static const OpDef& op = entry("split.sizes"); return run<Tensors>(op, {*this, split_size, dim}); }
-Tensors Tensor::split_with_sizes(IntList split_sizes, int64_t dim) const { static const OpDef& op = entry("split_with_sizes"); return run<Tensors>(op, {*this, split_sizes, dim}); }
-Tensors Tensor::unbind(int64_t dim) const { static const OpDef& op = entry("unbind"); return run<Tensors>(op, {*this, dim}); }
-Tensors Tensor::chunk(int64_t chunks, int64_t dim) const { static const OpDef& op = entry("chunk"); return run<Tensors>(op, {*this, chunks, dim}); }
-Tensors Tensor::tensor_split(const Tensor& tensor_indices_or_sections, int64_t dim) const { static const OpDef& op = entry("tensor_split.tensor"); return run<Tensors>(op, {*this, tensor_indices_or_sections, dim}); }
-Tensors Tensor::tensor_split(int64_t sections, int64_t dim) const { static const OpDef& op = entry("tensor_split"); return run<Tensors>(op, {*this, sections, dim}); }
-Tensors Tensor::tensor_split(IntList indices, int64_t dim) const { static const OpDef& op = entry("tensor_split.indices"); return run<Tensors>(op, {*this, indices, dim}); }
-Tensors Tensor::hsplit(int64_t sections) const { static const OpDef& op = entry("hsplit"); return run<Tensors>(op, {*this, sections}); }
-Tensors Tensor::hsplit(IntList indices) const { static const OpDef& op = entry("hsplit.indices"); return run<Tensors>(op, {*this, indices}); }
-Tensors Tensor::vsplit(int64_t sections) const { static const OpDef& op = entry("vsplit"); return run<Tensors>(op, {*this, sections}); }
-Tensors Tensor::vsplit(IntList indices) const { static const OpDef& op = entry("vsplit.indices"); return run<Tensors>(op, {*this, indices}); }
-Tensors Tensor::dsplit(int64_t sections) const { static const OpDef& op = entry("dsplit"); return run<Tensors>(op, {*this, sections}); }
-Tensors Tensor::dsplit(IntList indices) const { static const OpDef& op = entry("dsplit.indices"); return run<Tensors>(op, {*this, indices}); }
-Tensor Tensor::flip(IntList dims) const { static const OpDef& op = entry("flip"); return run<Tensor>(op, {*this, dims}); }
-Tensor Tensor::fliplr() const { static const OpDef& op = entry("fliplr"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::flipud() const { static const OpDef& op = entry("flipud"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::rot90(int64_t k, IntList dims) const { static const OpDef& op = entry("rot90"); return run<Tensor>(op, {*this, k, dims}); }
-Tensor Tensor::roll(IntList shifts, OptionalIntList dims) const { static const OpDef& op = entry("roll"); return run<Tensor>(op, {*this, repeated(shifts, 1), repeated(dims, 1)}); }
+Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const { return api::narrow(*this, dim, start, length); }
+Tensor Tensor::movedim(int64_t source, int64_t destination) const { return api::movedim(*this, source, destination); }
+Tensor Tensor::movedim(IntList source, IntList destination) const { return api::movedim(*this, source, destination); }
+Tensor Tensor::adjoint() const { return api::adjoint(*this); }
+Tensor Tensor::as_strided_scatter(const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) const { return api::as_strided_scatter(*this, src, size, stride, storage_offset); }
+Tensor Tensor::detach() const { return api::detach(*this); }
+Tensor Tensor::conj() const { return api::conj(*this); }
+Tensors Tensor::split(int64_t split_size, int64_t dim) const { return api::split(*this, split_size, dim); }
+Tensors Tensor::split(IntList split_size, int64_t dim) const { return api::split(*this, split_size, dim); }
+Tensors Tensor::split_with_sizes(IntList split_sizes, int64_t dim) const { return api::split_with_sizes(*this, split_sizes, dim); }
+Tensors Tensor::unbind(int64_t dim) const { return api::unbind(*this, dim); }
+Tensors Tensor::chunk(int64_t chunks, int64_t dim) const { return api::chunk(*this, chunks, dim); }
+Tensors Tensor::tensor_split(const Tensor& tensor_indices_or_sections, int64_t dim) const { return api::tensor_split(*this, tensor_indices_or_sections, dim); }
+Tensors Tensor::tensor_split(int64_t sections, int64_t dim) const { return api::tensor_split(*this, sections, dim); }
+Tensors Tensor::tensor_split(IntList indices, int64_t dim) const { return api::tensor_split(*this, indices, dim); }
+Tensors Tensor::hsplit(int64_t sections) const { return api::hsplit(*this, sections); }
+Tensors Tensor::hsplit(IntList indices) const { return api::hsplit(*this, indices); }
+Tensors Tensor::vsplit(int64_t sections) const { return api::vsplit(*this, sections); }
+Tensors Tensor::vsplit(IntList indices) const { return api::vsplit(*this, indices); }
+Tensors Tensor::dsplit(int64_t sections) const { return api::dsplit(*this, sections); }
+Tensors Tensor::dsplit(IntList indices) const { return api::dsplit(*this, indices); }
+Tensor Tensor::flip(IntList dims) const { return api::flip(*this, dims); }
+Tensor Tensor::fliplr() const { return api::fliplr(*this); }
+Tensor Tensor::flipud() const { return api::flipud(*this); }
+Tensor Tensor::rot90(int64_t k, IntList dims) const { return api::rot90(*this, k, dims); }
+Tensor Tensor::roll(IntList shifts, OptionalIntList dims) const { return api::roll(*this, shifts, dims); }
 Tensor Tensor::repeat(IntList repeats) const { static const OpDef& op = entry("repeat"); return run<Tensor>(op, {*this, repeats}); }
-Tensor Tensor::tile(IntList dims) const { static const OpDef& op = entry("tile"); return run<Tensor>(op, {*this, dims}); }
-Tensor Tensor::tril(int64_t diagonal) const { static const OpDef& op = entry("tril"); return run<Tensor>(op, {*this, diagonal}); }
-Tensor Tensor::triu(int64_t diagonal) const { static const OpDef& op = entry("triu"); return run<Tensor>(op, {*this, diagonal}); }
-Tensor Tensor::diag_embed(int64_t offset, int64_t dim1, int64_t dim2) const { static const OpDef& op = entry("diag_embed"); return run<Tensor>(op, {*this, offset, dim1, dim2}); }
-Tensor Tensor::diag(int64_t diagonal) const { static const OpDef& op = entry("diag"); return run<Tensor>(op, {*this, diagonal}); }
-Tensor Tensor::diagflat(int64_t offset) const { static const OpDef& op = entry("diagflat"); return run<Tensor>(op, {*this, offset}); }
-Tensor Tensor::trace() const { static const OpDef& op = entry("trace"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::sum(std::optional<DType> dtype) const { static const OpDef& op = entry("sum"); return run<Tensor>(op, {*this, dtype}); }
-Tensor Tensor::sum(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("sum.dim"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim, dtype}); }
-Tensor Tensor::mean(std::optional<DType> dtype) const { static const OpDef& op = entry("mean"); return run<Tensor>(op, {*this, dtype}); }
-Tensor Tensor::mean(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("mean.dim"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim, dtype}); }
-Tensor Tensor::nansum(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("nansum"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim, dtype}); }
-Tensor Tensor::nanmean(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("nanmean"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim, dtype}); }
-Tensor Tensor::prod(std::optional<DType> dtype) const { static const OpDef& op = entry("prod"); return run<Tensor>(op, {*this, dtype}); }
-Tensor Tensor::prod(int64_t dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("prod.dim_int"); return run<Tensor>(op, {*this, dim, keepdim, dtype}); }
-Tensor Tensor::any() const { static const OpDef& op = entry("any"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::any(OptionalIntList dim, bool keepdim) const { static const OpDef& op = entry("any.dims"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim}); }
-Tensor Tensor::all() const { static const OpDef& op = entry("all"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::all(OptionalIntList dim, bool keepdim) const { static const OpDef& op = entry("all.dims"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim}); }
-Tensor Tensor::count_nonzero(OptionalIntList dim) const { static const OpDef& op = entry("count_nonzero"); return run<Tensor>(op, {*this, repeated(dim, 1)}); }
-Tensor Tensor::max() const { static const OpDef& op = entry("max"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::max(const Tensor& other) const { static const OpDef& op = entry("max.other"); return run<Tensor>(op, {*this, other}); }
-std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { static const OpDef& op = entry("max.dim"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, keepdim}); }
-Tensor Tensor::min() const { static const OpDef& op = entry("min"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::min(const Tensor& other) const { static const OpDef& op = entry("min.other"); return run<Tensor>(op, {*this, other}); }
-std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { static const OpDef& op = entry("min.dim"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, keepdim}); }
-Tensor Tensor::amax(OptionalIntList dim, bool keepdim) const { static const OpDef& op = entry("amax"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim}); }
-Tensor Tensor::amin(OptionalIntList dim, bool keepdim) const { static const OpDef& op = entry("amin"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim}); }
-std::tuple<Tensor, Tensor> Tensor::aminmax(std::optional<int64_t> dim, bool keepdim) const { static const OpDef& op = entry("aminmax"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, keepdim}); }
-Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { static const OpDef& op = entry("argmax"); return run<Tensor>(op, {*this, dim, keepdim}); }
-Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const { static const OpDef& op = entry("argmin"); return run<Tensor>(op, {*this, dim, keepdim}); }
-Tensor Tensor::var(Flag unbiased) const { static const OpDef& op = entry("var"); return run<Tensor>(op, {*this, unbiased}); }
-Tensor Tensor::var(OptionalIntList dim, bool unbiased, bool keepdim) const { static const OpDef& op = entry("var.dim"); return run<Tensor>(op, {*this, repeated(dim, 1), unbiased, keepdim}); }
-Tensor Tensor::var(OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) const { static const OpDef& op = entry("var.correction"); return run<Tensor>(op, {*this, repeated(dim, 1), correction, keepdim}); }
-Tensor Tensor::std(Flag unbiased) const { static const OpDef& op = entry("std"); return run<Tensor>(op, {*this, unbiased}); }
-Tensor Tensor::std(OptionalIntList dim, bool unbiased, bool keepdim) const { static const OpDef& op = entry("std.dim"); return run<Tensor>(op, {*this, repeated(dim, 1), unbiased, keepdim}); }
-Tensor Tensor::std(OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) const { static const OpDef& op = entry("std.correction"); return run<Tensor>(op, {*this, repeated(dim, 1), correction, keepdim}); }
-Tensor Tensor::norm(std::optional<Scalar> p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("norm"); return run<Tensor>(op, {*this, p, repeated(dim, 1), keepdim, dtype}); }
-Tensor Tensor::norm(std::string_view p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { static const OpDef& op = entry("norm.name"); return run<Tensor>(op, {*this, p, repeated(dim, 1), keepdim, dtype}); }
-Tensor Tensor::renorm(Scalar p, int64_t dim, Scalar maxnorm) const { static const OpDef& op = entry("renorm"); return run<Tensor>(op, {*this, p, dim, maxnorm}); }
-Tensor Tensor::dist(const Tensor& other, Scalar p) const { static const OpDef& op = entry("dist"); return run<Tensor>(op, {*this, other, p}); }
-Tensor Tensor::cumsum(int64_t dim, std::optional<DType> dtype) const { static const OpDef& op = entry("cumsum"); return run<Tensor>(op, {*this, dim, dtype}); }
-Tensor Tensor::logcumsumexp(int64_t dim) const { static const OpDef& op = entry("logcumsumexp"); return run<Tensor>(op, {*this, dim}); }
-Tensor Tensor::cumprod(int64_t dim, std::optional<DType> dtype) const { static const OpDef& op = entry("cumprod"); return run<Tensor>(op, {*this, dim, dtype}); }
-std::tuple<Tensor, Tensor> Tensor::cummax(int64_t dim) const { static const OpDef& op = entry("cummax"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim}); }
-std::tuple<Tensor, Tensor> Tensor::cummin(int64_t dim) const { static const OpDef& op = entry("cummin"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim}); }
-Tensor Tensor::diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const { static const OpDef& op = entry("diff"); return run<Tensor>(op, {*this, n, dim, prepend, append}); }
-Tensor Tensor::softmax(int64_t dim, std::optional<DType> dtype) const { static const OpDef& op = entry("softmax"); return run<Tensor>(op, {*this, dim, dtype}); }
-Tensor Tensor::log_softmax(int64_t dim, std::optional<DType> dtype) const { static const OpDef& op = entry("log_softmax"); return run<Tensor>(op, {*this, dim, dtype}); }
-Tensor Tensor::logsumexp(IntList dim, bool keepdim) const { static const OpDef& op = entry("logsumexp"); return run<Tensor>(op, {*this, repeated(dim, 1), keepdim}); }
-Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const { static const OpDef& op = entry("isclose"); return run<Tensor>(op, {*this, other, rtol, atol, equal_nan}); }
-bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const { static const OpDef& op = entry("allclose"); return run<bool>(op, {*this, other, rtol, atol, equal_nan}); }
-bool Tensor::equal(const Tensor& other) const { static const OpDef& op = entry("equal"); return run<bool>(op, {*this, other}); }
-Tensor Tensor::mm(const Tensor& mat2) const { static const OpDef& op = entry("mm"); return run<Tensor>(op, {*this, mat2}); }
-Tensor Tensor::bmm(const Tensor& mat2) const { static const OpDef& op = entry("bmm"); return run<Tensor>(op, {*this, mat2}); }
-Tensor Tensor::mv(const Tensor& vec) const { static const OpDef& op = entry("mv"); return run<Tensor>(op, {*this, vec}); }
-Tensor Tensor::dot(const Tensor& tensor) const { static const OpDef& op = entry("dot"); return run<Tensor>(op, {*this, tensor}); }
-Tensor Tensor::vdot(const Tensor& other) const { static const OpDef& op = entry("vdot"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::inner(const Tensor& other) const { static const OpDef& op = entry("inner"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::outer(const Tensor& vec2) const { static const OpDef& op = entry("outer"); return run<Tensor>(op, {*this, vec2}); }
-Tensor Tensor::matmul(const Tensor& other) const { static const OpDef& op = entry("matmul"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::bernoulli(const Generator& generator) const { static const OpDef& op = entry("bernoulli"); return run<Tensor>(op, {*this, generator}); }
-Tensor Tensor::bernoulli(double p, const Generator& generator) const { static const OpDef& op = entry("bernoulli.p"); return run<Tensor>(op, {*this, p, generator}); }
-Tensor Tensor::bernoulli(const Tensor& p, const Generator& generator) const { static const OpDef& op = entry("bernoulli.tensor"); return run<Tensor>(op, {*this, p, generator}); }
-Tensor Tensor::multinomial(int64_t num_samples, bool replacement, const Generator& generator) const { static const OpDef& op = entry("multinomial"); return run<Tensor>(op, {*this, num_samples, replacement, generator}); }
-Tensor Tensor::take(const Tensor& index) const { static const OpDef& op = entry("take"); return run<Tensor>(op, {*this, index}); }
-Tensor Tensor::put(const Tensor& index, const Tensor& source, bool accumulate) const { static const OpDef& op = entry("put"); return run<Tensor>(op, {*this, index, source, accumulate}); }
-Tensor Tensor::index_select(int64_t dim, const Tensor& index) const { static const OpDef& op = entry("index_select"); return run<Tensor>(op, {*this, dim, index}); }
-Tensor Tensor::index_add(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) const { static const OpDef& op = entry("index_add"); return run<Tensor>(op, {*this, dim, index, source, alpha}); }
-Tensor Tensor::index_copy(int64_t dim, const Tensor& index, const Tensor& source) const { static const OpDef& op = entry("index_copy"); return run<Tensor>(op, {*this, dim, index, source}); }
-Tensor Tensor::index_fill(int64_t dim, const Tensor& index, const Operand& value) const { static const OpDef& op = entry("index_fill"); return run<Tensor>(op, {*this, dim, index, value}); }
-Tensor Tensor::index_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) const { static const OpDef& op = entry("index_reduce"); return run<Tensor>(op, {*this, dim, index, source, reduce, include_self}); }
-Tensor Tensor::nonzero() const { static const OpDef& op = entry("nonzero"); return run<Tensor>(op, {*this, false}); }
-Tensors Tensor::nonzero_tuple() const { static const OpDef& op = entry("nonzero.tuple"); return run<Tensors>(op, {*this, true}); }
-Tensor Tensor::argwhere() const { static const OpDef& op = entry("argwhere"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::masked_select(const Tensor& mask) const { static const OpDef& op = entry("masked_select"); return run<Tensor>(op, {*this, mask}); }
-Tensor Tensor::masked_fill(const Tensor& mask, const Operand& value) const { static const OpDef& op = entry("masked_fill"); return run<Tensor>(op, {*this, mask, value}); }
-Tensor Tensor::masked_scatter(const Tensor& mask, const Tensor& source) const { static const OpDef& op = entry("masked_scatter"); return run<Tensor>(op, {*this, mask, source}); }
-Tensor Tensor::gather(int64_t dim, const Tensor& index, bool sparse_grad) const { static const OpDef& op = entry("gather"); return run<Tensor>(op, {*this, dim, index, sparse_grad}); }
-Tensor Tensor::take_along_dim(const Tensor& indices, std::optional<int64_t> dim) const { static const OpDef& op = entry("take_along_dim"); return run<Tensor>(op, {*this, indices, dim}); }
-Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src) const { static const OpDef& op = entry("scatter.src"); return run<Tensor>(op, {*this, dim, index, src}); }
-Tensor Tensor::scatter(int64_t dim, const Tensor& index, Scalar value) const { static const OpDef& op = entry("scatter.value"); return run<Tensor>(op, {*this, dim, index, value}); }
-Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const { static const OpDef& op = entry("scatter.reduce"); return run<Tensor>(op, {*this, dim, index, src, reduce}); }
-Tensor Tensor::scatter(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) const { static const OpDef& op = entry("scatter.value_reduce"); return run<Tensor>(op, {*this, dim, index, value, reduce}); }
-Tensor Tensor::scatter_add(int64_t dim, const Tensor& index, const Tensor& src) const { static const OpDef& op = entry("scatter_add"); return run<Tensor>(op, {*this, dim, index, src}); }
-Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) const { static const OpDef& op = entry("scatter_reduce"); return run<Tensor>(op, {*this, dim, index, src, reduce, include_self}); }
-Tensor Tensor::slice_scatter(const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) const { static const OpDef& op = entry("slice_scatter"); return run<Tensor>(op, {*this, src, dim, start, end, step}); }
-Tensor Tensor::select_scatter(const Tensor& src, int64_t dim, int64_t index) const { static const OpDef& op = entry("select_scatter"); return run<Tensor>(op, {*this, src, dim, index}); }
-Tensor Tensor::diagonal_scatter(const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) const { static const OpDef& op = entry("diagonal_scatter"); return run<Tensor>(op, {*this, src, offset, dim1, dim2}); }
-std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const { static const OpDef& op = entry("sort"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, descending}); }
-std::tuple<Tensor, Tensor> Tensor::sort(std::optional<bool> stable, int64_t dim, bool descending) const { static const OpDef& op = entry("sort.stable"); return run<std::tuple<Tensor, Tensor>>(op, {*this, stable, dim, descending}); }
-Tensor Tensor::argsort(int64_t dim, bool descending) const { static const OpDef& op = entry("argsort"); return run<Tensor>(op, {*this, dim, descending}); }
-Tensor Tensor::argsort(Flag stable, int64_t dim, bool descending) const { static const OpDef& op = entry("argsort.stable"); return run<Tensor>(op, {*this, stable, dim, descending}); }
-Tensor Tensor::msort() const { static const OpDef& op = entry("msort"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest, bool sorted) const { static const OpDef& op = entry("topk"); return run<std::tuple<Tensor, Tensor>>(op, {*this, k, dim, largest, sorted}); }
-std::tuple<Tensor, Tensor> Tensor::kthvalue(int64_t k, int64_t dim, bool keepdim) const { static const OpDef& op = entry("kthvalue"); return run<std::tuple<Tensor, Tensor>>(op, {*this, k, dim, keepdim}); }
-Tensor Tensor::median() const { static const OpDef& op = entry("median"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor> Tensor::median(int64_t dim, bool keepdim) const { static const OpDef& op = entry("median.dim"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, keepdim}); }
-Tensor Tensor::nanmedian() const { static const OpDef& op = entry("nanmedian"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor> Tensor::nanmedian(int64_t dim, bool keepdim) const { static const OpDef& op = entry("nanmedian.dim"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, keepdim}); }
-std::tuple<Tensor, Tensor> Tensor::mode(int64_t dim, bool keepdim) const { static const OpDef& op = entry("mode"); return run<std::tuple<Tensor, Tensor>>(op, {*this, dim, keepdim}); }
-Tensor Tensor::quantile(const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const { static const OpDef& op = entry("quantile"); return run<Tensor>(op, {*this, q, dim, keepdim, interpolation}); }
-Tensor Tensor::nanquantile(const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const { static const OpDef& op = entry("nanquantile"); return run<Tensor>(op, {*this, q, dim, keepdim, interpolation}); }
-Tensor Tensor::addmm(const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addmm"); return run<Tensor>(op, {*this, mat1, mat2, beta, alpha}); }
-Tensor Tensor::addmv(const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addmv"); return run<Tensor>(op, {*this, mat, vec, beta, alpha}); }
-Tensor Tensor::addr(const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addr"); return run<Tensor>(op, {*this, vec1, vec2, beta, alpha}); }
-Tensor Tensor::baddbmm(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("baddbmm"); return run<Tensor>(op, {*this, batch1, batch2, beta, alpha}); }
-Tensor Tensor::addbmm(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addbmm"); return run<Tensor>(op, {*this, batch1, batch2, beta, alpha}); }
-Tensor Tensor::kron(const Tensor& other) const { static const OpDef& op = entry("kron"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::cross(const Tensor& other, std::optional<int64_t> dim) const { static const OpDef& op = entry("cross"); return run<Tensor>(op, {*this, other, dim}); }
-Tensor Tensor::atan2(const Tensor& other) const { static const OpDef& op = entry("atan2"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::hypot(const Tensor& other) const { static const OpDef& op = entry("hypot"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::copysign(const Operand& other) const { static const OpDef& op = entry("copysign"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::nextafter(const Tensor& other) const { static const OpDef& op = entry("nextafter"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::heaviside(const Tensor& values) const { static const OpDef& op = entry("heaviside"); return run<Tensor>(op, {*this, values}); }
-Tensor Tensor::fmax(const Tensor& other) const { static const OpDef& op = entry("fmax"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::fmin(const Tensor& other) const { static const OpDef& op = entry("fmin"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::clamp_min(const Operand& min) const { static const OpDef& op = entry("clamp_min"); return run<Tensor>(op, {*this, min}); }
-Tensor Tensor::clamp_max(const Operand& max) const { static const OpDef& op = entry("clamp_max"); return run<Tensor>(op, {*this, max}); }
-Tensor Tensor::gcd(const Tensor& other) const { static const OpDef& op = entry("gcd"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::lcm(const Tensor& other) const { static const OpDef& op = entry("lcm"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::logaddexp(const Tensor& other) const { static const OpDef& op = entry("logaddexp"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::logaddexp2(const Tensor& other) const { static const OpDef& op = entry("logaddexp2"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::xlogy(const Operand& other) const { static const OpDef& op = entry("xlogy"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::float_power(const Operand& exponent) const { static const OpDef& op = entry("float_power"); return run<Tensor>(op, {*this, exponent}); }
-Tensor Tensor::ldexp(const Tensor& other) const { static const OpDef& op = entry("ldexp"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::deg2rad() const { static const OpDef& op = entry("deg2rad"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::rad2deg() const { static const OpDef& op = entry("rad2deg"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::angle() const { static const OpDef& op = entry("angle"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::positive() const { static const OpDef& op = entry("positive"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::isreal() const { static const OpDef& op = entry("isreal"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::nan_to_num(std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) const { static const OpDef& op = entry("nan_to_num"); return run<Tensor>(op, {*this, nan, posinf, neginf}); }
-Tensor Tensor::sinc() const { static const OpDef& op = entry("sinc"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::logit(std::optional<double> eps) const { static const OpDef& op = entry("logit"); return run<Tensor>(op, {*this, eps}); }
-Tensor Tensor::lgamma() const { static const OpDef& op = entry("lgamma"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::digamma() const { static const OpDef& op = entry("digamma"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::polygamma(int64_t n) const { static const OpDef& op = entry("polygamma"); return run<Tensor>(op, {n, *this}); }
-Tensor Tensor::mvlgamma(int64_t p) const { static const OpDef& op = entry("mvlgamma"); return run<Tensor>(op, {*this, p}); }
-Tensor Tensor::i0() const { static const OpDef& op = entry("i0"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor> Tensor::frexp() const { static const OpDef& op = entry("frexp"); return run<std::tuple<Tensor, Tensor>>(op, {*this}); }
-Tensor Tensor::hardshrink(Scalar lambd) const { static const OpDef& op = entry("hardshrink"); return run<Tensor>(op, {*this, lambd}); }
-Tensor Tensor::prelu(const Tensor& weight) const { static const OpDef& op = entry("prelu"); return run<Tensor>(op, {*this, weight}); }
-Tensor Tensor::cholesky(bool upper) const { static const OpDef& op = entry("cholesky"); return run<Tensor>(op, {*this, upper}); }
-Tensor Tensor::cholesky_inverse(bool upper) const { static const OpDef& op = entry("cholesky_inverse"); return run<Tensor>(op, {*this, upper}); }
-Tensor Tensor::inverse() const { static const OpDef& op = entry("inverse"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor> Tensor::qr(bool some) const { static const OpDef& op = entry("qr"); return run<std::tuple<Tensor, Tensor>>(op, {*this, some}); }
-std::tuple<Tensor, Tensor> Tensor::geqrf() const { static const OpDef& op = entry("geqrf"); return run<std::tuple<Tensor, Tensor>>(op, {*this}); }
-Tensor Tensor::orgqr(const Tensor& input2) const { static const OpDef& op = entry("orgqr"); return run<Tensor>(op, {*this, input2}); }
-Tensor Tensor::ormqr(const Tensor& input2, const Tensor& input3, bool left, bool transpose) const { static const OpDef& op = entry("ormqr"); return run<Tensor>(op, {*this, input2, input3, left, transpose}); }
-Tensor Tensor::lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const { static const OpDef& op = entry("lu_solve"); return run<Tensor>(op, {*this, LU_data, LU_pivots}); }
-std::tuple<Tensor, Tensor> Tensor::triangular_solve(const Tensor& A, bool upper, bool transpose, bool unitriangular) const { static const OpDef& op = entry("triangular_solve"); return run<std::tuple<Tensor, Tensor>>(op, {*this, A, upper, transpose, unitriangular}); }
-Tensor Tensor::cholesky_solve(const Tensor& input2, bool upper) const { static const OpDef& op = entry("cholesky_solve"); return run<Tensor>(op, {*this, input2, upper}); }
-Tensor Tensor::det() const { static const OpDef& op = entry("det"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor> Tensor::slogdet() const { static const OpDef& op = entry("slogdet"); return run<std::tuple<Tensor, Tensor>>(op, {*this}); }
-Tensor Tensor::logdet() const { static const OpDef& op = entry("logdet"); return run<Tensor>(op, {*this}); }
-std::tuple<Tensor, Tensor, Tensor> Tensor::svd(bool some, bool compute_uv) const { static const OpDef& op = entry("svd"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {*this, some, compute_uv}); }
-Tensor Tensor::pinverse(double rcond) const { static const OpDef& op = entry("pinverse"); return run<Tensor>(op, {*this, rcond}); }
-Tensor Tensor::matrix_power(int64_t n) const { static const OpDef& op = entry("matrix_power"); return run<Tensor>(op, {*this, n}); }
-Tensor Tensor::matrix_exp() const { static const OpDef& op = entry("matrix_exp"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::bincount(const Tensor& weights, int64_t minlength) const { static const OpDef& op = entry("bincount"); return run<Tensor>(op, {*this, weights, minlength}); }
-Tensor Tensor::histc(int64_t bins, Scalar min, Scalar max) const { static const OpDef& op = entry("histc"); return run<Tensor>(op, {*this, bins, min, max}); }
-std::tuple<Tensor, Tensor> Tensor::histogram(const Tensor& bins, const Tensor& weight, bool density) const { static const OpDef& op = entry("histogram.bins"); return run<std::tuple<Tensor, Tensor>>(op, {*this, bins, weight, density}); }
-std::tuple<Tensor, Tensor> Tensor::histogram(int64_t bins, std::optional<std::vector<double>> range, const Tensor& weight, bool density) const { static const OpDef& op = entry("histogram"); return run<std::tuple<Tensor, Tensor>>(op, {*this, bins, range, weight, density}); }
-Tensor Tensor::cov(int64_t correction, const Tensor& fweights, const Tensor& aweights) const { static const OpDef& op = entry("cov"); return run<Tensor>(op, {*this, correction, fweights, aweights}); }
-Tensor Tensor::corrcoef() const { static const OpDef& op = entry("corrcoef"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::repeat_interleave(const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) const { static const OpDef& op = entry("repeat_interleave.self"); return run<Tensor>(op, {*this, repeats, dim, output_size}); }
-Tensor Tensor::repeat_interleave(int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) const { static const OpDef& op = entry("repeat_interleave.number"); return run<Tensor>(op, {*this, repeats, dim, output_size}); }
-Tensor Tensor::nonzero_static(int64_t size, int64_t fill_value) const { static const OpDef& op = entry("nonzero_static"); return run<Tensor>(op, {*this, size, fill_value}); }
-Tensor Tensor::narrow_copy(int64_t dim, int64_t start, int64_t length) const { static const OpDef& op = entry("narrow_copy"); return run<Tensor>(op, {*this, dim, start, length}); }
-Tensor Tensor::slice_inverse(const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) const { static const OpDef& op = entry("slice_inverse"); return run<Tensor>(op, {*this, src, dim, start, end, step}); }
-Tensor Tensor::igamma(const Tensor& other) const { static const OpDef& op = entry("igamma"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::igammac(const Tensor& other) const { static const OpDef& op = entry("igammac"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::stft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, std::string_view pad_mode, bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex, std::optional<bool> align_to_window) const { static const OpDef& op = entry("stft"); return run<Tensor>(op, {*this, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window}); }
-Tensor Tensor::istft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, bool normalized, std::optional<bool> onesided, std::optional<int64_t> length, bool return_complex) const { static const OpDef& op = entry("istft"); return run<Tensor>(op, {*this, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex}); }
-Tensor Tensor::subtract(const Operand& other, Scalar alpha) const { static const OpDef& op = entry("sub"); return run<Tensor>(op, {*this, other, alpha}); }
-Tensor Tensor::multiply(const Operand& other) const { static const OpDef& op = entry("mul"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::divide(const Operand& other) const { static const OpDef& op = entry("div"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::divide(const Operand& other, std::optional<std::string_view> rounding_mode) const { static const OpDef& op = entry("div.mode"); return run<Tensor>(op, {*this, other, rounding_mode}); }
-Tensor Tensor::true_divide(const Operand& other) const { static const OpDef& op = entry("div"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::true_divide(const Operand& other, std::optional<std::string_view> rounding_mode) const { static const OpDef& op = entry("div.mode"); return run<Tensor>(op, {*this, other, rounding_mode}); }
-Tensor Tensor::negative() const { static const OpDef& op = entry("neg"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::absolute() const { static const OpDef& op = entry("abs"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::fix() const { static const OpDef& op = entry("trunc"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::arcsin() const { static const OpDef& op = entry("asin"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::arccos() const { static const OpDef& op = entry("acos"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::arctan() const { static const OpDef& op = entry("atan"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::arcsinh() const { static const OpDef& op = entry("asinh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::arccosh() const { static const OpDef& op = entry("acosh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::arctanh() const { static const OpDef& op = entry("atanh"); return run<Tensor>(op, {*this}); }
-Tensor Tensor::not_equal(const Operand& other) const { static const OpDef& op = entry("ne"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::less(const Operand& other) const { static const OpDef& op = entry("lt"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::less_equal(const Operand& other) const { static const OpDef& op = entry("le"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::greater(const Operand& other) const { static const OpDef& op = entry("gt"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::greater_equal(const Operand& other) const { static const OpDef& op = entry("ge"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::clip(const Operand& min, const Operand& max) const { static const OpDef& op = entry("clamp"); return run<Tensor>(op, {*this, min, max}); }
-Tensor Tensor::swapaxes(int64_t dim0, int64_t dim1) const { static const OpDef& op = entry("transpose"); return run<Tensor>(op, {*this, dim0, dim1}); }
-Tensor Tensor::swapdims(int64_t dim0, int64_t dim1) const { static const OpDef& op = entry("transpose"); return run<Tensor>(op, {*this, dim0, dim1}); }
-Tensor Tensor::moveaxis(int64_t source, int64_t destination) const { static const OpDef& op = entry("movedim"); return run<Tensor>(op, {*this, source, destination}); }
-Tensor Tensor::moveaxis(IntList source, IntList destination) const { static const OpDef& op = entry("movedim.list"); return run<Tensor>(op, {*this, source, destination}); }
-Tensor Tensor::ger(const Tensor& vec2) const { static const OpDef& op = entry("outer"); return run<Tensor>(op, {*this, vec2}); }
-Tensor Tensor::arctan2(const Tensor& other) const { static const OpDef& op = entry("atan2"); return run<Tensor>(op, {*this, other}); }
-Tensors Tensor::unsafe_chunk(int64_t chunks, int64_t dim) const { static const OpDef& op = entry("chunk"); return run<Tensors>(op, {*this, chunks, dim}); }
-Tensors Tensor::unsafe_split(int64_t split_size, int64_t dim) const { static const OpDef& op = entry("split"); return run<Tensors>(op, {*this, split_size, dim}); }
-Tensors Tensor::unsafe_split(IntList split_size, int64_t dim) const { static const OpDef& op = entry("split.sizes"); return run<Tensors>(op, {*this, split_size, dim}); }
-Tensors Tensor::unsafe_split_with_sizes(IntList split_sizes, int64_t dim) const { static const OpDef& op = entry("split_with_sizes"); return run<Tensors>(op, {*this, split_sizes, dim}); }
+Tensor Tensor::tile(IntList dims) const { return api::tile(*this, dims); }
+Tensor Tensor::tril(int64_t diagonal) const { return api::tril(*this, diagonal); }
+Tensor Tensor::triu(int64_t diagonal) const { return api::triu(*this, diagonal); }
+Tensor Tensor::diag_embed(int64_t offset, int64_t dim1, int64_t dim2) const { return api::diag_embed(*this, offset, dim1, dim2); }
+Tensor Tensor::diag(int64_t diagonal) const { return api::diag(*this, diagonal); }
+Tensor Tensor::diagflat(int64_t offset) const { return api::diagflat(*this, offset); }
+Tensor Tensor::trace() const { return api::trace(*this); }
+Tensor Tensor::sum(std::optional<DType> dtype) const { return api::sum(*this, dtype); }
+Tensor Tensor::sum(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { return api::sum(*this, dim, keepdim, dtype); }
+Tensor Tensor::mean(std::optional<DType> dtype) const { return api::mean(*this, dtype); }
+Tensor Tensor::mean(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { return api::mean(*this, dim, keepdim, dtype); }
+Tensor Tensor::nansum(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { return api::nansum(*this, dim, keepdim, dtype); }
+Tensor Tensor::nanmean(OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { return api::nanmean(*this, dim, keepdim, dtype); }
+Tensor Tensor::prod(std::optional<DType> dtype) const { return api::prod(*this, dtype); }
+Tensor Tensor::prod(int64_t dim, bool keepdim, std::optional<DType> dtype) const { return api::prod(*this, dim, keepdim, dtype); }
+Tensor Tensor::any() const { return api::any(*this); }
+Tensor Tensor::any(OptionalIntList dim, bool keepdim) const { return api::any(*this, dim, keepdim); }
+Tensor Tensor::all() const { return api::all(*this); }
+Tensor Tensor::all(OptionalIntList dim, bool keepdim) const { return api::all(*this, dim, keepdim); }
+Tensor Tensor::count_nonzero(OptionalIntList dim) const { return api::count_nonzero(*this, dim); }
+Tensor Tensor::max() const { return api::max(*this); }
+Tensor Tensor::max(const Tensor& other) const { return api::max(*this, other); }
+std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { return api::max(*this, dim, keepdim); }
+Tensor Tensor::min() const { return api::min(*this); }
+Tensor Tensor::min(const Tensor& other) const { return api::min(*this, other); }
+std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { return api::min(*this, dim, keepdim); }
+Tensor Tensor::amax(OptionalIntList dim, bool keepdim) const { return api::amax(*this, dim, keepdim); }
+Tensor Tensor::amin(OptionalIntList dim, bool keepdim) const { return api::amin(*this, dim, keepdim); }
+std::tuple<Tensor, Tensor> Tensor::aminmax(std::optional<int64_t> dim, bool keepdim) const { return api::aminmax(*this, dim, keepdim); }
+Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { return api::argmax(*this, dim, keepdim); }
+Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const { return api::argmin(*this, dim, keepdim); }
+Tensor Tensor::var(Flag unbiased) const { return api::var(*this, unbiased); }
+Tensor Tensor::var(OptionalIntList dim, bool unbiased, bool keepdim) const { return api::var(*this, dim, unbiased, keepdim); }
+Tensor Tensor::var(OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) const { return api::var(*this, dim, correction, keepdim); }
+Tensor Tensor::std(Flag unbiased) const { return api::std(*this, unbiased); }
+Tensor Tensor::std(OptionalIntList dim, bool unbiased, bool keepdim) const { return api::std(*this, dim, unbiased, keepdim); }
+Tensor Tensor::std(OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) const { return api::std(*this, dim, correction, keepdim); }
+Tensor Tensor::norm(std::optional<Scalar> p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { return api::norm(*this, p, dim, keepdim, dtype); }
+Tensor Tensor::norm(std::string_view p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) const { return api::norm(*this, p, dim, keepdim, dtype); }
+Tensor Tensor::renorm(Scalar p, int64_t dim, Scalar maxnorm) const { return api::renorm(*this, p, dim, maxnorm); }
+Tensor Tensor::dist(const Tensor& other, Scalar p) const { return api::dist(*this, other, p); }
+Tensor Tensor::cumsum(int64_t dim, std::optional<DType> dtype) const { return api::cumsum(*this, dim, dtype); }
+Tensor Tensor::logcumsumexp(int64_t dim) const { return api::logcumsumexp(*this, dim); }
+Tensor Tensor::cumprod(int64_t dim, std::optional<DType> dtype) const { return api::cumprod(*this, dim, dtype); }
+std::tuple<Tensor, Tensor> Tensor::cummax(int64_t dim) const { return api::cummax(*this, dim); }
+std::tuple<Tensor, Tensor> Tensor::cummin(int64_t dim) const { return api::cummin(*this, dim); }
+Tensor Tensor::diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const { return api::diff(*this, n, dim, prepend, append); }
+Tensor Tensor::softmax(int64_t dim, std::optional<DType> dtype) const { return api::softmax(*this, dim, dtype); }
+Tensor Tensor::log_softmax(int64_t dim, std::optional<DType> dtype) const { return api::log_softmax(*this, dim, dtype); }
+Tensor Tensor::logsumexp(IntList dim, bool keepdim) const { return api::logsumexp(*this, dim, keepdim); }
+Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const { return api::isclose(*this, other, rtol, atol, equal_nan); }
+bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const { return api::allclose(*this, other, rtol, atol, equal_nan); }
+bool Tensor::equal(const Tensor& other) const { return api::equal(*this, other); }
+Tensor Tensor::mm(const Tensor& mat2) const { return api::mm(*this, mat2); }
+Tensor Tensor::bmm(const Tensor& mat2) const { return api::bmm(*this, mat2); }
+Tensor Tensor::mv(const Tensor& vec) const { return api::mv(*this, vec); }
+Tensor Tensor::dot(const Tensor& tensor) const { return api::dot(*this, tensor); }
+Tensor Tensor::vdot(const Tensor& other) const { return api::vdot(*this, other); }
+Tensor Tensor::inner(const Tensor& other) const { return api::inner(*this, other); }
+Tensor Tensor::outer(const Tensor& vec2) const { return api::outer(*this, vec2); }
+Tensor Tensor::matmul(const Tensor& other) const { return api::matmul(*this, other); }
+Tensor Tensor::bernoulli(const Generator& generator) const { return api::bernoulli(*this, generator); }
+Tensor Tensor::bernoulli(double p, const Generator& generator) const { return api::bernoulli(*this, p, generator); }
+Tensor Tensor::bernoulli(const Tensor& p, const Generator& generator) const { return api::bernoulli(*this, p, generator); }
+Tensor Tensor::multinomial(int64_t num_samples, bool replacement, const Generator& generator) const { return api::multinomial(*this, num_samples, replacement, generator); }
+Tensor Tensor::take(const Tensor& index) const { return api::take(*this, index); }
+Tensor Tensor::put(const Tensor& index, const Tensor& source, bool accumulate) const { return api::put(*this, index, source, accumulate); }
+Tensor Tensor::index_select(int64_t dim, const Tensor& index) const { return api::index_select(*this, dim, index); }
+Tensor Tensor::index_add(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) const { return api::index_add(*this, dim, index, source, alpha); }
+Tensor Tensor::index_copy(int64_t dim, const Tensor& index, const Tensor& source) const { return api::index_copy(*this, dim, index, source); }
+Tensor Tensor::index_fill(int64_t dim, const Tensor& index, const Operand& value) const { return api::index_fill(*this, dim, index, value); }
+Tensor Tensor::index_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) const { return api::index_reduce(*this, dim, index, source, reduce, include_self); }
+Tensor Tensor::nonzero() const { return api::nonzero(*this); }
+Tensors Tensor::nonzero_tuple() const { return api::nonzero_tuple(*this); }
+Tensor Tensor::argwhere() const { return api::argwhere(*this); }
+Tensor Tensor::masked_select(const Tensor& mask) const { return api::masked_select(*this, mask); }
+Tensor Tensor::masked_fill(const Tensor& mask, const Operand& value) const { return api::masked_fill(*this, mask, value); }
+Tensor Tensor::masked_scatter(const Tensor& mask, const Tensor& source) const { return api::masked_scatter(*this, mask, source); }
+Tensor Tensor::gather(int64_t dim, const Tensor& index, bool sparse_grad) const { return api::gather(*this, dim, index, sparse_grad); }
+Tensor Tensor::take_along_dim(const Tensor& indices, std::optional<int64_t> dim) const { return api::take_along_dim(*this, indices, dim); }
+Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src) const { return api::scatter(*this, dim, index, src); }
+Tensor Tensor::scatter(int64_t dim, const Tensor& index, Scalar value) const { return api::scatter(*this, dim, index, value); }
+Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const { return api::scatter(*this, dim, index, src, reduce); }
+Tensor Tensor::scatter(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) const { return api::scatter(*this, dim, index, value, reduce); }
+Tensor Tensor::scatter_add(int64_t dim, const Tensor& index, const Tensor& src) const { return api::scatter_add(*this, dim, index, src); }
+Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) const { return api::scatter_reduce(*this, dim, index, src, reduce, include_self); }
+Tensor Tensor::slice_scatter(const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) const { return api::slice_scatter(*this, src, dim, start, end, step); }
+Tensor Tensor::select_scatter(const Tensor& src, int64_t dim, int64_t index) const { return api::select_scatter(*this, src, dim, index); }
+Tensor Tensor::diagonal_scatter(const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) const { return api::diagonal_scatter(*this, src, offset, dim1, dim2); }
+std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const { return api::sort(*this, dim, descending); }
+std::tuple<Tensor, Tensor> Tensor::sort(std::optional<bool> stable, int64_t dim, bool descending) const { return api::sort(*this, stable, dim, descending); }
+Tensor Tensor::argsort(int64_t dim, bool descending) const { return api::argsort(*this, dim, descending); }
+Tensor Tensor::argsort(Flag stable, int64_t dim, bool descending) const { return api::argsort(*this, stable, dim, descending); }
+Tensor Tensor::msort() const { return api::msort(*this); }
+std::tuple<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest, bool sorted) const { return api::topk(*this, k, dim, largest, sorted); }
+std::tuple<Tensor, Tensor> Tensor::kthvalue(int64_t k, int64_t dim, bool keepdim) const { return api::kthvalue(*this, k, dim, keepdim); }
+Tensor Tensor::median() const { return api::median(*this); }
+std::tuple<Tensor, Tensor> Tensor::median(int64_t dim, bool keepdim) const { return api::median(*this, dim, keepdim); }
+Tensor Tensor::nanmedian() const { return api::nanmedian(*this); }
+std::tuple<Tensor, Tensor> Tensor::nanmedian(int64_t dim, bool keepdim) const { return api::nanmedian(*this, dim, keepdim); }
+std::tuple<Tensor, Tensor> Tensor::mode(int64_t dim, bool keepdim) const { return api::mode(*this, dim, keepdim); }
+Tensor Tensor::quantile(const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const { return api::quantile(*this, q, dim, keepdim, interpolation); }
+Tensor Tensor::nanquantile(const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const { return api::nanquantile(*this, q, dim, keepdim, interpolation); }
+Tensor Tensor::addmm(const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) const { return api::addmm(*this, mat1, mat2, beta, alpha); }
+Tensor Tensor::addmv(const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) const { return api::addmv(*this, mat, vec, beta, alpha); }
+Tensor Tensor::addr(const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) const { return api::addr(*this, vec1, vec2, beta, alpha); }
+Tensor Tensor::baddbmm(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { return api::baddbmm(*this, batch1, batch2, beta, alpha); }
+Tensor Tensor::addbmm(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { return api::addbmm(*this, batch1, batch2, beta, alpha); }
+Tensor Tensor::kron(const Tensor& other) const { return api::kron(*this, other); }
+Tensor Tensor::cross(const Tensor& other, std::optional<int64_t> dim) const { return api::cross(*this, other, dim); }
+Tensor Tensor::atan2(const Tensor& other) const { return api::atan2(*this, other); }
+Tensor Tensor::hypot(const Tensor& other) const { return api::hypot(*this, other); }
+Tensor Tensor::copysign(const Operand& other) const { return api::copysign(*this, other); }
+Tensor Tensor::nextafter(const Tensor& other) const { return api::nextafter(*this, other); }
+Tensor Tensor::heaviside(const Tensor& values) const { return api::heaviside(*this, values); }
+Tensor Tensor::fmax(const Tensor& other) const { return api::fmax(*this, other); }
+Tensor Tensor::fmin(const Tensor& other) const { return api::fmin(*this, other); }
+Tensor Tensor::clamp_min(const Operand& min) const { return api::clamp_min(*this, min); }
+Tensor Tensor::clamp_max(const Operand& max) const { return api::clamp_max(*this, max); }
+Tensor Tensor::gcd(const Tensor& other) const { return api::gcd(*this, other); }
+Tensor Tensor::lcm(const Tensor& other) const { return api::lcm(*this, other); }
+Tensor Tensor::logaddexp(const Tensor& other) const { return api::logaddexp(*this, other); }
+Tensor Tensor::logaddexp2(const Tensor& other) const { return api::logaddexp2(*this, other); }
+Tensor Tensor::xlogy(const Operand& other) const { return api::xlogy(*this, other); }
+Tensor Tensor::float_power(const Operand& exponent) const { return api::float_power(*this, exponent); }
+Tensor Tensor::ldexp(const Tensor& other) const { return api::ldexp(*this, other); }
+Tensor Tensor::deg2rad() const { return api::deg2rad(*this); }
+Tensor Tensor::rad2deg() const { return api::rad2deg(*this); }
+Tensor Tensor::angle() const { return api::angle(*this); }
+Tensor Tensor::positive() const { return api::positive(*this); }
+Tensor Tensor::isreal() const { return api::isreal(*this); }
+Tensor Tensor::nan_to_num(std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) const { return api::nan_to_num(*this, nan, posinf, neginf); }
+Tensor Tensor::sinc() const { return api::sinc(*this); }
+Tensor Tensor::logit(std::optional<double> eps) const { return api::logit(*this, eps); }
+Tensor Tensor::lgamma() const { return api::lgamma(*this); }
+Tensor Tensor::digamma() const { return api::digamma(*this); }
+Tensor Tensor::polygamma(int64_t n) const { return api::polygamma(n, *this); }
+Tensor Tensor::mvlgamma(int64_t p) const { return api::mvlgamma(*this, p); }
+Tensor Tensor::i0() const { return api::i0(*this); }
+std::tuple<Tensor, Tensor> Tensor::frexp() const { return api::frexp(*this); }
+Tensor Tensor::hardshrink(Scalar lambd) const { return api::hardshrink(*this, lambd); }
+Tensor Tensor::prelu(const Tensor& weight) const { return api::prelu(*this, weight); }
+Tensor Tensor::cholesky(bool upper) const { return api::cholesky(*this, upper); }
+Tensor Tensor::cholesky_inverse(bool upper) const { return api::cholesky_inverse(*this, upper); }
+Tensor Tensor::inverse() const { return api::inverse(*this); }
+std::tuple<Tensor, Tensor> Tensor::qr(bool some) const { return api::qr(*this, some); }
+std::tuple<Tensor, Tensor> Tensor::geqrf() const { return api::geqrf(*this); }
+Tensor Tensor::orgqr(const Tensor& input2) const { return api::orgqr(*this, input2); }
+Tensor Tensor::ormqr(const Tensor& input2, const Tensor& input3, bool left, bool transpose) const { return api::ormqr(*this, input2, input3, left, transpose); }
+Tensor Tensor::lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const { return api::lu_solve(*this, LU_data, LU_pivots); }
+std::tuple<Tensor, Tensor> Tensor::triangular_solve(const Tensor& A, bool upper, bool transpose, bool unitriangular) const { return api::triangular_solve(*this, A, upper, transpose, unitriangular); }
+Tensor Tensor::cholesky_solve(const Tensor& input2, bool upper) const { return api::cholesky_solve(*this, input2, upper); }
+Tensor Tensor::det() const { return api::det(*this); }
+std::tuple<Tensor, Tensor> Tensor::slogdet() const { return api::slogdet(*this); }
+Tensor Tensor::logdet() const { return api::logdet(*this); }
+std::tuple<Tensor, Tensor, Tensor> Tensor::svd(bool some, bool compute_uv) const { return api::svd(*this, some, compute_uv); }
+Tensor Tensor::pinverse(double rcond) const { return api::pinverse(*this, rcond); }
+Tensor Tensor::matrix_power(int64_t n) const { return api::matrix_power(*this, n); }
+Tensor Tensor::matrix_exp() const { return api::matrix_exp(*this); }
+Tensor Tensor::bincount(const Tensor& weights, int64_t minlength) const { return api::bincount(*this, weights, minlength); }
+Tensor Tensor::histc(int64_t bins, Scalar min, Scalar max) const { return api::histc(*this, bins, min, max); }
+std::tuple<Tensor, Tensor> Tensor::histogram(const Tensor& bins, const Tensor& weight, bool density) const { return api::histogram(*this, bins, weight, density); }
+std::tuple<Tensor, Tensor> Tensor::histogram(int64_t bins, std::optional<std::vector<double>> range, const Tensor& weight, bool density) const { return api::histogram(*this, bins, range, weight, density); }
+Tensor Tensor::cov(int64_t correction, const Tensor& fweights, const Tensor& aweights) const { return api::cov(*this, correction, fweights, aweights); }
+Tensor Tensor::corrcoef() const { return api::corrcoef(*this); }
+Tensor Tensor::repeat_interleave(const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) const { return api::repeat_interleave(*this, repeats, dim, output_size); }
+Tensor Tensor::repeat_interleave(int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) const { return api::repeat_interleave(*this, repeats, dim, output_size); }
+Tensor Tensor::nonzero_static(int64_t size, int64_t fill_value) const { return api::nonzero_static(*this, size, fill_value); }
+Tensor Tensor::narrow_copy(int64_t dim, int64_t start, int64_t length) const { return api::narrow_copy(*this, dim, start, length); }
+Tensor Tensor::slice_inverse(const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) const { return api::slice_inverse(*this, src, dim, start, end, step); }
+Tensor Tensor::igamma(const Tensor& other) const { return api::igamma(*this, other); }
+Tensor Tensor::igammac(const Tensor& other) const { return api::igammac(*this, other); }
+Tensor Tensor::stft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, std::string_view pad_mode, bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex, std::optional<bool> align_to_window) const { return api::stft(*this, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window); }
+Tensor Tensor::istft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, bool normalized, std::optional<bool> onesided, std::optional<int64_t> length, bool return_complex) const { return api::istft(*this, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex); }
+Tensor Tensor::subtract(const Operand& other, Scalar alpha) const { return api::subtract(*this, other, alpha); }
+Tensor Tensor::multiply(const Operand& other) const { return api::multiply(*this, other); }
+Tensor Tensor::divide(const Operand& other) const { return api::divide(*this, other); }
+Tensor Tensor::divide(const Operand& other, std::optional<std::string_view> rounding_mode) const { return api::divide(*this, other, rounding_mode); }
+Tensor Tensor::true_divide(const Operand& other) const { return api::true_divide(*this, other); }
+Tensor Tensor::true_divide(const Operand& other, std::optional<std::string_view> rounding_mode) const { return api::true_divide(*this, other, rounding_mode); }
+Tensor Tensor::negative() const { return api::negative(*this); }
+Tensor Tensor::absolute() const { return api::absolute(*this); }
+Tensor Tensor::fix() const { return api::fix(*this); }
+Tensor Tensor::arcsin() const { return api::arcsin(*this); }
+Tensor Tensor::arccos() const { return api::arccos(*this); }
+Tensor Tensor::arctan() const { return api::arctan(*this); }
+Tensor Tensor::arcsinh() const { return api::arcsinh(*this); }
+Tensor Tensor::arccosh() const { return api::arccosh(*this); }
+Tensor Tensor::arctanh() const { return api::arctanh(*this); }
+Tensor Tensor::not_equal(const Operand& other) const { return api::not_equal(*this, other); }
+Tensor Tensor::less(const Operand& other) const { return api::less(*this, other); }
+Tensor Tensor::less_equal(const Operand& other) const { return api::less_equal(*this, other); }
+Tensor Tensor::greater(const Operand& other) const { return api::greater(*this, other); }
+Tensor Tensor::greater_equal(const Operand& other) const { return api::greater_equal(*this, other); }
+Tensor Tensor::clip(const Operand& min, const Operand& max) const { return api::clip(*this, min, max); }
+Tensor Tensor::swapaxes(int64_t dim0, int64_t dim1) const { return api::swapaxes(*this, dim0, dim1); }
+Tensor Tensor::swapdims(int64_t dim0, int64_t dim1) const { return api::swapdims(*this, dim0, dim1); }
+Tensor Tensor::moveaxis(int64_t source, int64_t destination) const { return api::moveaxis(*this, source, destination); }
+Tensor Tensor::moveaxis(IntList source, IntList destination) const { return api::moveaxis(*this, source, destination); }
+Tensor Tensor::ger(const Tensor& vec2) const { return api::ger(*this, vec2); }
+Tensor Tensor::arctan2(const Tensor& other) const { return api::arctan2(*this, other); }
+Tensors Tensor::unsafe_chunk(int64_t chunks, int64_t dim) const { return api::unsafe_chunk(*this, chunks, dim); }
+Tensors Tensor::unsafe_split(int64_t split_size, int64_t dim) const { return api::unsafe_split(*this, split_size, dim); }
+Tensors Tensor::unsafe_split(IntList split_size, int64_t dim) const { return api::unsafe_split(*this, split_size, dim); }
+Tensors Tensor::unsafe_split_with_sizes(IntList split_sizes, int64_t dim) const { return api::unsafe_split_with_sizes(*this, split_sizes, dim); }
 const Tensor& Tensor::copy_(const Tensor& src, bool non_blocking) const { static const OpDef& op = entry("copy"); run_in_place(op, {*this, src, non_blocking}); return *this; }
 const Tensor& Tensor::fill_(const Operand& value) const { static const OpDef& op = entry("fill"); run_in_place(op, {*this, value}); return *this; }
 const Tensor& Tensor::zero_() const { static const OpDef& op = entry("zero"); run_in_place(op, {*this}); return *this; }

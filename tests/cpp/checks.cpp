@@ -1,11 +1,10 @@
-// One program with many small parts: `checks <part> <folder>`. What they compute is compared with Python
-// by tests/test_cpp_api.py, through files in the folder or by what is printed.
-#include <wisp/wisp.h>
-
+// One program with many small parts: `checks <part> <folder>`. What they compute is compared with
+// Python by tests/test_cpp_api.py, through files in the folder or by what is printed.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <thread>
+#include <wisp/wisp.h>
 
 namespace nn = wisp::nn;
 namespace F = wisp::nn::functional;
@@ -118,24 +117,32 @@ void check_layers(const std::string& folder) {
   run_layer(r, "Linear, no bias", seeded<nn::Linear>(nn::LinearOptions(6, 3).bias(false)), rows);
   run_layer(r, "Conv1d", seeded<nn::Conv1d>(4, 6, 3), line);
   run_layer(r, "Conv2d",
-            seeded<nn::Conv2d>(nn::Conv2dOptions(4, 6, {3, 2}).stride(2).padding({1, 0}).groups(2)), image);
-  run_layer(r, "Conv2d, same", seeded<nn::Conv2d>(nn::Conv2dOptions(4, 6, 3).padding("same")), image);
+            seeded<nn::Conv2d>(nn::Conv2dOptions(4, 6, {3, 2}).stride(2).padding({1, 0}).groups(2)),
+            image);
+  run_layer(r, "Conv2d, same", seeded<nn::Conv2d>(nn::Conv2dOptions(4, 6, 3).padding("same")),
+            image);
   run_layer(r, "Conv3d", seeded<nn::Conv3d>(nn::Conv3dOptions(2, 3, 2).bias(false)), volume);
-  run_layer(r, "ConvTranspose2d",
-            seeded<nn::ConvTranspose2d>(nn::ConvTranspose2dOptions(4, 2, 3).stride(2).output_padding(1)), image);
+  run_layer(
+      r, "ConvTranspose2d",
+      seeded<nn::ConvTranspose2d>(nn::ConvTranspose2dOptions(4, 2, 3).stride(2).output_padding(1)),
+      image);
   run_layer(r, "BatchNorm1d", seeded<nn::BatchNorm1d>(6), rows);
   run_layer(r, "BatchNorm2d", seeded<nn::BatchNorm2d>(nn::BatchNorm2dOptions(4).eps(1e-3)), image);
   run_layer(r, "LayerNorm", seeded<nn::LayerNorm>(std::vector<int64_t>{6}), rows);
   run_layer(r, "Dropout", seeded<nn::Dropout>(0.4), rows);
   run_layer(r, "Dropout2d", seeded<nn::Dropout2d>(0.4), image);
-  run_layer(r, "Embedding", seeded<nn::Embedding>(nn::EmbeddingOptions(10, 3).padding_idx(2)), words);
-  run_layer(r, "MaxPool2d", seeded<nn::MaxPool2d>(nn::MaxPool2dOptions(3).stride(2).padding(1)), image);
+  run_layer(r, "Embedding", seeded<nn::Embedding>(nn::EmbeddingOptions(10, 3).padding_idx(2)),
+            words);
+  run_layer(r, "MaxPool2d", seeded<nn::MaxPool2d>(nn::MaxPool2dOptions(3).stride(2).padding(1)),
+            image);
   run_layer(r, "AvgPool2d", seeded<nn::AvgPool2d>(2), image);
   run_layer(r, "AdaptiveAvgPool2d", seeded<nn::AdaptiveAvgPool2d>(3), image);
   run_layer(r, "GELU", seeded<nn::GELU>("tanh"), rows);
-  run_layer(r, "Sequential",
-            seeded<nn::Sequential>(nn::Flatten(), nn::ReLU(), nn::LeakyReLU(0.2), nn::ELU(), nn::Tanh(),
-                                   nn::Sigmoid(), nn::SiLU(), nn::Softplus(), nn::Softmax(1)), image);
+  run_layer(
+      r, "Sequential",
+      seeded<nn::Sequential>(nn::Flatten(), nn::ReLU(), nn::LeakyReLU(0.2), nn::ELU(), nn::Tanh(),
+                             nn::Sigmoid(), nn::SiLU(), nn::Softplus(), nn::Softmax(1)),
+      image);
   const auto options = nn::LSTMOptions(6, 5).num_layers(2).bidirectional(true).batch_first(true);
   Value::List found;
   wisp::manual_seed(0);
@@ -176,13 +183,16 @@ void check_optimizers(const std::string& folder) {
   using namespace wisp::optim;
   Value::Dict r;
   run_optimizer<SGD>(r, "SGD", SGDOptions(0.1));
-  run_optimizer<SGD>(r, "SGD, nesterov", SGDOptions(0.1).momentum(0.9).weight_decay(0.01).nesterov(true));
+  run_optimizer<SGD>(r, "SGD, nesterov",
+                     SGDOptions(0.1).momentum(0.9).weight_decay(0.01).nesterov(true));
   run_optimizer<Adam>(r, "Adam", AdamOptions(0.05).betas({0.8, 0.99}).amsgrad(true));
   run_optimizer<AdamW>(r, "AdamW", AdamWOptions(0.05));
   run_optimizer<RMSprop>(r, "RMSprop", RMSpropOptions(0.05).momentum(0.5).centered(true));
-  run_optimizer<Adagrad>(r, "Adagrad", AdagradOptions(0.05).lr_decay(0.1).initial_accumulator_value(0.2));
+  run_optimizer<Adagrad>(r, "Adagrad",
+                         AdagradOptions(0.05).lr_decay(0.1).initial_accumulator_value(0.2));
   run_optimizer<LBFGS>(r, "LBFGS", LBFGSOptions(0.5).max_iter(4));
-  run_optimizer<LBFGS>(r, "LBFGS, strong_wolfe", LBFGSOptions().max_iter(5).line_search_fn("strong_wolfe"));
+  run_optimizer<LBFGS>(r, "LBFGS, strong_wolfe",
+                       LBFGSOptions().max_iter(5).line_search_fn("strong_wolfe"));
   wisp::save(Value(r), folder + "/optimizers.pt");
 }
 
@@ -222,9 +232,11 @@ struct Tied : nn::Module {
 
 void check_modules() {
   auto model = std::make_shared<Tied>();
-  EXPECT(model->parameters().size() == 5 && model->buffers().size() == 1 && model->children().size() == 2);
+  EXPECT(model->parameters().size() == 5 && model->buffers().size() == 1 &&
+         model->children().size() == 2);
   EXPECT((model->named_parameters().keys() ==
-          std::vector<std::string>{"scale", "first.weight", "first.bias", "second.weight", "second.bias"}));
+          std::vector<std::string>{"scale", "first.weight", "first.bias", "second.weight",
+                                   "second.bias"}));
   EXPECT(model->named_parameters()["scale"].is_same(model->scale));
   EXPECT(model->forward(wisp::ones({2, 3})).size(0) == 2);
   model->to(wisp::kFloat64);
@@ -292,7 +304,8 @@ void check_data(const std::string& folder) {
   std::vector<std::vector<Tensor>> orders;
   for (size_t workers : {0, 1, 3}) {
     wisp::manual_seed(7);
-    auto loader = make_data_loader(Squares().map(transforms::Stack<>()), DataLoaderOptions(8).workers(workers));
+    auto loader = make_data_loader(Squares().map(transforms::Stack<>()),
+                                   DataLoaderOptions(8).workers(workers));
     std::vector<Tensor> order;
     for (int epoch = 0; epoch < 2; ++epoch) {
       for (auto& batch : *loader) order.push_back(batch.target);
@@ -301,14 +314,16 @@ void check_data(const std::string& folder) {
       }
     }
     EXPECT(order.size() == 14 && order[6].size(0) == 2);
-    EXPECT(wisp::cat(std::vector<Tensor>(order.begin(), order.begin() + 7)).sum().item<int64_t>() == 40425);
+    EXPECT(wisp::cat(std::vector<Tensor>(order.begin(), order.begin() + 7)).sum().item<int64_t>() ==
+           40425);
     orders.push_back(order);
   }
-  for (size_t i = 0; i < 14; ++i) EXPECT(orders[0][i].equal(orders[1][i]) && orders[0][i].equal(orders[2][i]));
+  for (size_t i = 0; i < 14; ++i)
+    EXPECT(orders[0][i].equal(orders[1][i]) && orders[0][i].equal(orders[2][i]));
   EXPECT(!orders[0][0].equal(orders[0][7]));
 
-  auto bad = make_data_loader<samplers::SequentialSampler>(Squares(33).map(transforms::Stack<>()),
-                                                           DataLoaderOptions(10).workers(2).drop_last(true));
+  auto bad = make_data_loader<samplers::SequentialSampler>(
+      Squares(33).map(transforms::Stack<>()), DataLoaderOptions(10).workers(2).drop_last(true));
   int64_t batches = 0;
   std::string what;
   try {
@@ -322,12 +337,15 @@ void check_data(const std::string& folder) {
   EXPECT(!mnist.is_train() && *mnist.size() == 20 && mnist.images().max().item<float>() <= 1);
   auto loader = make_data_loader<samplers::SequentialSampler>(
       mnist.map(transforms::Normalize<>(0.5, 0.25))
-          .map(transforms::Lambda<Example<>>([](Example<> e) { return Example<>{e.data + 1, e.target * 2}; }))
+          .map(transforms::Lambda<Example<>>(
+              [](Example<> e) { return Example<>{e.data + 1, e.target * 2}; }))
           .map(transforms::Stack<>()),
       /*batch_size=*/20);
   const auto batch = *loader->begin();
-  EXPECT(batch.data.allclose((mnist.images() - 0.5) / 0.25 + 1) && batch.target.equal(mnist.targets() * 2));
-  auto rows = make_data_loader(datasets::TensorDataset(wisp::arange(5)).map(transforms::Stack<TensorExample>()), 5);
+  EXPECT(batch.data.allclose((mnist.images() - 0.5) / 0.25 + 1) &&
+         batch.target.equal(mnist.targets() * 2));
+  auto rows = make_data_loader(
+      datasets::TensorDataset(wisp::arange(5)).map(transforms::Stack<TensorExample>()), 5);
   EXPECT(rows->begin()->data.sum().item<int64_t>() == 10);
   print_error([&] { datasets::MNIST(folder + "/nowhere"); });
   print_error([&] { datasets::MNIST(folder + "/short"); });
@@ -351,14 +369,25 @@ void check_files(const std::string& folder) {
   wisp::save(optimizer, folder + "/cpp_optimizer.pt");
 
   const Tensor base = wisp::arange(12, wisp::kFloat32).view({3, 4});
-  const Value tree(Value::Dict{
-      {"none", {}}, {"flag", true}, {"count", int64_t(1) << 60}, {"rate", 0.1}, {"nan", NAN}, {"text", "a\"\n\u00e9\U0001F600"},
-      {"list", Value::List{1, Value::tuple({2, "three"})}}, {"base", base}, {"row", base[1]}, {"turned", wisp::rand({3, 2}).t()},
-      {"complex", wisp::complex(base, base).to(wisp::kComplexDouble)}, {"half", base.to(wisp::kBFloat16)},
-      {"flags", base > 3}, {"empty", wisp::zeros({0, 3})}, {3, "a number as key"}});
+  const Value tree(Value::Dict{{"none", {}},
+                               {"flag", true},
+                               {"count", int64_t(1) << 60},
+                               {"rate", 0.1},
+                               {"nan", NAN},
+                               {"text", "a\"\n\u00e9\U0001F600"},
+                               {"list", Value::List{1, Value::tuple({2, "three"})}},
+                               {"base", base},
+                               {"row", base[1]},
+                               {"turned", wisp::rand({3, 2}).t()},
+                               {"complex", wisp::complex(base, base).to(wisp::kComplexDouble)},
+                               {"half", base.to(wisp::kBFloat16)},
+                               {"flags", base > 3},
+                               {"empty", wisp::zeros({0, 3})},
+                               {3, "a number as key"}});
   wisp::save(tree, folder + "/tree.pt");
   const Value back = wisp::load(folder + "/tree.pt");
-  EXPECT(back["count"].to_int() == int64_t(1) << 60 && back["text"].to_text() == tree["text"].to_text());
+  EXPECT(back["count"].to_int() == int64_t(1) << 60 &&
+         back["text"].to_text() == tree["text"].to_text());
   back["base"].to_tensor()[1][0] = 100;
   EXPECT(back["row"].to_tensor()[0].item<float>() == 100);  // they share memory again
   EXPECT(back["turned"].to_tensor().strides() == tree["turned"].to_tensor().strides());
@@ -377,8 +406,7 @@ void check_damaged(int count, char** paths) {
     try {
       wisp::load(paths[i]);
       std::cout << paths[i] << "\n";
-    } catch (const wisp::Error&) {
-    }
+    } catch (const wisp::Error&) {}
   }
 }
 
@@ -419,10 +447,19 @@ void check_threads() {
 
 void check_printing() {
   const Tensor x = wisp::arange(6, wisp::kFloat32).view({2, 3});
-  std::cout << x << "\n" << x / 7 << "\n" << x * 1e6 << "\n" << x.to(wisp::kInt64) << "\n" << (x > 2) << "\n";
-  std::cout << wisp::zeros({0, 3}) << "\n" << wisp::ones({2}, wisp::requires_grad()) << "\n" << x.to(wisp::kFloat64) << "\n";
-  std::cout << wisp::ones({2, 3}, wisp::requires_grad()).relu() << "\n" << wisp::arange(2000) << "\n";
-  std::cout << wisp::tensor({1.5, NAN, -INFINITY}) << "\n" << wisp::complex(x, -x) << "\n" << wisp::tensor(3) << "\n";
+  std::cout << x << "\n"
+            << x / 7 << "\n"
+            << x * 1e6 << "\n"
+            << x.to(wisp::kInt64) << "\n"
+            << (x > 2) << "\n";
+  std::cout << wisp::zeros({0, 3}) << "\n"
+            << wisp::ones({2}, wisp::requires_grad()) << "\n"
+            << x.to(wisp::kFloat64) << "\n";
+  std::cout << wisp::ones({2, 3}, wisp::requires_grad()).relu() << "\n"
+            << wisp::arange(2000) << "\n";
+  std::cout << wisp::tensor({1.5, NAN, -INFINITY}) << "\n"
+            << wisp::complex(x, -x) << "\n"
+            << wisp::tensor(3) << "\n";
   std::cout << wisp::arange(60, wisp::kFloat32).view({3, 20}) << "\n" << x.view({1, 2, 3}) << "\n";
 }
 
