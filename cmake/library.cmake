@@ -7,10 +7,10 @@ if(NOT WISP_LIBRARY)
 endif()
 set(place ${CMAKE_BINARY_DIR})
 
-# --- the libraries: the same objects
+# --- the libraries: the same objects; the shared one has what the runtime needs
 
-add_library(wisp SHARED ${all_objects})
-target_link_libraries(wisp PRIVATE ${GOMP} ${CMAKE_DL_LIBS} pthread)
+add_library(wisp SHARED $<TARGET_OBJECTS:runtime>)
+target_link_libraries(wisp PRIVATE wisp_core)
 # What is in it is found in it, whatever else a program has loaded.
 target_link_options(wisp PRIVATE -Wl,-Bsymbolic)
 set_target_properties(wisp PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${place}/lib)

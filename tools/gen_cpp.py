@@ -35,7 +35,7 @@ TYPES = {
     "float[]?": "std::optional<std::vector<double>>",
 }  # fmt: skip
 
-# Overloads that Python chooses by the value of an argument have names of their own.
+# Overloads that Python chooses by the value of an argument have names of their own; None: another entry has that name.
 RENAMED = {
     "max_pool1d.indices": "max_pool1d_with_indices", "max_pool2d.indices": None, "max_pool3d.indices": None,
     "nonzero.tuple": "nonzero_tuple",
@@ -224,11 +224,12 @@ def rows_with_aliases():
                 yield row, alias
 
 
-def grouped(rows):
+def grouped(rows, make=Function):
+    """{name: its overloads}; rows whose name is None have no place in C++."""
     groups = {}
     for row, name in rows:
         if name is not None:
-            groups.setdefault(name, []).append(Function(row, name))
+            groups.setdefault(name, []).append(make(row, name))
     return {name: without_ambiguity(functions) for name, functions in groups.items()}
 
 
@@ -244,16 +245,12 @@ def methods(in_place):
             return False
         return row["traits"] & (IN_PLACE | IN_PLACE_ONLY) if in_place else not row["traits"] & IN_PLACE_ONLY
 
-    rows = [(row, name) for row, name in rows_with_aliases() if fits(row)]
-    groups = {}
-    for row, name in rows:
-        if name is not None:
-            groups.setdefault(name, []).append(_as_method(Function(row, name)))
-    return {name: without_ambiguity(functions) for name, functions in groups.items()}
+    return grouped([(row, name) for row, name in rows_with_aliases() if fits(row)], _as_method)
 
 
-def _as_method(function):
+def _as_method(row, name):
     """The object comes first, whatever the order in the table."""
+    function = Function(row, name)
     own = function.self_parameter()
     function.parameters.remove(own)
     function.parameters.insert(0, own)

@@ -31,18 +31,16 @@ class Workers {
  public:
   using Batch = typename Dataset::BatchType;
   Workers(const Dataset& dataset, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      threads_.emplace_back([this, own = dataset]() mutable { work(own); });
+    try {
+      for (size_t i = 0; i < count; ++i) {
+        threads_.emplace_back([this, own = dataset]() mutable { work(own); });
+      }
+    } catch (...) {  // there are no more threads to be had
+      stop();
+      throw;
     }
   }
-  ~Workers() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wanted_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~Workers() { stop(); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
@@ -81,6 +79,14 @@ class Workers {
     std::exception_ptr error;
   };
 
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wanted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
   void work(Dataset& dataset) {
     std::unique_lock lock(mutex_);
     while (true) {
