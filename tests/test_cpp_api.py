@@ -335,7 +335,7 @@ def test_hostile_files_are_refused(checks, tmp_path):
     fine = write_file(tmp_path / "fine", on_data())
     assert run(checks, "damaged", fine).split() == [str(fine)]
     bad = [write_file(tmp_path / name, structure) for name, structure in HOSTILE.items()]
-    assert run(checks, "damaged", *bad) == ""
+    assert run(checks, "damaged", *bad, tmp_path) == ""  # a folder is no file either
 
 
 # --- CMake, and PyTorch's names

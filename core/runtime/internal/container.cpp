@@ -77,12 +77,13 @@ int64_t header_check(const Json& header, const std::string& structure) {
 }
 
 std::string read_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  WISP_CHECK(file, "No such file, or not to be read: '", path, "'");
-  const std::streamoff size = file.tellg();
+  struct stat found;
+  const bool is_file = stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+  std::ifstream file(path, std::ios::binary);
+  WISP_CHECK(is_file && file, "No such file, or not to be read: '", path, "'");
+  const auto size = static_cast<std::streamoff>(found.st_size);
   WISP_CHECK(size > 0, "Ran out of input: the file is empty");
   std::string contents(static_cast<size_t>(size), '\0');
-  file.seekg(0);
   file.read(contents.data(), size);
   WISP_CHECK(file, "the file '", path, "' could not be read");
   return contents;
