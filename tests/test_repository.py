@@ -33,7 +33,7 @@ def test_structure(tool):
     run(sys.executable, f"tools/{tool}")
 
 
-@pytest.mark.parametrize("tool", ["gen_stubs.py", "gen_reference.py"])
+@pytest.mark.parametrize("tool", ["gen_stubs.py", "gen_reference.py", "gen_cpp.py"])
 def test_generated_files_are_fresh(tool):
     run(sys.executable, f"tools/{tool}", "--check")
 

@@ -9,4 +9,5 @@ python tools/check_layers.py
 python tools/check_typed_ops.py
 python tools/gen_stubs.py --check
 python tools/gen_reference.py --check
+python tools/gen_cpp.py --check
 echo "checks passed"

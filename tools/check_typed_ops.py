@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails if C++ names an operator (in ops.h or ops_*.h, or by invoke<"name">) that the table does not have."""
+"""Fails if C++ names an operator (in ops.h or ops_*.h, by invoke<"name"> or entry("name")) that the table does not have."""
 
 import pathlib
 import re
@@ -20,6 +20,7 @@ def main() -> int:
         named = re.findall(
             r'(?:invoke|invoke_many|invoke_in_place|op_def|binary|binary_in_place|unary|compare)<"([\w.]+)">', text
         )
+        named += re.findall(r'\bentry\("([\w.]+)"\)', text)
         if path.name == "ops.h" or path.stem.startswith("ops_"):
             named += re.findall(r"^WISP_OP\([\w:<>]+, (\w+),", text, re.MULTILINE)
             named += re.findall(r"^WISP_OP_\((\w+),", text, re.MULTILINE)

@@ -4,6 +4,8 @@
 #define WISP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WISP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WISP_COLD __attribute__((cold, noinline))
+// What programs see of the shared library.
+#define WISP_API __attribute__((visibility("default")))
 
 // Kernels are compiled once per instruction set. A function that both the baseline and, say, an
 // AVX-512 translation unit instantiate must never be emitted out of line: the linker would keep one

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/compiler.h"
+
 namespace wisp {
 
 enum class DeviceType : uint8_t { cpu, cuda, mps, xpu, hip, meta, opencl, vulkan, xla };
@@ -15,13 +17,14 @@ constexpr int num_device_types = 9;
 struct Device {
   DeviceType type = DeviceType::cpu;
   int8_t index = -1;  // -1: the current device of that type
-  friend bool operator==(Device a, Device b) = default;
+  friend bool operator==(Device a, Device b) { return a.type == b.type && a.index == b.index; }
+  friend bool operator!=(Device a, Device b) { return !(a == b); }
 };
 
-std::string to_string(Device device);
+WISP_API std::string to_string(Device device);
 
 // Parses "cpu", "cpu:0", "cuda:1".
-Device parse_device(std::string_view text);
+WISP_API Device parse_device(std::string_view text);
 // Fails, with advice, unless tensors can live there.
 void check_usable(Device device);
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "base/complex.h"
@@ -151,12 +152,12 @@ constexpr DType promote(DType a, DType b) {
 constexpr bool can_cast(DType from, DType to) { return category(from) <= category(to); }
 
 // The default dtype of floating-point results; one per process, as in PyTorch.
-DType default_dtype();
-void set_default_dtype(DType dtype);
+WISP_API DType default_dtype();
+WISP_API void set_default_dtype(DType dtype);
 inline DType default_complex_dtype() { return to_complex(default_dtype()); }
 inline DType to_floating(DType d) { return is_differentiable(d) ? d : default_dtype(); }
 
-[[noreturn]] void fail_not_implemented(const char* what, DType dtype);
+[[noreturn]] WISP_API void fail_not_implemented(const char* what, DType dtype);
 
 // Calls f.operator()<T>() with the C++ type of `dtype`, which must be in Set.
 template <DTypeSet Set, class F>

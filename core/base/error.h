@@ -1,10 +1,12 @@
-// Errors that reach the user. The kind decides the Python exception type.
+// Errors that reach the user. The kind decides the Python exception type. Programs in C++17 include
+// this file too, as they do the others that runtime/ includes.
 #pragma once
 
 #include <exception>
-#include <span>
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "base/compiler.h"
 
@@ -21,7 +23,7 @@ enum class ErrorKind {
   linalg,           // wisp.linalg.LinAlgError, a RuntimeError
 };
 
-class Error : public std::exception {
+class WISP_API Error : public std::exception {
  public:
   Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) {}
   ErrorKind kind() const { return kind_; }
@@ -34,11 +36,17 @@ class Error : public std::exception {
 
 namespace detail {
 
+template <class T, class = void>
+inline constexpr bool is_printable = false;
+template <class T>
+inline constexpr bool is_printable<
+    T, std::void_t<decltype(std::declval<std::ostream&>() << std::declval<const T&>())>> = true;
+
 inline void put(std::ostream& out, bool value) { out << (value ? "True" : "False"); }
 
 template <class T>
 void put(std::ostream& out, const T& value) {
-  if constexpr (requires { out << value; }) {
+  if constexpr (is_printable<T>) {
     out << value;
   } else {  // a range of numbers prints as a Python list
     out << '[';

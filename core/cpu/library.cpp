@@ -18,7 +18,10 @@ std::string own_folder() {
 }  // namespace
 
 void* open_library(const char* name, const char* built_from, std::string& errors) {
-  for (const std::string& path : {own_folder() + name, std::string(built_from)}) {
+  // Beside this library; where libwisp is in lib/, one folder up; or where it was when this was
+  // built.
+  for (const std::string& path :
+       {own_folder() + name, own_folder() + "../" + name, std::string(built_from)}) {
     if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
     errors += "\n  " + std::string(dlerror());
   }
