@@ -1,0 +1,39 @@
+// Runs graphs. Everything goes through call(), so autograd, forward mode and the rest see what they
+// would see of the same calls from Python.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace wisp::graph {
+
+// A graph as a list of instructions over numbered registers, each told which of its inputs it is
+// the last to read.
+class Code {
+ public:
+  explicit Code(const Graph& graph);
+  ~Code();
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Values for the parameters of the function (self first for a method); None where it has a default
+// has to be filled by the caller.
+std::vector<Datum> run(const Function& function, std::vector<Datum> arguments);
+// One result, or a tuple of them.
+Datum call(const Function& function, std::vector<Datum> arguments);
+Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments);
+
+// Calls of functions that only the host has (prim::HostCall), and its print(). Set by bindings.
+struct GraphHost {
+  Datum (*call)(const std::string& name, std::vector<Datum> arguments) = nullptr;
+  void (*print)(const std::string& text) = nullptr;
+};
+extern GraphHost graph_host;
+
+}  // namespace wisp::graph
