@@ -99,8 +99,20 @@ class Datum {
 
  private:
   bool counted() const { return tag_ >= Tag::tensor; }
-  void retain() const;
-  void release();
+  void retain() const {
+    if (tag_ == Tag::tensor) {
+      as_.tensor->retain();
+    } else {
+      as_.object->retain();
+    }
+  }
+  void release() {
+    if (tag_ == Tag::tensor) {
+      as_.tensor->release();
+    } else {
+      as_.object->release();
+    }
+  }
 
   Tag tag_ = Tag::none;
   union Payload {

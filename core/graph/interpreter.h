@@ -13,7 +13,7 @@ namespace wisp::graph {
 // the last to read.
 class Code {
  public:
-  explicit Code(const Graph& graph);
+  explicit Code(const Graph& graph, std::string function_name = "");
   ~Code();
   struct Impl;
   const Impl& impl() const { return *impl_; }
@@ -25,14 +25,17 @@ class Code {
 // Values for the parameters of the function (self first for a method); None where it has a default
 // has to be filled by the caller.
 std::vector<Datum> run(const Function& function, std::vector<Datum> arguments);
+std::vector<Datum> run(const Code& code, std::vector<Datum> arguments);
 // One result, or a tuple of them.
 Datum call(const Function& function, std::vector<Datum> arguments);
 Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments);
 
-// Calls of functions that only the host has (prim::HostCall), and its print(). Set by bindings.
+// What scripts need of a host language. Set by bindings; a C++ program may leave it empty.
 struct GraphHost {
+  // Of functions that only the host has (prim::HostCall).
   Datum (*call)(const std::string& name, std::vector<Datum> arguments) = nullptr;
   void (*print)(const std::string& text) = nullptr;
+  std::string (*show)(const Tensor& tensor) = nullptr;  // as print() shows it
 };
 extern GraphHost graph_host;
 
