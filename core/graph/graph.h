@@ -81,7 +81,8 @@ struct Value {
   Block* block = nullptr;   // whose parameter it is, or in which `node` stands
   int index = 0;            // among the outputs of the node or the parameters of the block
   std::string name;         // as printed behind %; unique in its graph
-  std::vector<Node*> uses;  // once per use; a block's results are uses of the block's owner
+  std::vector<Node*> uses;  // once per use; a block's results are uses of the block's owner, which
+                            // is null for the results of the graph
 };
 
 struct Node {
@@ -159,6 +160,11 @@ class Graph {
   // Copies a block's nodes in front of `place`, with its parameters replaced; returns its results.
   std::vector<Value*> inline_block(const Block& block, std::vector<Value*> arguments, Node& place);
   void rename(Value& value, std::string name);
+  void remove_output(Node& node, int i);  // which nobody uses
+  void remove_result(Block& block, int i);
+  void remove_param(Block& block, int i);  // which nobody uses
+  // The same operation, attributes and place, without inputs, outputs and blocks.
+  Node& make_like(const Node& node);
 
   Program* program = nullptr;  // which functions and classes its nodes name
 
@@ -169,6 +175,8 @@ class Graph {
   Block* top_;
   std::map<std::string, int> names_;  // how often a name was wanted
   int next_ = 0;
+
+  std::string unique_name(std::string wanted);
 };
 
 // Fails with the first fault found: a value used before or outside of where it is computed, types
@@ -179,9 +187,18 @@ void verify(const Graph& graph);
 struct TextOptions {
   bool places = true;  // "# file.py:12" behind the nodes
   bool spans = false;  // for files: "# @0 120 134": source 0 of the program, characters 120 to 134
+  // Where tensors that are constants go: they are written as <tensor 3>. Without it, as <Tensor>,
+  // which cannot be read back.
+  std::vector<Tensor>* tensors = nullptr;
 };
 std::string to_text(const Graph& graph, TextOptions options = {});
 std::unique_ptr<Graph> parse(std::string_view text, Program* program = nullptr);
+// A constant as it stands in the text, and what it is as one of this type: a float may be written as
+// an int, a device as a string.
+std::string constant_text(const Datum& value, std::vector<Tensor>* tensors = nullptr);
+Datum converted(const Datum& value, const Type& type);
+// Whether a value is of a type: what constants, defaults and values from outside have to pass.
+bool is_of_type(const Datum& value, const Type& type);
 // As readable Python.
 std::string to_python(const Graph& graph, std::string_view function_name = "forward");
 
@@ -200,7 +217,9 @@ struct Function {
   std::vector<Parameter> params;  // of a method: without self, which is the graph's first parameter
   TypeRef result;
   std::unique_ptr<Graph> graph;
-  std::shared_ptr<const Code> code;  // made on the first call; reset when the graph changes
+  // Made on the first call; reset when the graph changes.
+  mutable std::shared_ptr<const Code> code;
+  void set_signature();  // params (without defaults) and result, as the graph has them
 };
 
 struct Attribute {
@@ -225,17 +244,23 @@ class Program : public Object {
   ClassDef& add_class(std::string name);
   Function* find_function(std::string_view name);
   ClassDef* find_class(std::string_view name);
-  // Adds what a text defines: sources, classes, functions (see graph/text.cpp for the form).
+  // Adds what a text defines: sources, classes, functions (see graph/program.cpp for the form). All
+  // of it, or after an error nothing.
   void parse(std::string_view text);
-  std::string to_text() const;
+  // With `tensors`, the constants that the text names as <tensor 3> are added there; without, they
+  // are looked up in, or named as if added to, those of this program.
+  std::string to_text(std::vector<Tensor>* tensors = nullptr) const;
 
   std::vector<std::shared_ptr<const Source>> sources;
+  std::vector<Tensor> tensors;  // constants that a text to be parsed names as <tensor 3>
   const std::deque<Function>& functions() const { return functions_; }
   const std::deque<ClassDef>& classes() const { return classes_; }
 
  private:
   std::deque<Function> functions_;
   std::deque<ClassDef> classes_;
+  std::map<std::string, Function*, std::less<>> functions_by_name_;
+  std::map<std::string, ClassDef*, std::less<>> classes_by_name_;
 };
 
 class ObjectData : public Object {

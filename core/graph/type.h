@@ -51,12 +51,16 @@ struct Type {
   ClassDef* cls = nullptr;
 };
 
+const char* name(Kind kind);  // as types without parts are written: "int", "NoneType"
+
 // Types without parts are made once.
 const TypeRef& simple_type(Kind kind);
 TypeRef list_of(TypeRef element);
 TypeRef optional_of(TypeRef type);  // of an optional or None: itself
 TypeRef dict_of(TypeRef key, TypeRef value);
 TypeRef tuple_of(std::vector<TypeRef> items);
+TypeRef named_tuple_of(std::string name, std::vector<std::string> fields,
+                       std::vector<TypeRef> items);
 TypeRef tensor_of(std::optional<DType> dtype, std::optional<std::vector<int64_t>> sizes);
 TypeRef object_of(ClassDef& cls);
 
@@ -65,6 +69,10 @@ bool same(const Type& a, const Type& b);
 bool is_subtype(const Type& from, const Type& to);
 // The smallest type that holds both, or null: int and None give int?.
 TypeRef unify(const TypeRef& a, const TypeRef& b);
+
+// The same with every tensor of unknown shape and dtype. What types say of shapes is knowledge for
+// passes; whether a program is well formed does not depend on it.
+TypeRef without_shapes(const TypeRef& type);
 
 // "Tensor", "Float(2, *)", "int[]", "(int, Tensor)", "Dict(str, Tensor)", "int?", "__wisp__.Net".
 std::string to_string(const Type& type);
