@@ -11,5 +11,6 @@ void add_creation_functions(PyObject* module);
 void add_interop_functions(PyObject* module);
 void add_runtime_functions(PyObject* module);
 void add_transforms(PyObject* module);
+void add_jit(PyObject* module);
 
 }  // namespace wisp::python

@@ -76,7 +76,7 @@ bool is_list_param(const Param& param) {
 bool is_folded(const Node& node) {
   if (!node.is(Prim::ListConstruct) || node.output().uses.size() != 1) return false;
   const Node* user = node.output().uses[0];
-  if (!user->op || user->block != node.block) return false;
+  if (!user || !user->op || user->block != node.block) return false;
   for (size_t i = 0; i < user->inputs.size(); ++i) {
     if (user->inputs[i] == &node.output()) return is_list_param(user->op->sig.params[i]);
   }
@@ -242,6 +242,7 @@ class Compiler {
   void emit_if(const Node& node, const Values& last);
   void emit_loop(const Node& node, const Values& last);
   void emit_call(const Node& node, const Values& last, const std::string& function);
+  void emit_host_call(const Node& node, const Values& last);
   void emit_attribute(Step step, const Node& node, const Values& last);
   void add_argument(const Node& node, size_t i, Arg& arg);
 
@@ -359,6 +360,15 @@ void Compiler::emit_call(const Node& node, const Values& last, const std::string
   for (const Value* value : node.outputs) output(*value);
 }
 
+void Compiler::emit_host_call(const Node& node, const Values& last) {
+  HostFunction& function = code_.host_functions.emplace_back();
+  function.name = word(node);
+  for (const Value* value : node.inputs) function.params.push_back(value->type);
+  function.result = node.outputs.empty() ? simple_type(Kind::none) : node.output().type;
+  simple(Step::host_call, node, last);
+  current().host_function = &function;
+}
+
 ClassDef& class_of(const Value& value) {
   WISP_CHECK(value.type->kind == Kind::object && value.type->cls, "graph: %", value.name,
              " is no object");
@@ -417,9 +427,7 @@ void Compiler::emit(const Node& node, const Values& last) {
     case Prim::CallMethod:
       return emit_call(node, last, method_of(node, word(node)));
     case Prim::HostCall:
-      simple(Step::host_call, node, last);
-      current().name = &code_.names.emplace_back(word(node));
-      return;
+      return emit_host_call(node, last);
     case Prim::CreateObject:
       simple(Step::create, node, last);
       current().cls = &class_of(node.output());

@@ -59,7 +59,7 @@ struct Instruction {
     const Builtin* builtin;
     Function* function;
     ClassDef* cls;
-    const std::string* name;
+    const HostFunction* host_function;
   };
 };
 
@@ -72,7 +72,7 @@ struct Code::Impl {
   std::deque<Datum> constants;
   std::vector<Arg> args;          // arguments of operators, constants filled in
   std::deque<Scratch> arg_lists;  // what those point to
-  std::deque<std::string> names;
+  std::deque<HostFunction> host_functions;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;

@@ -261,9 +261,10 @@ void Frame::set(const Instruction& in) {
 }
 
 void Frame::host_call(const Instruction& in) {
-  WISP_CHECK(graph_host.call, "'", *in.name, "' is a function of the host language, which this ",
-             "program runs without");
-  Datum result = graph_host.call(*in.name, take_all(in));
+  const HostFunction& function = *in.host_function;
+  WISP_CHECK(graph_host.call, "'", function.name, "' is a function of the host language, which ",
+             "this program runs without");
+  Datum result = graph_host.call(function, take_all(in));
   if (in.output_count) put(in, 0, std::move(result));
 }
 

@@ -31,9 +31,14 @@ Datum call(const Function& function, std::vector<Datum> arguments);
 Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments);
 
 // What scripts need of a host language. Set by bindings; a C++ program may leave it empty.
+struct HostFunction {  // prim::HostCall: a function that only the host has
+  std::string name;
+  std::vector<TypeRef> params;
+  TypeRef result;
+};
 struct GraphHost {
-  // Of functions that only the host has (prim::HostCall).
-  Datum (*call)(const std::string& name, std::vector<Datum> arguments) = nullptr;
+  // The result has to be of the function's type.
+  Datum (*call)(const HostFunction& function, std::vector<Datum> arguments) = nullptr;
   void (*print)(const std::string& text) = nullptr;
   std::string (*show)(const Tensor& tensor) = nullptr;  // as print() shows it
 };
