@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "graph/builtins.h"
+#include "graph/effects.h"
 
 namespace wisp::graph {
 
@@ -82,10 +83,6 @@ bool prim_has_side_effects(Prim prim) {
   }
 }
 
-bool op_has_side_effects(const Node& node) {
-  return node.in_place || node.op->sig.returns.empty() || node.op->has(trait::random);
-}
-
 }  // namespace
 
 int Span::line() const {
@@ -111,7 +108,7 @@ std::string Node::kind() const {
 }
 
 bool Node::has_side_effects() const {
-  if (op ? op_has_side_effects(*this) : builtin ? !builtin->pure : prim_has_side_effects(prim)) {
+  if (op ? op_has_effects(*this) : builtin ? !builtin->pure : prim_has_side_effects(prim)) {
     return true;
   }
   for (const Block* block : blocks) {

@@ -193,8 +193,8 @@ struct TextOptions {
 };
 std::string to_text(const Graph& graph, TextOptions options = {});
 std::unique_ptr<Graph> parse(std::string_view text, Program* program = nullptr);
-// A constant as it stands in the text, and what it is as one of this type: a float may be written as
-// an int, a device as a string.
+// A constant as it stands in the text, and what it is as one of this type: a float may be written
+// as an int, a device as a string.
 std::string constant_text(const Datum& value, std::vector<Tensor>* tensors = nullptr);
 Datum converted(const Datum& value, const Type& type);
 // Whether a value is of a type: what constants, defaults and values from outside have to pass.
