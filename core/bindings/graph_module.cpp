@@ -5,9 +5,7 @@
 #include "bindings/tensor_object.h"
 #include "graph/builtins.h"
 #include "graph/interpreter.h"
-#if __has_include("graph/passes.h")
 #include "graph/passes.h"
-#endif
 
 namespace wisp::python {
 
@@ -48,6 +46,14 @@ void print(const std::string& text) {
 std::string show(const Tensor& tensor) {
   const Ref object(wrap(tensor));
   return text_of(owned(PyObject_Str(object.get())).get());
+}
+
+std::string source_line(const std::string& file, int line) {
+  static PyObject* get = import_attribute("linecache", "getline");
+  const Ref text = owned(PyObject_CallFunction(get, "si", file.c_str(), line));
+  std::string found = text_of(text.get());
+  while (!found.empty() && (found.back() == '\n' || found.back() == '\r')) found.pop_back();
+  return found;
 }
 
 PyObject* parse_graph(PyObject*, PyObject* args) {
@@ -126,7 +132,6 @@ PyObject* op_aliases(PyObject*, PyObject*) {
   });
 }
 
-#if __has_include("graph/passes.h")
 // {name: what it does}
 PyObject* passes(PyObject*, PyObject*) {
   return guarded([&] {
@@ -136,7 +141,6 @@ PyObject* passes(PyObject*, PyObject*) {
     return dict.release();
   });
 }
-#endif
 
 // The type a value has in a graph, as text.
 PyObject* type_text(PyObject*, PyObject* value) {
@@ -147,9 +151,7 @@ PyMethodDef functions[] = {{"parse_graph", parse_graph, METH_VARARGS, nullptr},
                            {"builtin_schemas", builtin_schemas, METH_NOARGS, nullptr},
                            {"op_schemas", op_schemas, METH_NOARGS, nullptr},
                            {"op_aliases", op_aliases, METH_NOARGS, nullptr},
-#if __has_include("graph/passes.h")
                            {"passes", passes, METH_NOARGS, nullptr},
-#endif
                            {"type_of", type_text, METH_O, nullptr},
                            {}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
@@ -168,12 +170,14 @@ void add_jit(PyObject* module) {
   const Ref made = owned(PyModule_Create(&definition));
   add_graph_types(made.get());
   add_program_types(made.get());
+  add_recorder_type(made.get());
   host_functions = must(PyDict_New());
   must_succeed(PyObject_SetAttrString(made.get(), "host_functions", host_functions));
   must_succeed(PyObject_SetAttrString(module, "_jit", made.get()));
   graph::graph_host.call = call_host;
   graph::graph_host.print = print;
   graph::graph_host.show = show;
+  graph::graph_host.source_line = source_line;
 }
 
 }  // namespace wisp::python

@@ -2,9 +2,7 @@
 #include "bindings/graph_objects.h"
 #include "bindings/graph_values.h"
 #include "graph/interpreter.h"
-#if __has_include("graph/passes.h")
 #include "graph/passes.h"
-#endif
 
 namespace wisp::python {
 
@@ -220,18 +218,16 @@ void changed(GraphObject& graph) {
   if (graph.function) graph.function->code.reset();
 }
 
-#if __has_include("graph/passes.h")
 PyObject* graph_run_pass(PyObject* self, PyObject* name) {
   return guarded([&] {
     const std::string text = text_of(name);
     const graph::Pass* pass = graph::find_pass(text);
     WISP_CHECK_VALUE(pass, "there is no pass '", text, "'");
-    const bool did = pass->run(*graph_of(self).graph);
+    const bool did = graph::run_pass(*graph_of(self).graph, *pass);
     changed(graph_of(self));
     return boolean(did);
   });
 }
-#endif
 
 Datum graph_argument(const Value& param, size_t position, PyObject* value) {
   Datum datum;
@@ -285,9 +281,7 @@ PyMethodDef graph_methods[] = {
     {"nodes", graph_nodes, METH_NOARGS, nullptr},
     {"copy", graph_copy, METH_NOARGS, nullptr},
     {"verify", graph_verify, METH_NOARGS, nullptr},
-#if __has_include("graph/passes.h")
     {"run_pass", graph_run_pass, METH_O, nullptr},
-#endif
     {"run", graph_run, METH_VARARGS, nullptr},
     {}};
 PyGetSetDef graph_getset[] = {{"code", graph_code, nullptr, nullptr, nullptr}, {}};
@@ -348,6 +342,14 @@ PyObject* make_graph(wisp::Ref<Program> program, std::unique_ptr<Graph> graph) {
   made.graph = graph.get();
   made.own = std::move(graph);
   return reinterpret_cast<PyObject*>(&made);
+}
+
+PyObject* make_value(PyObject* keeper, Value& value) {
+  return make_part(value_type, keeper, &value);
+}
+
+Value* value_in(PyObject* object) {
+  return Py_TYPE(object) == value_type ? &in<Value>(object) : nullptr;
 }
 
 void add_graph_types(PyObject* module) {

@@ -237,6 +237,15 @@ PyObject* object_get(PyObject* self, PyObject* name) {
   });
 }
 
+// An attribute that is an object, bare; None if it is not set.
+PyObject* object_part(PyObject* self, PyObject* name) {
+  return guarded([&] {
+    ObjectData& object = data_of(self);
+    const Datum& value = object.slots[slot_of(object, name)];
+    return value.tag() == graph::Tag::object ? make_object(value.object()) : none();
+  });
+}
+
 PyObject* object_set(PyObject* self, PyObject* args) {
   PyObject *name, *value;
   if (!PyArg_ParseTuple(args, "UO", &name, &value)) return nullptr;
@@ -332,6 +341,7 @@ Py_hash_t object_hash(PyObject* self) {
 void destroy_object(ObjectObject& self) { self.object.~Ref(); }
 
 PyMethodDef object_methods_table[] = {{"get", object_get, METH_O, nullptr},
+                                      {"part", object_part, METH_O, nullptr},
                                       {"set", object_set, METH_VARARGS, nullptr},
                                       {"method", object_method, METH_O, nullptr},
                                       {"call", object_call, METH_VARARGS, nullptr},

@@ -22,7 +22,12 @@ PyObject* make_graph(wisp::Ref<graph::Program> program, std::unique_ptr<graph::G
 // The program behind a wisp._C._jit.Program, or fails.
 wisp::Ref<graph::Program> program_in(PyObject* value);
 
+// A Value for Python, which keeps `keeper` alive, and back: null if it is none.
+PyObject* make_value(PyObject* keeper, graph::Value& value);
+graph::Value* value_in(PyObject* object);
+
 void add_graph_types(PyObject* module);
+void add_recorder_type(PyObject* module);
 void add_program_types(PyObject* module);
 
 }  // namespace wisp::python

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/function_node.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 
 namespace wisp::python {
@@ -147,6 +148,7 @@ PyMemberDef tensor_members[] = {
 PyObject* tensor_repr(PyObject* self) {
   return guarded([&] {
     static PyObject* format = import_attribute("wisp._tensor_str", "tensor_str");
+    const Untraced printing;
     return must(PyObject_CallOneArg(format, self));
   });
 }

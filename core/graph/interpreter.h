@@ -41,6 +41,7 @@ struct GraphHost {
   Datum (*call)(const HostFunction& function, std::vector<Datum> arguments) = nullptr;
   void (*print)(const std::string& text) = nullptr;
   std::string (*show)(const Tensor& tensor) = nullptr;  // as print() shows it
+  std::string (*source_line)(const std::string& file, int line) = nullptr;
 };
 extern GraphHost graph_host;
 
