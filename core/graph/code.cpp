@@ -325,7 +325,7 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
     if (!captured.contains(value)) entering.insert(value);
   }
   begin(Step::move, node.span);
-  for (const Value* value : node.inputs) input(*value);
+  for (const Value* value : node.inputs) input(*value, false);
   mark_last(entering);
   output_at(limit);
   go_round();
