@@ -300,16 +300,26 @@ void Graph::move_before(Node& place, Node& node) {
   link_before(*place.block, &place, node);
 }
 
-std::vector<Value*> Graph::inline_block(const Block& block, std::vector<Value*> arguments,
-                                        Node& place) {
+std::vector<Value*> Graph::copy_nodes(const Block& block, const std::vector<Value*>& arguments,
+                                      Block& into, Node* place) {
   Copier copier(*this);
   for (size_t i = 0; i < arguments.size(); ++i) copier.map(*block.params[i], *arguments[i]);
   for (const Node* node = block.first; node; node = node->next) {
-    insert_before(place, copier.copy(*node));
+    link_before(into, place, copier.copy(*node));
   }
   std::vector<Value*> results;
   for (Value* result : block.results) results.push_back(&copier.copy_of(*result));
   return results;
+}
+
+std::vector<Value*> Graph::inline_block(const Block& block, std::vector<Value*> arguments,
+                                        Node& place) {
+  return copy_nodes(block, arguments, *place.block, &place);
+}
+
+std::vector<Value*> Graph::inline_block(const Block& block, std::vector<Value*> arguments,
+                                        Block& end) {
+  return copy_nodes(block, arguments, end, nullptr);
 }
 
 void Graph::rename(Value& value, std::string name) { value.name = unique_name(std::move(name)); }

@@ -159,6 +159,8 @@ class Graph {
   void move_before(Node& place, Node& node);
   // Copies a block's nodes in front of `place`, with its parameters replaced; returns its results.
   std::vector<Value*> inline_block(const Block& block, std::vector<Value*> arguments, Node& place);
+  // The same at the end of another block.
+  std::vector<Value*> inline_block(const Block& block, std::vector<Value*> arguments, Block& end);
   void rename(Value& value, std::string name);
   void remove_output(Node& node, int i);  // which nobody uses
   void remove_result(Block& block, int i);
@@ -177,6 +179,8 @@ class Graph {
   int next_ = 0;
 
   std::string unique_name(std::string wanted);
+  std::vector<Value*> copy_nodes(const Block& block, const std::vector<Value*>& arguments,
+                                 Block& into, Node* place);
 };
 
 // Fails with the first fault found: a value used before or outside of where it is computed, types

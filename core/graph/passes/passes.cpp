@@ -5,9 +5,21 @@ namespace wisp::graph {
 std::span<const Pass> passes() {
   // In the order in which optimize() runs them.
   static constexpr Pass all[] = {
+      {"inlining", inlining, "calls of functions and methods become what they call"},
+      {"lower_tuples", lower_tuples, "items are taken from where tuples and lists got them"},
       {"constant_folding", constant_folding, "what follows from constants is computed now"},
+      {"peephole", peephole, "simpler forms of a few nodes: x + 0, not not x"},
       {"common_subexpressions", common_subexpressions, "what is computed twice is computed once"},
+      {"loop_unrolling", loop_unrolling, "short loops of known length become straight"},
       {"dead_code", dead_code, "what nobody needs goes away"},
+      {"shape_propagation", shape_propagation, "types learn shapes and dtypes"},
+      {"conv_batch_norm", conv_batch_norm, "constant batch norms go into constant weights"},
+      {"chunk_reorder", chunk_reorder, "what is done to every chunk is done before the chunking"},
+      {"batch_matmul", batch_matmul, "matrix products that share an operand become one"},
+      {"tree_batching", tree_batching, "sums of matrix products become one product"},
+      {"loop_peeling", loop_peeling, "the first round of loops stands before them", false},
+      {"in_place_reuse", in_place_reuse,
+       "pointwise results overwrite operands that die; only where no gradient is needed", false},
   };
   return all;
 }
