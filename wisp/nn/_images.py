@@ -213,7 +213,7 @@ def _check_modes(input, mode, align_corners, antialias):
         modes = "nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact"
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported "
                                   f"(got {input.dim()}D) for the modes: {modes} (got {mode})")  # fmt: skip
-    if _LINEAR.get(mode, input.dim()) != input.dim():
+    if mode in _LINEAR and _LINEAR[mode] != input.dim():
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode]}D input")
 
 
