@@ -229,6 +229,26 @@ PyObject* graph_run_pass(PyObject* self, PyObject* name) {
   });
 }
 
+// optimize(passes to leave out, passes to run though they have to be asked for)
+PyObject* graph_optimize(PyObject* self, PyObject* args) {
+  PyObject *without = nullptr, *with = nullptr;
+  if (!PyArg_ParseTuple(args, "|OO", &without, &with)) return nullptr;
+  return guarded([&] {
+    graph::OptimizeOptions options;
+    const auto fill = [](PyObject* list, auto& names) {
+      if (!list) return;
+      const Ref items = owned(PySequence_Tuple(list));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+        names.insert(text_of(PyTuple_GET_ITEM(items.get(), i)));
+    };
+    fill(without, options.without);
+    fill(with, options.with);
+    graph::optimize(*graph_of(self).graph, options);
+    changed(graph_of(self));
+    return none();
+  });
+}
+
 Datum graph_argument(const Value& param, size_t position, PyObject* value) {
   Datum datum;
   WISP_CHECK(to_datum(value, *param.type, datum), "run() expected a value of type '",
@@ -282,6 +302,7 @@ PyMethodDef graph_methods[] = {
     {"copy", graph_copy, METH_NOARGS, nullptr},
     {"verify", graph_verify, METH_NOARGS, nullptr},
     {"run_pass", graph_run_pass, METH_O, nullptr},
+    {"optimize", graph_optimize, METH_VARARGS, nullptr},
     {"run", graph_run, METH_VARARGS, nullptr},
     {}};
 PyGetSetDef graph_getset[] = {{"code", graph_code, nullptr, nullptr, nullptr}, {}};

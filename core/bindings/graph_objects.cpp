@@ -7,6 +7,7 @@
 #include "bindings/graph_values.h"
 #include "bindings/tensor_object.h"
 #include "graph/interpreter.h"
+#include "graph/link.h"
 
 namespace wisp::python {
 
@@ -315,6 +316,23 @@ PyObject* object_methods(PyObject* self, PyObject*) {
   });
 }
 
+std::vector<std::string> texts_in(PyObject* list) {
+  const Ref items = owned(PySequence_Tuple(list));
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+    texts.push_back(text_of(PyTuple_GET_ITEM(items.get(), i)));
+  return texts;
+}
+
+// frozen(methods, attributes that stay): a copy whose other attributes are constants
+PyObject* object_frozen(PyObject* self, PyObject* args) {
+  PyObject *methods, *kept;
+  if (!PyArg_ParseTuple(args, "OO", &methods, &kept)) return nullptr;
+  return guarded([&] {
+    return make_object(*graph::freeze(data_of(self), texts_in(methods), texts_in(kept)));
+  });
+}
+
 PyObject* object_class_name(PyObject* self, void*) {
   return guarded([&] { return string(data_of(self).cls->name).release(); });
 }
@@ -347,6 +365,7 @@ PyMethodDef object_methods_table[] = {{"get", object_get, METH_O, nullptr},
                                       {"call", object_call, METH_VARARGS, nullptr},
                                       {"attributes", object_attributes, METH_NOARGS, nullptr},
                                       {"methods", object_methods, METH_NOARGS, nullptr},
+                                      {"frozen", object_frozen, METH_VARARGS, nullptr},
                                       {}};
 PyGetSetDef object_getset[] = {{"class_name", object_class_name, nullptr, nullptr, nullptr},
                                {"is_module", object_is_module, nullptr, nullptr, nullptr},

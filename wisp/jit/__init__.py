@@ -10,11 +10,12 @@ _HOMES = {
     "_freeze": ("freeze", "optimize_for_inference"),
     "_futures": ("Future", "fork", "wait"),
     "_html": ("graph_html",),
-    "_module": ("RecursiveScriptModule", "ScriptFunction"),
+    "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
     "_record": ("is_tracing",),
-    "_script": (
-        "Attribute", "CompilationUnit", "Error", "Final", "ScriptModule", "annotate", "export", "ignore", "interface", "is_scripting",
-        "isinstance", "script", "script_if_tracing", "script_method", "unused", "_overload", "_overload_method",
+    "_script": ("CompileError", "FrontendError", "script", "script_if_tracing"),
+    "_script.marks": (
+        "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
+        "unused",
     ),
     "_trace": ("TracerWarning", "TracingCheckError", "trace", "trace_module"),
 }  # fmt: skip

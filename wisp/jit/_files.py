@@ -92,7 +92,9 @@ class _Writer:
 def _chunks(m, extra):
     """The bytes of a file."""
     if not isinstance(m, (ScriptFunction, RecursiveScriptModule)) and not hasattr(m, "_c"):
-        raise TypeError(f"expected a compiled function or module, got {type(m).__name__}: see wisp.jit.script and trace")
+        raise TypeError(
+            f"expected a compiled function or module, got {type(m).__name__}: see wisp.jit.script and trace"
+        )
     writer, program = _Writer(), m._c.program
     document = {"version": _VERSION, "objects": writer.objects}
     if isinstance(m, ScriptFunction):

@@ -135,37 +135,54 @@ class _Children(_Slots):
         self._made[name] = value
 
 
-class RecursiveScriptModule(Module):
-    """A compiled module.
+class _CompilesInstances(type):
+    """The class of ScriptModule: instances of subclasses are compiled when their ``__init__`` is done."""
 
-    It is a Module like others: its parameters are those of the module that it was made from, can be trained, saved and
-    converted; its submodules are compiled modules too. What it computes is fixed.
+    def __call__(cls, *args, **kwargs):
+        made = super().__call__(*args, **kwargs)
+        if "_c" not in made.__dict__:
+            _compile(made)
+        return made
+
+
+class ScriptModule(Module, metaclass=_CompilesInstances):
+    """The base of modules that are compiled when they are made, and of all compiled modules.
+
+    Methods marked with ``script_method`` are compiled; the rest of the class is Python. A compiled module is a Module
+    like others: its parameters can be trained, saved and converted. What it computes is fixed.
+
+    >>> class Scale(wisp.jit.ScriptModule):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = wisp.nn.Parameter(wisp.tensor(3.0))
+    ...
+    ...     @wisp.jit.script_method
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> Scale()(wisp.ones(2))
+    tensor([3., 3.], grad_fn=<MulBackward0>)
     """
 
-    def __init__(self, bare, name=None):
-        super().__init__()
-        self.__dict__["original_name"] = name or bare.class_name.rpartition(".")[2]
-        attach(self, bare)
-
-    def forward(self, *args, **kwargs):
-        return self.__dict__["_c"].method("forward")(*args, **kwargs)
-
     def __getattr__(self, name):
-        bare = self.__dict__.get("_c")
-        if bare is not None:
-            if name in self.__dict__["_modules"]:
-                return self.__dict__["_modules"][name]
-            if name in self.__dict__["_attributes"]:
-                return bare.get(name)
-            if name in bare.methods():
-                return bare.method(name)
+        own = self.__dict__
+        if "_c" not in own:
+            return super().__getattr__(name)
+        if name in own["_modules"]:
+            return own["_modules"][name]
+        if name in own["_attributes"]:
+            return own["_c"].get(name)
+        if name in own["_c"].methods():
+            return own["_c"].method(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name, value):
-        if name in self.__dict__.get("_modules", ()):
-            self.__dict__["_modules"][name] = value
-        elif name in self.__dict__.get("_attributes", ()):
-            self.__dict__["_c"].set(name, value)
+        own = self.__dict__
+        if "_c" not in own:
+            super().__setattr__(name, value)
+        elif name in own["_modules"]:
+            own["_modules"][name] = value
+        elif name in own["_attributes"]:
+            own["_c"].set(name, value)
         elif isinstance(value, (Parameter, Module)):
             raise RuntimeError(f"a compiled module cannot get another member: '{name}'")
         else:
@@ -186,6 +203,11 @@ class RecursiveScriptModule(Module):
         """The graph as Python."""
         return code_of(self._c.method("forward"))
 
+    @property
+    def original_name(self):
+        """The name of the class that was compiled."""
+        return self.__dict__.get("_original_name", type(self).__name__)
+
     def save(self, f, _extra_files=None):
         """Saves the module for ``wisp.jit.load()``."""
         from wisp.jit._files import save
@@ -198,21 +220,65 @@ class RecursiveScriptModule(Module):
 
         return to_bytes(self, _extra_files)
 
-    def extra_repr(self):
-        return f"original_name={self.original_name}"
-
     def __dir__(self):
         return sorted({*super().__dir__(), *self._attributes, *self._c.methods()})
 
     def __copy__(self):
-        return type(self)(self._c, self.original_name)
+        return wrap_module(self._c, self.original_name)
 
     def __deepcopy__(self, memo):
-        made = memo[id(self)] = type(self)(copy_object(self._c, memo), self.original_name)
+        made = memo[id(self)] = wrap_module(copy_object(self._c, memo), self.original_name)
         return made
 
     def __getstate__(self):
         raise TypeError("a compiled module cannot be pickled: use wisp.jit.save()")
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module that script(), trace() or load() made."""
+
+    def __init__(self, bare, name=None):
+        super().__init__()
+        self.__dict__["_original_name"] = name or bare.class_name.rpartition(".")[2]
+        attach(self, bare)
+
+    def forward(self, *args, **kwargs):
+        return self.__dict__["_c"].method("forward")(*args, **kwargs)
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __getitem__(self, index):
+        if isinstance(index, str):
+            return self._modules[index]
+        return list(self._modules.values())[index]
+
+    def __bool__(self):
+        return True
+
+    def extra_repr(self):
+        return f"original_name={self.original_name}"
+
+
+def _compile(module):
+    """Compiles the marked methods of an instance, which becomes the compiled module."""
+    from wisp.jit._script import compile_module
+    from wisp.jit._script.marks import marker
+
+    cls = type(module)
+    methods = [
+        getattr(cls, name) for name in dir(cls) if marker(getattr(cls, name, None)) in ("script_method", "export")
+    ]
+    program, spec = compile_module(module, methods)
+    bare = spec.instantiate(program.native(), {}, module)
+    for name in (*module._modules, *(name for name, _, _ in bare.attributes())):
+        module.__dict__.pop(name, None)
+    attach(module, bare)
+    for name in bare.methods():
+        module.__dict__[name] = bare.method(name)
 
 
 def attach(module, bare, children=()):

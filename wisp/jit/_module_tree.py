@@ -61,4 +61,3 @@ class Tree:
 
 def _tensors(module):
     return (*module._parameters.items(), *module._buffers.items())
-

@@ -43,10 +43,11 @@ def warn_read(what):
 
 
 def _warn(message):
+    """Warns at the innermost line that is not wisp's own."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "wisp":
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, TracerWarning, stacklevel=level - 1)
+    warnings.warn(message, TracerWarning, stacklevel=level)
 
 
 # --- inputs
