@@ -160,7 +160,9 @@ void Aliases::visit_op(const Node& node) {
       join(output, node.inputs[0]);
       continue;
     }
-    for (const Value* input : node.inputs) join(output, input);
+    for (const Value* input : node.inputs) {
+      if (contents(*input->type) != numbers) join(output, input);
+    }
   }
 }
 

@@ -142,10 +142,16 @@ class Folder {
       return replace(node, graph_.inline_block(taken, {}, node));
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const Value &yes = *node.blocks[0]->results[i], &no = *node.blocks[1]->results[i];
+      Value &yes = *node.blocks[0]->results[i], &no = *node.blocks[1]->results[i];
       Value& output = *node.outputs[i];
-      if (output.uses.empty() || !same_constant(yes, no)) continue;
-      graph_.replace_uses(output, graph_.constant(node, *constant_of(yes), yes.type));
+      if (output.uses.empty()) continue;
+      if (&yes == &no) {
+        graph_.replace_uses(output, yes);
+      } else if (same_constant(yes, no)) {
+        graph_.replace_uses(output, graph_.constant(node, *constant_of(yes), yes.type));
+      } else {
+        continue;
+      }
       changed_ = true;
     }
   }

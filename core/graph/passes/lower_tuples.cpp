@@ -22,8 +22,19 @@ class Lowering {
   const Node* maker(const Node& node, Prim prim) const {
     const Value& made = node.input(0);
     if (!made.node || !made.node->is(prim)) return nullptr;
-    const bool can_change = prim == Prim::ListConstruct && aliases_.is_written(made);
-    return can_change ? nullptr : made.node;
+    const bool fixed = prim == Prim::TupleConstruct || is_only_read(made) || !aliases_.is_written(made);
+    return fixed ? made.node : nullptr;
+  }
+
+  // Whether a list is given only to those who neither change nor keep it, whatever happens to the
+  // tensors in it.
+  static bool is_only_read(const Value& list) {
+    for (const Node* user : list.uses) {
+      const bool reads = user && ((user->op && !user->in_place) || user->is(Prim::ListUnpack) ||
+                                  (user->builtin && user->builtin->pure));
+      if (!reads) return false;
+    }
+    return true;
   }
 
   bool lower(Node& node) {

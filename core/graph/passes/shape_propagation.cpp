@@ -14,10 +14,12 @@ namespace {
 // Small ones, where slices and windows behave differently, and a large one.
 constexpr int64_t probes[] = {1, 2, 3, 7, 64, 100003};
 
-bool is_fully_known(const Type& type) {
-  if (!type.dtype || !type.sizes) return false;
-  for (const int64_t size : *type.sizes) {
-    if (size < 0) return false;
+// Whether no size of a tensor, or of the tensors in a list, has to be guessed.
+bool is_fully_known(const Value& value) {
+  if (value.type->kind == Kind::tensor) return value.type->dtype && known_sizes(value);
+  if (!value.node || !value.node->is(Prim::ListConstruct)) return true;
+  for (const Value* item : value.node->inputs) {
+    if (!is_fully_known(*item)) return false;
   }
   return true;
 }
@@ -134,9 +136,7 @@ class Propagator {
 
   Types infer(const Node& node) const {
     bool known = true;
-    for (const Value* input : node.inputs) {
-      known &= input->type->kind != Kind::tensor || is_fully_known(*input->type);
-    }
+    for (const Value* input : node.inputs) known &= is_fully_known(*input);
     if (known) return try_out(node, 1);
     if (node.op->has(trait::pointwise)) return infer_pointwise(node);
     return infer_by_probing(node);
