@@ -29,18 +29,24 @@ class Writer:
     def statement(self, indent, known, lists, depth):
         choice = self.random.choice
         x, y, new = choice(known), choice(known), self.name()
-        kinds = ["unary"] * 4 + ["binary"] * 5 + ["write"] * 2 + ["view"] * 2 + ["chunk", "list", "take", "append", "tuple"]
+        kinds = (
+            ["unary"] * 4 + ["binary"] * 5 + ["write"] * 2 + ["view"] * 2 + ["chunk", "list", "take", "append", "tuple"]
+        )
         kind = choice(kinds + ["if", "loop"] * (depth < 2))
         if kind == "unary":
             self.line(indent, f"{new} : Tensor = aten::{choice(['neg', 'tanh', 'sigmoid', 'relu'])}({x})")
         elif kind == "binary":
-            op = choice(["add({x}, {y}, %one)", "sub({x}, {y}, %one)", "mm({x}, {y})", "maximum({x}, {y})", "mul({x}, %half)"])
+            op = choice(
+                ["add({x}, {y}, %one)", "sub({x}, {y}, %one)", "mm({x}, {y})", "maximum({x}, {y})", "mul({x}, %half)"]
+            )
             self.line(indent, f"{new} : Tensor = aten::{op.format(x=x, y=y)}")
         elif kind == "write":
             op = choice(["add_({x}, {y}, %one)", "mul_({x}, %half)", "tanh_({x})", "copy_({x}, {y}, %false)"])
             self.line(indent, f"{new} : Tensor = aten::{op.format(x=x, y=y)}")
         elif kind == "view":
-            op = choice(["t({x})", "alias({x})", "reshape({x}, %size)", "contiguous({x}, %contiguous)", "add({x}, %zero, %one)"])
+            op = choice(
+                ["t({x})", "alias({x})", "reshape({x}, %size)", "contiguous({x}, %contiguous)", "add({x}, %zero, %one)"]
+            )
             self.line(indent, f"{new} : Tensor = aten::{op.format(x=x)}")
         elif kind == "chunk":
             parts = [self.name() for _ in range(3)]
