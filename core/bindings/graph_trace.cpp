@@ -129,7 +129,7 @@ PyObject* know_items(Recorder& recorder, PyObject* object, Value& value) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
   if (PyTuple_CheckExact(object)) return Ref(tuple).release();
   if (PyObject_HasAttrString(object, "_make"))
-    return must(PyObject_CallMethod(type, "_make", "O", tuple.get()));
+    return must(PyObject_CallMethod(type, "_make", "(O)", tuple.get()));
   return must(PyObject_CallOneArg(type, tuple.get()));
 }
 
@@ -266,6 +266,20 @@ PyObject* call_method(PyObject* self, PyObject* args) {
   });
 }
 
+// call_function(name, values, result) -> the result, known in the function being recorded
+PyObject* call_function(PyObject* self, PyObject* args) {
+  PyObject *values, *result;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "sOO", &name, &values, &result)) return nullptr;
+  return guarded([&] {
+    Recorder& recorder = recorder_of(self);
+    const graph::Function* function = recorder.program().find_function(name);
+    WISP_CHECK_VALUE(function, "there is no function ", name);
+    Value& made = recorder.call_function(name, values_in(values), function->result);
+    return know(recorder, result, made);
+  });
+}
+
 // number(function, inputs, result) -> the result, as a number that knows how it was computed
 PyObject* number(PyObject* self, PyObject* args) {
   const char* name;
@@ -310,6 +324,7 @@ PyMethodDef methods[] = {{"name_tensor", name_tensor, METH_VARARGS, nullptr},
                          {"value", value, METH_O, nullptr},
                          {"end", end, METH_VARARGS, nullptr},
                          {"call_method", call_method, METH_VARARGS, nullptr},
+                         {"call_function", call_function, METH_VARARGS, nullptr},
                          {"number", number, METH_VARARGS, nullptr},
                          {"start", start, METH_NOARGS, nullptr},
                          {"stop", stop, METH_NOARGS, nullptr},

@@ -5,6 +5,7 @@
 #include "dispatch/call.h"
 #include "graph/builtins.h"
 #include "graph/interpreter.h"
+#include "graph/link.h"
 
 namespace wisp::graph {
 
@@ -15,8 +16,8 @@ TypeRef exact_type(const Tensor& tensor) {
 
 // --- Functions
 
-void Recorder::begin(std::string function, ClassDef* cls, Path path) {
-  Function& made = program_->add_function(std::move(function));
+void Recorder::begin(const std::string& function, ClassDef* cls, Path path) {
+  Function& made = program_->add_function(free_function_name(*program_, function));
   made.graph = std::make_unique<Graph>();
   made.graph->program = program_.get();
   frames_.push_back({&made, made.graph.get(), cls, std::move(path), {}, {}, {}, {}});
@@ -47,7 +48,8 @@ Value& Recorder::call_method(const Path& object, const std::string& method,
   Node& node = frame().graph->make(Prim::CallMethod);
   node.attributes["name"] = Datum(method);
   arguments.insert(arguments.begin(), &self);
-  arguments.insert(arguments.end(), last_outer_.begin(), last_outer_.end());
+  const std::vector<Value*> outer = std::exchange(last_outer_, {});
+  arguments.insert(arguments.end(), outer.begin(), outer.end());
   for (Value* argument : arguments) frame().graph->add_input(node, *argument);
   Value& result = frame().graph->add_output(node, without_shapes(function.result));
   append(node);

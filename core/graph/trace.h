@@ -33,7 +33,7 @@ class Recorder final : public Object, public CallRecorder {
   // --- Functions
   // What is called from now on belongs to this function, a method if it has a class. The path leads
   // from the outermost object to its own.
-  void begin(std::string function, ClassDef* cls = nullptr, Path path = {});
+  void begin(const std::string& function, ClassDef* cls = nullptr, Path path = {});
   Value& add_param(std::string name, TypeRef type);
   void know(const Tensor& tensor, Value& value);
   // Ends the innermost function.

@@ -265,8 +265,8 @@ class RecursiveScriptModule(ScriptModule):
 
 def _compile(module):
     """Compiles the marked methods of an instance, which becomes the compiled module."""
+    from wisp.jit._marks import marker
     from wisp.jit._script import compile_module
-    from wisp.jit._script.marks import marker
 
     cls = type(module)
     methods = [

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from contextlib import contextmanager
+from functools import wraps
 
 from wisp._C import Tensor, no_grad
 from wisp.jit._module import RecursiveScriptModule, ScriptFunction
@@ -218,3 +219,20 @@ def _traced_module(module, inputs, check_trace, tolerance, strict):
             written, compiled = (each if method == "forward" else getattr(each, method) for each in (module, made))
             _check_results(module, written, compiled, given, tolerance)
     return made
+
+
+def script_if_tracing(fn):
+    """A decorator: inside of a trace the function is compiled by script(), so that its control flow is kept."""
+    compiled = []
+
+    @wraps(fn)
+    def call(*args, **kwargs):
+        if not is_tracing():
+            return fn(*args, **kwargs)
+        if not compiled:
+            from wisp.jit._script import script
+
+            compiled.append(script(fn))
+        return compiled[0](*args, **kwargs)
+
+    return call
