@@ -41,7 +41,7 @@ def lists_and_loops(x: Tensor, xs: list[int], o: int | None):
         total += o
     while total > 10:
         total -= 3
-    return wisp.stack(out).sum() + total, -(total**2)
+    return wisp.stack(out).sum() + total, (1 - total) * 2
 
 
 def dicts(x: Tensor, name: str):

@@ -33,7 +33,7 @@ const Pass* find_pass(std::string_view name) {
 
 bool run_pass(Graph& graph, const Pass& pass) {
   const bool changed = pass.run(graph);
-  verify(graph);
+  if (changed) verify(graph);
   return changed;
 }
 
