@@ -67,6 +67,14 @@ Datum to_list(BuiltinArgs args) {
 
 // --- tensor()
 
+Scalar number_in(const Datum& data) {
+  const Tag tag = data.tag();
+  const bool number =
+      tag == Tag::boolean || tag == Tag::integer || tag == Tag::real || tag == Tag::complex;
+  WISP_CHECK_TYPE(number, "tensor(): a tensor is made of numbers, not of ", repr(data));
+  return data.scalar();
+}
+
 void measure(const Datum& data, Dims& sizes, DType& dtype, bool& known) {
   const Datum* at = &data;
   while (at->tag() == Tag::list || at->tag() == Tag::tuple) {
@@ -75,7 +83,7 @@ void measure(const Datum& data, Dims& sizes, DType& dtype, bool& known) {
     at = &at->items()[0];
   }
   known = true;
-  dtype = at->is_tensor() ? at->tensor().dtype() : at->scalar().dtype();
+  dtype = at->is_tensor() ? at->tensor().dtype() : number_in(*at).dtype();
 }
 
 void fill(const Datum& data, const Tensor& target, int64_t dim) {
@@ -85,7 +93,7 @@ void fill(const Datum& data, const Tensor& target, int64_t dim) {
     if (data.is_tensor()) {
       ops::copy_(target, ops::detach(data.tensor()));
     } else {
-      ops::fill_(target, data.scalar());
+      ops::fill_(target, number_in(data));
     }
     return;
   }
