@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Dict, List, Optional  # noqa: UP035
 
 import pytest
 
@@ -21,9 +20,9 @@ FOLDER = pathlib.Path(__file__).parent / "jit_files"
 class Net(nn.Module):
     """A module with attributes of many kinds."""
 
-    names: List[str]
-    table: Dict[str, float]
-    maybe: Optional[wisp.Tensor]
+    names: list[str]
+    table: dict[str, float]
+    maybe: wisp.Tensor | None
 
     def __init__(self):
         super().__init__()

@@ -79,7 +79,7 @@ def test_attributes_and_methods():
     assert made.conv.weight.shape == (4, 1, 3, 3)
     assert {"conv", "features", "forward", "training"} <= set(dir(made))
     with pytest.raises(AttributeError, match="absent"):
-        made.absent
+        _ = made.absent
     with pytest.raises(RuntimeError, match="cannot get another member"):
         made.more = nn.Linear(1, 1)
     made.note = "what Python code likes to keep"
@@ -155,7 +155,7 @@ def test_members_keep_their_python_objects():
 
 def test_script_module_in_the_style_of_the_talks():
     class Cell(ScriptModule):
-        __constants__ = ["size"]
+        __constants__ = ("size",)
 
         def __init__(self, size):
             super().__init__()
@@ -217,7 +217,7 @@ def test_arguments_of_compiled_functions():
 
 
 def test_values_of_all_kinds_pass_the_border():
-    from typing import Any, Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035
+    from typing import NamedTuple
 
     class Point(NamedTuple):
         x: int
@@ -225,7 +225,7 @@ def test_values_of_all_kinds_pass_the_border():
 
     @script
     def f(
-        a: int, b: float, c: bool, d: str, e: Optional[int], g: List[int], h: Tuple[int, str], i: Dict[str, wisp.Tensor],
+        a: int, b: float, c: bool, d: str, e: int | None, g: list[int], h: tuple[int, str], i: dict[str, wisp.Tensor],
         j: wisp.dtype, k: wisp.device,
     ):  # fmt: skip
         return a, b, c, d, e, g, h, i, j, k
@@ -240,7 +240,7 @@ def test_values_of_all_kinds_pass_the_border():
     given = [1, 2]
 
     @script
-    def grow(items: List[int]):
+    def grow(items: list[int]):
         items.append(3)
         return items
 
@@ -401,7 +401,7 @@ def test_errors_keep_their_types():
         if kind == 1:
             raise KeyError("a key")
         if kind == 2:
-            return [1][5]
+            return [1][kind + 3]
         assert kind != 3, "asserted"
         return 1 // (kind - 4)
 

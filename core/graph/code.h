@@ -15,7 +15,7 @@ enum class Step : uint8_t {
   op,           // of the table
   op_in_place,  // in its form "name_"
   builtin,
-  move,         // inputs into outputs, all at once
+  move,         // inputs into outputs, all at once (`target` is 1), or one after the other
   drop,         // frees inputs that nobody will read
   jump,         // to `target`
   jump_unless,  // input 0
@@ -40,11 +40,12 @@ enum class Step : uint8_t {
 
 // One input of an instruction.
 struct Input {
-  int32_t at = 0;      // register, or ~index of a constant
-  uint16_t tags = ~0;  // bit per Tag that is allowed
-  uint8_t param = 0;   // of an operator: which of its parameters
-  bool last = false;   // nobody reads the register after this
-  int32_t items = -1;  // of an operator: a list of the inputs that follow, that many
+  int32_t at = 0;       // register, or ~index of a constant
+  uint16_t tags = ~0;   // bit per Tag that is allowed
+  uint8_t param = 0;    // of an operator: which of its parameters
+  bool tensor = false;  // which takes a tensor
+  bool last = false;    // nobody reads the register after this
+  int32_t items = -1;   // of an operator: a list of the inputs that follow, that many
 };
 
 struct Instruction {
@@ -53,7 +54,7 @@ struct Instruction {
   uint16_t input_count = 0, output_count = 0;
   uint32_t inputs = 0;   // first of them in Code::Impl::inputs
   uint32_t outputs = 0;  // first of them in Code::Impl::outputs
-  uint32_t target = 0;   // instruction to jump to, item, attribute, or first entry of `args`
+  uint32_t target = 0;   // instruction to jump to, item, attribute, first entry of `args`, ...
   union {
     const OpDef* op = nullptr;
     const Builtin* builtin;

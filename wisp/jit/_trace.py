@@ -7,7 +7,7 @@ from functools import wraps
 
 from wisp._C import Tensor, no_grad
 from wisp.jit._module import RecursiveScriptModule, ScriptFunction
-from wisp.jit._record import is_tracing, record_function, record_module  # noqa: F401  (is_tracing is public)
+from wisp.jit._record import is_tracing, record_function, record_module
 from wisp.nn import Module
 
 
