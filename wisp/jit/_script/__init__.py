@@ -4,7 +4,7 @@ import inspect
 from builtins import isinstance as _is
 
 from wisp.jit._script.errors import CompileError, FrontendError
-from wisp.jit._script.marks import (
+from wisp.jit._marks import (
     Attribute,
     Final,
     annotate,
@@ -79,7 +79,7 @@ def compile_module(module, methods=None):
 
 def _methods_to_compile(module):
     """forward(), and those that are marked."""
-    from wisp.jit._script.marks import marker
+    from wisp.jit._marks import marker
 
     cls = type(module)
     found = [] if cls.forward is Module.forward or marker(cls.forward) in ("ignore", "unused") else [cls.forward]

@@ -25,6 +25,7 @@ from wisp.jit._script.values import (
     Method,
     ModuleValue,
     StaticDict,
+    StaticObject,
     Super,
     Tuple,
 )
@@ -37,7 +38,7 @@ class Calls:
 
     def wrap(self, obj):
         """A Python object as a value."""
-        if isinstance(obj, (ir.Value, Const, Tuple, Method, Closure, ModuleValue)):
+        if isinstance(obj, (ir.Value, Const, Tuple, Method, Closure, ModuleValue, StaticDict, StaticObject, Iterable, Attribute)):
             return obj
         return Const(self.program.unwrap(obj))
 
@@ -53,6 +54,8 @@ class Calls:
             return self._tuple_attribute(owner, name, node)
         if isinstance(owner, StaticDict):
             return Attribute(owner, name)
+        if isinstance(owner, StaticObject):
+            return self.static_attribute(owner, name, node)
         if isinstance(owner, Const) and not isinstance(owner.obj, _C.Tensor):
             return self._constant_attribute(owner.obj, name, node)
         if isinstance(owner, (Method, Closure, Iterable, Attribute)):
@@ -101,7 +104,8 @@ class Calls:
         found = self.type_of(owner)
         if found is not None and found.kind == "class":
             return self.program.object_has(found, name)
-        return found == T.TENSOR and hasattr(_C.Tensor, name)
+        host = {T.TENSOR: _C.Tensor, T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STR: str}.get(found)
+        return host is not None and hasattr(host, name)
 
     def super_value(self, arguments, node):
         frame = self.frame
@@ -323,7 +327,7 @@ class Calls:
             return False
         module = getattr(obj, "__module__", None) or getattr(type(getattr(obj, "__self__", None)), "__module__", "")
         plain = isinstance(obj, (python_types.BuiltinFunctionType, python_types.MethodDescriptorType, type))
-        return plain and module in ("builtins", "math", "_operator")
+        return plain and module in ("builtins", "math", "_operator", "itertools")
 
     def _constant_method(self, obj, arguments, keywords, node):
         """A method of a constant with arguments that are not: "{}".format(x), (1, 2).index(i)."""
@@ -469,6 +473,7 @@ class Calls:
         self.depth += 1
         self.frame = frame
         frame.scope.update(values)
+        frame.scope.update((name, value) for name, value in outer.scope.items() if name[0] == "@")
         try:
             result = self.function_body(tree)
         except CompileError as error:
@@ -476,6 +481,7 @@ class Calls:
             raise error.inside(self.describe_here()) from None
         finally:
             self.frame, self.at, self.depth = outer, at, self.depth - 1
+        outer.scope.update((name, value) for name, value in frame.scope.items() if name[0] == "@")
         return result
 
     def function_body(self, tree):

@@ -211,12 +211,13 @@ class Control:
         node = ir.Node("prim::If", [condition], {}, self.place())
         node.blocks = [then.block, other.block]
         before = dict(self.scope)
-        for branch in (then, other):
+        for branch, opposite in ((then, other), (other, then)):
             for name, (now, was) in branch.refined.items():
-                if branch.scope.get(name) is now:
+                untouched = opposite.scope.get(name) in (was, opposite.refined.get(name, (None,))[0])
+                if branch.scope.get(name) is now and untouched:
                     branch.scope[name] = was
         for name in dict.fromkeys([*then.scope, *other.scope]):
-            a, b = (branch.scope.get(name, UNSET if name[0] == "$" else _missing(name)) for branch in (then, other))
+            a, b = (branch.scope.get(name, UNSET if name[0] in "$@" else _missing(name)) for branch in (then, other))
             if a is b:
                 self.scope[name] = a
             else:
@@ -226,7 +227,7 @@ class Control:
 
     def merge_name(self, name, node, then, a, other, b, before):
         """What a name stands for after two branches."""
-        flag = name[0] == "$"
+        flag = name[0] in "$@"  # what is still read after a return
         for branch, own, theirs in ((then, a, b), (other, b, a)):
             if branch.status == RAISES or (branch.status == RETURNS and not flag):
                 if self._outside(theirs, node):
@@ -243,7 +244,7 @@ class Control:
             if isinstance(a, Undefined) or isinstance(b, Undefined):
                 return a if isinstance(a, Undefined) else b
             types = " and ".join(self.what_is(v) for v in (a, b))
-            if flag:
+            if name == "$val":
                 self.fail(f"the function returns {types} in different branches: they need one type")
             return Undefined(f"'{name}' is {types} in the branches before: it needs one type to be used after them")
         if isinstance(merged, ir.Value) and not flag and not merged.hint:
@@ -278,7 +279,7 @@ class Control:
         types = [self.type_of(v) for v in (a, b) if v is not UNSET]
         if None in types:
             return None
-        common = types[0] if len(types) == 1 else T.unify(*types)
+        common = types[0] if len(types) == 1 else T.unify(*types) or self._common_list(types)
         if common is None:
             return None
         for block, value in zip(node.blocks, (a, b)):
@@ -287,6 +288,13 @@ class Control:
             self.block = outer
         node.outputs.append(ir.Value(common, self.block))
         return node.outputs[-1]
+
+    def _common_list(self, types):
+        """Of a list and a tuple in the library's own code, the list."""
+        kinds = {t.kind: t for t in types}
+        if not self.frame.library or set(kinds) != {"list", "tuple"}:
+            return None
+        return kinds["list"] if all(item == kinds["list"].items[0] for item in kinds["tuple"].items) else None
 
     @staticmethod
     def _same(a, b):

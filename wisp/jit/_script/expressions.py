@@ -117,6 +117,8 @@ class Expressions:
             return self.unsupported("formatting with %", "Use an f-string or str.format().", node)
         if isinstance(left, Tuple) and self.is_static(right) and isinstance(op, ast.Mult):
             return Tuple(left.items * self.static(right))
+        if self.frame.library and types[0] is not None and types[0].kind == "tuple" and types[1] == T.INT:
+            return self.builtin("mul.t", self.list_value(self.items_of(left, None, node), None), right)
         tensor_name, plain_name = _BINARY.get(type(op), (None, None))
         if T.TENSOR in types:
             return self.tensor_binary(tensor_name, left, right, node)
@@ -399,25 +401,47 @@ class Expressions:
     def on_Tuple(self, node, hint):
         hint = T.without_none(hint) if hint is not None else None
         hints = hint.items if hint is not None and hint.kind == "tuple" and len(hint.items) == len(node.elts) else None
-        items = []
+        parts = self._display_items(node, hints)
+        if self.frame.library and any(isinstance(part, ir.Value) for part in parts):
+            return self._joined(parts, None)
+        return Tuple([item for part in parts for item in self.items_of(self._one(part), None, node)])
+
+    @staticmethod
+    def _one(part):
+        return Tuple(part) if isinstance(part, list) else part
+
+    def _display_items(self, node, hints):
+        """The items of a tuple or list as it is written: lists of them, between lists of the program (*xs)."""
+        parts = []
         for i, item in enumerate(node.elts):
-            if isinstance(item, ast.Starred):
-                items += self.items_of(self.expression(item.value), None, item)
+            if not isinstance(item, ast.Starred):
+                parts.append([self.expression(item, hints[i] if hints else None)])
+                continue
+            value = self.expression(item.value)
+            found = self.type_of(value)
+            if isinstance(value, ir.Value) and found.kind == "list":
+                parts.append(value)
             else:
-                items.append(self.expression(item, hints[i] if hints else None))
-        return Tuple(items)
+                parts.append(self.items_of(value, None, item))
+        return parts
+
+    def _joined(self, parts, inner):
+        """One list of several parts."""
+        inner = inner or next(part.type.items[0] for part in parts if isinstance(part, ir.Value))
+        whole = None
+        for part in parts:
+            part = self.list_value(part, inner) if isinstance(part, list) else part
+            whole = part if whole is None else self.builtin("add", whole, part)
+        return whole
 
     def on_List(self, node, hint):
         hint = T.without_none(hint) if hint is not None else None
         inner = hint.items[0] if hint is not None and hint.kind == "list" else None
-        items = []
-        for item in node.elts:
-            if isinstance(item, ast.Starred):
-                items += self.items_of(self.expression(item.value), None, item)
-            else:
-                items.append(self.expression(item, inner))
+        parts = self._display_items(node, [inner] * len(node.elts))
         self.at = node
-        return self.list_value(items, inner)
+        if any(isinstance(part, ir.Value) for part in parts):
+            return self._joined(parts, inner)
+        return self.list_value([item for part in parts for item in part], inner)
 
     def list_value(self, items, inner):
         """A new list of values of one type."""

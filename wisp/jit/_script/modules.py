@@ -7,9 +7,9 @@ from wisp import _C
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
-from wisp.jit._script.marks import Attribute as Declared
-from wisp.jit._script.marks import marker
-from wisp.jit._script.values import NONE, Const, Method, ModuleValue, Tuple
+from wisp.jit._marks import Attribute as Declared
+from wisp.jit._marks import marker
+from wisp.jit._script.values import NONE, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c"}
@@ -150,6 +150,8 @@ class Modules:
 
     def module_attribute(self, owner, name, node):
         spec = owner.spec
+        if name == "_modules":
+            return StaticDict({child: self.module_attribute(owner, child, node) for child in spec.children})
         if name in spec.children:
             child = spec.children[name]
             if child is None:
@@ -238,10 +240,21 @@ class Modules:
                  "named_children": lambda k: Tuple([Const(k), self.module_attribute(owner, k, None)]),
                  "keys": Const, "values": lambda k: self.module_attribute(owner, k, None),
                  "children": lambda k: self.module_attribute(owner, k, None)}  # fmt: skip
-        names = {"named_modules", "named_parameters", "parameters", "modules", "named_buffers", "buffers"}
-        if name in names:
+        if name in parts:
+            return Tuple([parts[name](k) for k in children])
+        if name in ("modules", "named_modules"):
             return self.unsupported(f"{name}()", "Name the members, or loop over a ModuleList.")
-        return Tuple([parts[name](k) for k in children])
+        found = self._tensors_below(owner, "parameter" if "parameters" in name else "buffer", "")
+        return Tuple([Tuple([Const(k), v]) if name.startswith("named") else v for k, v in found])
+
+    def _tensors_below(self, owner, role, prefix):
+        """(name, value) of the parameters or buffers of a module and all below it."""
+        found = [(prefix + name, self.module_attribute(owner, name, None))
+                 for name, (kind, _) in owner.spec.attributes.items() if kind.endswith(role)]  # fmt: skip
+        for name, child in owner.spec.children.items():
+            if child is not None:
+                found += self._tensors_below(self.module_attribute(owner, name, None), role, f"{prefix}{name}.")
+        return found
 
     # --- calls
 
@@ -276,12 +289,25 @@ class Modules:
             return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
         if getattr(spec.python_class, name, None) is not fn:  # of a base class, by super()
             return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
+        if self.program.is_library(fn) and self._needs_own(spec, fn, arguments, keywords):
+            return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
         try:
             compiled = self.program.method_of(spec, fn)
         except CompileError as error:
             raise error.inside(self.describe_here()) from None
         values = self.bind(compiled, arguments, keywords, node)
         return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result_type(self), {"name": name})
+
+
+    def _needs_own(self, spec, fn, arguments, keywords):
+        """Whether forward() of one of the library's modules is called with other types than it is compiled for."""
+        params = {p.name: p.type for p in self.program.signature_of(spec, fn)[0]}
+        given = {**dict(zip(params, arguments)), **keywords}
+        for name, value in given.items():
+            found, wanted = self.type_of(value), params.get(name)
+            if wanted is None or found is None or not (T.is_subtype(found, wanted) or T.unify(found, wanted) is not None):
+                return True
+        return False
 
 
 def _class_of(cls, fn):

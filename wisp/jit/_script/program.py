@@ -10,7 +10,8 @@ import warnings
 
 from wisp import _C
 from wisp.jit._names import _fresh
-from wisp.jit._script import annotations, ir, marks
+from wisp.jit import _marks as marks
+from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.calls import Calls
 from wisp.jit._script.classes import Classes, ClassSpec
@@ -27,8 +28,11 @@ from wisp.jit._script.tensors import Tensors
 from wisp.jit._script.values import ModuleValue
 
 
-_LIBRARY_TYPES = {("LSTM", "hx"): T.optional_of(T.tuple_of([T.TENSOR, T.TENSOR])),
-                  ("_ConvTransposeNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
+_STATE = T.optional_of(T.tuple_of([T.TENSOR, T.TENSOR]))
+# Types of parameters that the library's own modules do not annotate.
+_LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STATE,
+                  ("_ConvTransposeNd", "output_size"): T.optional_of(T.list_of(T.INT)),
+                  ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
 class Emitter(Calls, Classes, Modules, Plain, Tensors, Operators, Expressions, Statements, EmitterBase):
@@ -78,7 +82,7 @@ class Program:
         self.tables, self.tensors = tables(), TensorTable()
         self.sources, self.functions, self.classes = [], [], []
         self._taken, self._known, self._specs, self._hosts, self._texts = set(), {}, {}, {}, []
-        self._module_specs = {}
+        self._module_specs, self._count = {}, 0
 
     # --- text
 
@@ -106,6 +110,10 @@ class Program:
     def fresh_name(self, wanted):
         return _fresh(wanted, self._taken)
 
+    def next_number(self):
+        self._count += 1
+        return self._count
+
     def function_of(self, fn):
         """The compiled form of a Python function."""
         if fn not in self._known:
@@ -130,10 +138,9 @@ class Program:
         frame.owner = spec.python_class if spec is not None and not inspect.isclass(spec) else None
         emitter.at = tree
         try:
-            params, result = annotations.signature(fn, tree, lookup, self, 0 if spec is None else 1)
+            params, result = self.signature_of(spec, fn)
         except (TypeError, NameError, ValueError, SyntaxError) as error:
             emitter.fail(f"the signature cannot be understood: {error}")
-        self._adjust(spec, params)
         if tree.args.vararg is not None or tree.args.kwarg is not None:
             emitter.unsupported("* and ** parameters of compiled functions", "Name the parameters one by one.", tree)
         compiled = self._known[key] = Compiled(name, _shown(fn), params, result)
@@ -147,13 +154,15 @@ class Program:
             raise
         self.functions.append(compiled)
 
-    @staticmethod
-    def _adjust(spec, params):
-        """Types of parameters that the library's own modules do not annotate."""
-        if isinstance(spec, ModuleSpec):
+    def signature_of(self, spec, fn):
+        """(parameters, type of the result) of a function, or of a method without self."""
+        tree = self.parsed(fn)[1]
+        params, result = annotations.signature(fn, tree, self.lookup_of(fn), self, 0 if spec is None else 1)
+        if self.is_library(fn) and isinstance(spec, ModuleSpec):
+            bases = [cls.__name__ for cls in spec.python_class.__mro__]
             for param in params:
-                for cls in spec.python_class.__mro__:
-                    param.type = _LIBRARY_TYPES.get((cls.__name__, param.name), param.type) if cls.__module__.startswith("wisp.nn") else param.type
+                param.type = next((_LIBRARY_TYPES[b, param.name] for b in bases if (b, param.name) in _LIBRARY_TYPES), param.type)
+        return params, result
 
     def _emit(self, emitter, compiled, tree, spec):
         top, scope = emitter.graph.top, emitter.frame.scope
@@ -294,7 +303,7 @@ class Program:
 
     def handler(self, obj):
         """The name of the emitter's method for functions with rules of their own."""
-        return _handlers().get(id(obj))
+        return _handlers().get(id(obj)) or {"is_tracing": "handle_false", "wait": "handle_itself"}.get(_jit_name(obj))
 
 
 @functools.cache
@@ -304,12 +313,7 @@ def _handlers():
     table = {_C.tensor: "tensor", _C.as_tensor: "as_tensor", _C.is_grad_enabled: "grad_enabled",
              _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "nothing",
              _C.device: "device", functional.einsum: "einsum"}  # fmt: skip
-    found = {id(obj): f"handle_{name}" for obj, name in table.items()}
-    jit = sys.modules.get("wisp.jit")
-    for name, handler in (("is_tracing", "false"), ("wait", "itself")):
-        if hasattr(jit, name):
-            found[id(getattr(jit, name))] = f"handle_{handler}"
-    return found
+    return {id(obj): f"handle_{name}" for obj, name in table.items()}
 
 
 def _jit_name(obj):

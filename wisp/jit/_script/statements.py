@@ -7,7 +7,7 @@ from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import type_of_annotation
 from wisp.jit._script.control import FALLS, RAISES, Control
-from wisp.jit._script.values import FALSE, UNSET, Attribute, Closure, Const, ModuleValue, Tuple, Undefined
+from wisp.jit._script.values import FALSE, UNSET, Attribute, Closure, Const, ModuleValue, StaticObject, Tuple, Undefined
 
 _IN_PLACE = {
     ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.FloorDiv: "floor_divide_",
@@ -234,6 +234,9 @@ class Statements(Control):
     def set_attribute(self, owner, name, value, node):
         if isinstance(owner, ModuleValue):
             return self.set_module_attribute(owner, name, value, node)
+        if isinstance(owner, StaticObject):
+            self.scope[f"@{owner.number}.{name}"] = value
+            return None
         owner = self.materialize(owner)
         if owner.type.kind != "class":
             self.fail(f"attributes of {self.what_is(owner)} cannot be set", node)
