@@ -186,10 +186,10 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
     ...     def forward(self, x):
     ...         return x + 1
     ...
-    ...     def double(self, x):
+    ...     def twice(self, x):
     ...         return x * 2
-    >>> net = wisp.jit.trace_module(Net(), {"forward": wisp.ones(2), "double": wisp.ones(2)})
-    >>> net.double(wisp.ones(3))
+    >>> net = wisp.jit.trace_module(Net(), {"forward": wisp.ones(2), "twice": wisp.ones(2)})
+    >>> net.twice(wisp.ones(3))
     tensor([2., 2., 2.])
     """
     if not isinstance(mod, Module):
