@@ -11,6 +11,7 @@ from wisp.jit._script import types as T
 from wisp.jit._script.control import FALLS, Condition
 from wisp.jit._script.emitter import Frame
 from wisp.jit._script.errors import CompileError
+from wisp.jit._script.imported import _Given
 from wisp.jit._script.plain import FUNCTIONS, MATH
 from wisp.jit._script.source import closure_values, parse
 from wisp.jit._script.values import (
@@ -279,6 +280,8 @@ class Calls:
 
     def _call_attribute(self, function, arguments, keywords, node):
         owner = function.owner
+        if isinstance(owner, ModuleValue):
+            return self.call_imported(owner, function.name, arguments, keywords, node)
         if isinstance(owner, StaticDict):
             return self._static_dict_method(owner, function.name, arguments, node)
         if owner.type == T.TENSOR:
@@ -386,6 +389,8 @@ class Calls:
             if value is None:
                 if not param.has_default:
                     self.fail(f"{compiled.shown}() is missing the argument '{param.name}'", node)
+                if param.default is _Given:
+                    self.fail(f"{compiled.shown}() needs the argument '{param.name}' here: its default is not known", node)
                 value = Const(param.default)
             converted = self.try_convert(value, param.type)
             if converted is None:

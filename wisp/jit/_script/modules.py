@@ -7,9 +7,10 @@ from wisp import _C
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
+from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
 from wisp.jit._marks import Attribute as Declared
 from wisp.jit._marks import marker
-from wisp.jit._script.values import NONE, Const, Method, ModuleValue, StaticDict, Tuple
+from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c"}
@@ -76,7 +77,7 @@ class ModuleSpec:
         declared = self._declared()
         fixed = self.final | set(getattr(self.python_class, "__constants__", ()))
         library = any(self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object)
-        for name, value in vars(self.module).items():
+        for name, value in {**self._compiled_values(), **vars(self.module)}.items():
             if name in _INTERNAL or name in self.attributes or name in self.constants or name in self.children:
                 continue
             if isinstance(value, Declared):
@@ -88,6 +89,11 @@ class ModuleSpec:
                 self.constants[name] = value
             else:
                 self.attributes[name] = ("plain", ir.type_of_constant(value))
+
+    def _compiled_values(self):
+        """Attributes of a module that has compiled itself."""
+        names = vars(self.module).get("_attributes", ())
+        return {name: self.value(name) for name in names if name not in self.children}
 
     def _is_value(self, value):
         return isinstance(value, _PLAIN) and not isinstance(value, type) and ir.type_of_constant(value) is not None
@@ -150,6 +156,8 @@ class Modules:
 
     def module_attribute(self, owner, name, node):
         spec = owner.spec
+        if isinstance(spec, ImportedSpec):
+            return self._imported_attribute(owner, name, node)
         if name == "_modules":
             return StaticDict({child: self.module_attribute(owner, child, node) for child in spec.children})
         if name in spec.children:
@@ -162,6 +170,23 @@ class Modules:
         if name in spec.constants:
             return self._constant_member(owner, name)
         return self._class_member(owner, name, node)
+
+    def _imported_attribute(self, owner, name, node):
+        spec = owner.spec
+        for found, _, kind in spec.bare.attributes():
+            if found == name and spec.bare.part(name) is None:
+                return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
+        if name in spec.bare.methods():
+            return Attribute(owner, name)
+        return self.fail(f"the compiled module has no attribute '{name}'", node)
+
+    def call_imported(self, owner, name, arguments, keywords, node):
+        """A method of a module that was compiled before."""
+        if name not in owner.spec.bare.methods():
+            self.fail(f"the compiled module has no method '{name}'", node)
+        compiled = ImportedFunction(name, owner.spec.bare.method(name), {})
+        values = self.bind(compiled, arguments, keywords, node)
+        return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result, {"name": name})
 
     def _constant_member(self, owner, name):
         value = owner.spec.constants[name]
@@ -259,6 +284,8 @@ class Modules:
     # --- calls
 
     def call_module(self, owner, arguments, keywords, node):
+        if isinstance(owner.spec, ImportedSpec):
+            return self.call_imported(owner, "forward", arguments, keywords, node)
         cls = owner.spec.python_class
         if owner.spec.module._forward_hooks or owner.spec.module._forward_pre_hooks:
             self.fail(f"'{cls.__name__}' has forward hooks, which cannot be compiled: remove them before", node)

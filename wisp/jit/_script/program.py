@@ -9,6 +9,7 @@ import types as python_types
 import warnings
 
 from wisp import _C
+from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._names import _fresh
 from wisp.jit import _marks as marks
 from wisp.jit._script import annotations, ir
@@ -18,6 +19,7 @@ from wisp.jit._script.classes import Classes, ClassSpec
 from wisp.jit._script.emitter import EmitterBase, Frame
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.expressions import Expressions
+from wisp.jit._script.imported import Imports
 from wisp.jit._script.modules import Modules, ModuleSpec
 from wisp.jit._script.operators import Operators
 from wisp.jit._script.plain import Plain
@@ -82,7 +84,7 @@ class Program:
         self.tables, self.tensors = tables(), TensorTable()
         self.sources, self.functions, self.classes = [], [], []
         self._taken, self._known, self._specs, self._hosts, self._texts = set(), {}, {}, {}, []
-        self._module_specs, self._count = {}, 0
+        self._module_specs, self._count, self.imports = {}, 0, Imports(self)
 
     # --- text
 
@@ -95,7 +97,8 @@ class Program:
         """The program, as wisp._C._jit.Program reads it."""
         bodies = [function.text(self) for function in self.functions]
         sources = [f"source {i} {ir.quoted(s.file)} {s.first_line} {ir.quoted(s.text)}" for i, s in enumerate(self.sources)]
-        return "\n".join(["program 1", *sources, *(c.text() for c in self.classes), *bodies, ""])
+        classes = [c.text() for c in self.classes]
+        return "\n".join(["program 1", *sources, *self.imports.texts(), *classes, *bodies, ""])
 
     def native(self):
         """The program ready to run."""
@@ -225,6 +228,8 @@ class Program:
 
     def spec_of(self, module):
         """What is known of a module; equal ones share a class."""
+        if type(module) is RecursiveScriptModule:
+            return self._module_specs.setdefault(id(module), self.imports.spec(module))
         if id(module) not in self._module_specs:
             spec = ModuleSpec(self, module)
             key = spec.key()
@@ -285,7 +290,9 @@ class Program:
 
     def compiled(self, obj):
         """A compiled function that has no source here (traced or loaded), or None."""
-        return None
+        from wisp.jit._module import ScriptFunction
+
+        return self.imports.function(obj) if isinstance(obj, ScriptFunction) else None
 
     def device(self, text):
         return _C.device(text)
