@@ -16,7 +16,7 @@ _HOMES = {
     ),
     "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
     "_record": ("is_tracing",),
-    "_script": ("CompileError", "Error", "FrontendError", "script"),
+    "_script": ("CompilationUnit", "CompileError", "Error", "FrontendError", "_overload", "_overload_method", "script"),
     "_trace": ("TracerWarning", "TracingCheckError", "script_if_tracing", "trace", "trace_module"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

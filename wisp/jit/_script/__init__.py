@@ -1,6 +1,5 @@
 """The compiler of scripts: Python source to graphs."""
 
-import functools
 import inspect
 from builtins import isinstance as _is
 
@@ -23,16 +22,16 @@ from wisp.nn import Module
 
 
 def __getattr__(name):
-    if name in ("ScriptModule", "CompilationUnit"):
-        from wisp.jit._script import old_style
+    if name == "CompilationUnit":
+        from wisp.jit._script.units import CompilationUnit
 
-        return getattr(old_style, name)
+        return CompilationUnit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 Error = CompileError
 __all__ = ["Attribute", "CompileError", "Error", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
-           "isinstance", "script", "script_if_tracing", "script_method", "unused"]  # fmt: skip
+           "isinstance", "script", "script_method", "unused"]  # fmt: skip
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
@@ -57,23 +56,6 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     if callable(obj) and hasattr(type(obj), "__call__"):
         raise TypeError(f"an object of type {type(obj).__name__} cannot be compiled: pass a function, a module or a class")
     raise TypeError(f"expected a function, module or class to compile, not {type(obj).__name__}")
-
-
-def script_if_tracing(fn):
-    """A decorator: while a program is traced, calls of the function become calls of its compiled form."""
-
-    @functools.wraps(fn)
-    def wrapper(*args, **kwargs):
-        from wisp.jit import is_tracing
-
-        if not is_tracing():
-            return fn(*args, **kwargs)
-        if wrapper.compiled is None:
-            wrapper.compiled = script_function(fn)
-        return wrapper.compiled(*args, **kwargs)
-
-    wrapper.compiled = None
-    return wrapper
 
 
 def _overload(fn):

@@ -86,6 +86,8 @@ class Calls:
         if found.kind == "tuple" and name in found.fields:
             at = found.fields.index(name)
             return self.emit_one("prim::TupleIndex", [owner], found.items[at], {"index": ir.Constant(str(at))})
+        if found.kind == "tuple" and found.host is not None and inspect.isfunction(getattr(found.host, name, None)):
+            return Method(Tuple(self.items_of(owner, None, node), found.name, found.fields, found.host), getattr(found.host, name))
         if found == T.DEVICE and name in ("type", "index"):
             return self.builtin(f"{name}.Device", owner)
         if found == T.DTYPE and name in ("is_floating_point", "is_complex"):

@@ -240,8 +240,12 @@ class Modules:
         if issubclass(cls, (ModuleList, Sequential)):
             return [self.module_attribute(owner, name, None) for name in owner.spec.children]
         if issubclass(cls, ParameterList):
-            return [self.module_attribute(owner, name, None) for name in owner.spec.attributes if name != "training"]
+            return [self.module_attribute(owner, name, None) for name in self._parameter_names(owner)]
         return None
+
+    @staticmethod
+    def _parameter_names(owner):
+        return [name for name, (role, _) in owner.spec.attributes.items() if role == "parameter"]
 
     def module_item(self, owner, index, node):
         cls, names = owner.spec.python_class, list(owner.spec.children)
@@ -249,7 +253,7 @@ class Modules:
         if issubclass(cls, (ModuleDict, ParameterDict)) and isinstance(known, str):
             return self.module_attribute(owner, known, node)
         if issubclass(cls, ParameterList):
-            names = [n for n in owner.spec.attributes if n != "training"]
+            names = self._parameter_names(owner)
         if isinstance(known, slice):
             return Tuple([self.module_attribute(owner, name, node) for name in names[known]])
         if isinstance(known, int) and -len(names) <= known < len(names):
