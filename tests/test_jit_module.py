@@ -421,6 +421,31 @@ def test_recursion_ends_in_an_error():
         compiled(10_000_000)
 
 
+CHAIN = """program 1
+class __wisp__.Link {
+  plain next : __wisp__.Link?
+}
+function chain {
+  graph(%n : int):
+    %t : bool = prim::Constant[value=True]()
+    %none : NoneType = prim::Constant[value=None]()
+    %last : __wisp__.Link? = prim::Loop(%n, %t, %none)
+      block0(%i : int, %before : __wisp__.Link?):
+        %link : __wisp__.Link = prim::CreateObject[name="__wisp__.Link"]()
+        prim::SetAttr[name="next"](%link, %before)
+        -> (%t, %link)
+    %is : bool = aten::eq.any(%last, %none)
+    return (%is)
+}
+"""
+
+
+def test_long_chains_of_objects_are_freed():
+    program = wisp._C._jit.Program()
+    program.parse(CHAIN)
+    assert program.function("chain")(1_000_000) is False
+
+
 def test_ctrl_c_ends_a_loop(tmp_path):
     code = """
 import signal, threading, time, os, wisp

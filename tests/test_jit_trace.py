@@ -1,6 +1,7 @@
 """Traces: what is recorded, what stays dynamic, what is warned of."""
 
 import collections
+import threading
 import warnings
 
 import pytest
@@ -178,6 +179,26 @@ def test_is_tracing():
     assert not wisp.jit.is_tracing()
 
 
+def test_one_trace_at_a_time():
+    with pytest.raises(RuntimeError, match="being recorded already"):
+        trace(lambda x: trace(wisp.neg, x)(x), wisp.ones(1))
+    assert not wisp.jit.is_tracing()
+    assert nn.Module.__call__.__qualname__ == "Module.__call__"
+    net, results = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), []
+
+    def run():
+        results.extend(trace(net, wisp.rand(3, 2)) for _ in range(5))
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {str(each.graph.to_text(places=False)) for each in results} == {results[0].graph.to_text(places=False)}
+    assert len(results) == 15
+    assert nn.Module.__call__.__qualname__ == "Module.__call__"
+
+
 # --- sizes and numbers stay what they are
 
 
@@ -243,6 +264,32 @@ def test_outputs():
         trace(lambda x: object(), wisp.ones(1))
 
 
+def test_bools_and_texts_are_those_of_the_example():
+    def scaled(x, up: bool, mode: str):
+        return x * 2 if up else x
+
+    traced = quiet(scaled, (wisp.ones(2), True, "a"))
+    assert traced(wisp.ones(1), True, "a").tolist() == [2.0]
+    with pytest.raises(RuntimeError, match="recorded with up=True"):
+        traced(wisp.ones(1), False, "a")
+    with pytest.raises(RuntimeError, match="recorded with mode='a'"):
+        traced(wisp.ones(1), True, "b")
+
+
+def test_sizes_that_outlive_the_trace_are_numbers():
+    kept = []
+
+    def keep(x):
+        kept.append(x.size(0))
+        return x.view(kept[0], -1)
+
+    trace(keep, wisp.ones(2, 3, 4), check_trace=False)
+    assert kept[0] + 1 == 3
+    assert type(kept[0] + 1) is int
+    traced = trace(keep, wisp.ones(2, 6), check_trace=False)  # a size of another trace is a constant
+    assert traced(wisp.ones(4, 3)).shape == (2, 6)
+
+
 # --- warnings and checks
 
 
@@ -264,6 +311,7 @@ def test_values_that_leave_tensors_are_warned_of(function, what):
     assert found[0].lineno == function.__code__.co_firstlineno
 
 
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
 def test_a_trace_that_does_not_generalize_is_found_on_other_inputs():
     def sign(x):
         return x if x.sum() > 0 else -x

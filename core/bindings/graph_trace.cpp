@@ -45,7 +45,8 @@ Value* traced_value(PyObject* number) {
     return nullptr;
   }
   const Ref kept(found);
-  return value_in(found);
+  Value* value = value_in(found);
+  return value && tracing && tracing->knows(*value) ? value : nullptr;
 }
 
 PyObject* make_number(PyObject* number, Value& value) {
@@ -222,6 +223,8 @@ PyObject* param(PyObject* self, PyObject* args) {
   return guarded([&] {
     Recorder& recorder = recorder_of(self);
     Value& value = recorder.add_param(name, exact_type(example));
+    if (PyBool_Check(example) || PyUnicode_Check(example))
+      recorder.require(value, to_datum(example), name);
     return know(recorder, example, value);
   });
 }
@@ -312,6 +315,13 @@ PyObject* stop(PyObject*, PyObject*) {
   });
 }
 
+PyObject* close(PyObject* self, PyObject*) {
+  return guarded([&] {
+    recorder_of(self).close();
+    return none();
+  });
+}
+
 PyObject* leaked(PyObject* self, void*) { return boolean(recorder_of(self).leaked()); }
 
 PyObject* current_recorder(PyObject*, PyObject*) {
@@ -328,6 +338,7 @@ PyMethodDef methods[] = {{"name_tensor", name_tensor, METH_VARARGS, nullptr},
                          {"number", number, METH_VARARGS, nullptr},
                          {"start", start, METH_NOARGS, nullptr},
                          {"stop", stop, METH_NOARGS, nullptr},
+                         {"close", close, METH_NOARGS, nullptr},
                          {}};
 PyGetSetDef getset[] = {{"leaked", leaked, nullptr, nullptr, nullptr}, {}};
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(recorder_new)},

@@ -104,6 +104,33 @@ DictData& Datum::dict_data() const { return *static_cast<DictData*>(as_.object);
 ObjectData& Datum::object() const { return *static_cast<ObjectData*>(as_.object); }
 Generator* Datum::generator() const { return static_cast<Generator*>(as_.object); }
 
+namespace {
+
+// Objects that wait to be freed because others are being freed that led to them.
+constinit WISP_THREAD_LOCAL std::vector<ObjectData*>* waiting = nullptr;
+constinit WISP_THREAD_LOCAL int depth = 0;
+
+}  // namespace
+
+void ObjectData::destroy() {
+  constexpr int deepest = 64;
+  if (waiting && depth >= deepest) return waiting->push_back(this);
+  if (waiting) {
+    ++depth;
+    delete this;
+    --depth;
+    return;
+  }
+  std::vector<ObjectData*> later = {this};
+  waiting = &later;
+  while (!later.empty()) {
+    ObjectData* next = later.back();
+    later.pop_back();
+    delete next;
+  }
+  waiting = nullptr;
+}
+
 Datum* DictData::find(const Datum& key) {
   for (auto& [own, value] : entries) {
     if (equal(own, key)) return &value;

@@ -223,6 +223,37 @@ Value& Recorder::value_of(const Tensor& tensor) {
   return *found;
 }
 
+bool Recorder::knows(const Value& value) {
+  return std::any_of(frames_.begin(), frames_.end(),
+                     [&](const Frame& frame) { return frame.graph == value.block->graph; });
+}
+
+void Recorder::require(Value& value, const Datum& expected, const std::string& name) {
+  Graph& graph = *frame().graph;
+  Value* const both[] = {&value, &constant(expected, value.type)};
+  Node& branch = graph.make(Prim::If);
+  graph.add_input(branch, builtin("eq.any", both, simple_type(Kind::boolean)));
+  append(branch);
+  graph.add_block(branch);
+  Block& otherwise = graph.add_block(branch);
+  const TypeRef& text = simple_type(Kind::string);
+  const std::string message = "the trace was recorded with " + name + "=" + repr(expected) +
+                              ", and is right for that value only";
+  Value* const parts[] = {&constant(Datum(message), text), &constant(Datum("RuntimeError"), text)};
+  Node& raise = graph.make(Prim::RaiseException);
+  for (Value* part : parts) graph.add_input(raise, *part);
+  raise.span = branch.span;
+  graph.append(otherwise, raise);
+  for (Value* part : parts) graph.move_before(branch, *part->node);
+}
+
+void Recorder::close() {
+  names_.clear();
+  by_storage_.clear();
+  gone_.clear();
+  kept_.clear();
+}
+
 Value& Recorder::here(Value& value) {
   size_t level = 0;
   while (level < frames_.size() && frames_[level].graph != value.block->graph) ++level;

@@ -45,7 +45,10 @@ class Recorder final : public Object, public CallRecorder {
 
   // --- Values of the innermost function
   Value& value_of(const Tensor& tensor);
-  Value& here(Value& value);  // which may belong to a function around
+  Value& here(Value& value);       // which may belong to a function around
+  bool knows(const Value& value);  // whether it belongs to one of the functions
+  // Fails when the graph is run with another value than this one.
+  void require(Value& value, const Datum& expected, const std::string& name);
   Value& constant(const Datum& value, TypeRef type);
   Value& construct(Prim prim, std::span<Value* const> parts, TypeRef type);
   std::vector<Value*> unpack(Value& whole, const std::vector<TypeRef>& types);
@@ -64,6 +67,8 @@ class Recorder final : public Object, public CallRecorder {
 
   bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) override;
 
+  // Forgets all tensors: nothing more will be recorded.
+  void close();
   Program& program() const { return *program_; }
   // Whether a tensor was asked for that only a function that has ended knows.
   bool leaked() const { return leaked_; }

@@ -2,6 +2,7 @@
 
 import inspect
 from contextlib import contextmanager
+from threading import RLock
 
 from wisp._C import _jit
 from wisp.jit._module import ScriptFunction
@@ -18,19 +19,25 @@ def is_tracing():
     return _jit.current_recorder() is not None
 
 
+# Calls of modules and compiled functions go through the classes, which all threads share.
+_one_at_a_time = RLock()
+
+
 @contextmanager
 def _recording(recorder, program, calls=None):
     """Calls are recorded; ``calls`` takes those of modules."""
-    originals = Module.__call__, ScriptFunction.__call__
-    ScriptFunction.__call__ = _calls_of_functions(recorder, program)
-    if calls is not None:
-        Module.__call__ = calls
-    recorder.start()
-    try:
-        yield
-    finally:
-        recorder.stop()
-        Module.__call__, ScriptFunction.__call__ = originals
+    with _one_at_a_time:
+        recorder.start()
+        originals = Module.__call__, ScriptFunction.__call__
+        ScriptFunction.__call__ = _calls_of_functions(recorder, program)
+        if calls is not None:
+            Module.__call__ = calls
+        try:
+            yield
+        finally:
+            Module.__call__, ScriptFunction.__call__ = originals
+            recorder.stop()
+            recorder.close()
 
 
 def _run_aside(recorder, function, args):
@@ -84,11 +91,15 @@ def _calls_of_submodules(recorder, tree):
         return recorder.call_method(tree.paths[module], "forward", values, _run_aside(recorder, forward, given))
 
     def call(module, *args, **kwargs):
-        if module not in tree.paths or not is_tracing() or not _can_pass((args, kwargs)):
+        compiled = module in tree.compiled
+        if (
+            module not in tree.paths
+            or not is_tracing()
+            or not _can_pass((args, kwargs))
+            or (compiled and module._hooked)
+        ):
             return plain(module, *args, **kwargs)
-        if module in tree.compiled:
-            return call_compiled(module, args, kwargs)
-        return record(module, args, kwargs)
+        return call_compiled(module, args, kwargs) if compiled else record(module, args, kwargs)
 
     return call
 
