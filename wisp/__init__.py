@@ -23,9 +23,9 @@ newaxis = None
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "functional", "hub", "linalg", "masked", "memory", "models", "multiprocessing",
-    "nn", "onnx", "optim", "random", "return_types", "serialization", "signal", "special", "storage", "testing",
-    "torch_version", "types", "utils", "version",
+    "distributions", "fft", "func", "functional", "hub", "jit", "linalg", "masked", "memory", "models",
+    "multiprocessing", "nn", "onnx", "optim", "random", "return_types", "serialization", "signal", "special",
+    "storage", "testing", "torch_version", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.
 _HOMES = {

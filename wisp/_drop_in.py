@@ -2,25 +2,18 @@
 
 import os
 import sys
-from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import wisp
 from wisp import version
-from wisp._missing import MissingName
 
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
-)} | {"torch.jit.annotations": "wisp._jit_off.annotations"}  # fmt: skip
-# What stands in for modules that wisp may not have. Modules without a name
-# here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
-_INSTEAD = {
-    "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off",
-}  # fmt: skip
+)} | {"torch.fx": "wisp._fx_off"}  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
@@ -44,8 +37,6 @@ class Finder:
             return None
         found = self._home(name)
         if found is None:
-            if name in _INSTEAD:
-                return ModuleSpec(name, self)
             if _is_only_asked():
                 return None
             raise MissingModule(name)
@@ -56,19 +47,14 @@ class Finder:
     @staticmethod
     def _home(name):
         """Where wisp has what torch calls by this name, or None."""
-        home = find_spec(_HOMES.get(name, "wisp" + name[len("torch") :]))
-        return find_spec(_INSTEAD[name]) if home is None and _INSTEAD.get(name) else home
+        return find_spec(_HOMES.get(name, "wisp" + name[len("torch") :]))
 
     def create_module(self, spec):
         """None: the module exists, or will when wisp's own is imported."""
 
     def exec_module(self, module):
         name = module.__spec__.name
-        home = self._home(name)
-        if home is None:
-            module.__getattr__ = partial(_refuse, name)
-        else:
-            sys.modules[name] = import_module(home.name)  # the import system hands out what it finds there
+        sys.modules[name] = import_module(self._home(name).name)  # the import system hands out what it finds there
 
     def get_code(self, name):
         """The code of a module, for those who run it."""
@@ -79,10 +65,6 @@ class Finder:
         """What importlib.metadata knows of the package "torch"."""
         if context is not None and (context.name or "").lower() == "torch":
             yield _distribution()
-
-
-def _refuse(module, name):
-    raise MissingName(module, name)
 
 
 def _nothing(*args):
@@ -125,7 +107,6 @@ def install():
     wisp.__version__ = version.__version__ = version.as_torch()
     wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
     wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
-    for name in _INSTEAD:
-        import_module(name)  # programs that import torch alone find them too
+    import_module("torch.fx")  # programs that import torch alone find it too
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)

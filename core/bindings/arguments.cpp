@@ -43,12 +43,13 @@ bool to_int(PyObject* value, int64_t& result) {
   }
   if (is_tensor(value)) {
     result = tensor_of(value).item().integer();
-    return true;
+  } else {
+    const Ref index = owned(PyNumber_Index(value));
+    int overflow;
+    result = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+    WISP_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
   }
-  const Ref index = owned(PyNumber_Index(value));
-  int overflow;
-  result = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
-  WISP_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
+  note_number(value, &result, result);
   return true;
 }
 
@@ -112,6 +113,7 @@ bool convert_ints(PyObject* value, const Param& param, Parsed& parsed, Arg& arg)
     const size_t n = static_cast<size_t>(param.list_size);
     int64_t* items = parsed.ints(n);
     std::fill_n(items, n, single);
+    for (size_t i = 0; i < n; ++i) note_number(value, items + i, single);
     arg = Arg(IntSpan(items, n));
     return true;
   }
@@ -161,6 +163,7 @@ bool convert_scalar(PyObject* value, Arg& arg) {
   Scalar scalar;
   if (!to_scalar(value, scalar)) return false;
   arg = Arg(scalar);
+  note_number(value, &arg.as, arg.as.integer);
   return true;
 }
 
@@ -168,6 +171,7 @@ bool convert_real(PyObject* value, Arg& arg) {
   Scalar scalar;
   if (!to_scalar(value, scalar) || scalar.is_complex()) return false;
   arg = Arg(scalar.real());
+  note_number(value, &arg.as, arg.as.integer);
   return true;
 }
 
@@ -219,6 +223,7 @@ bool convert(PyObject* value, const Param& param, Parsed& parsed, Arg& arg) {
     case ParamType::integer:
       if (!to_int(value, integer)) return false;
       arg = Arg(integer);
+      note_number(value, &arg.as, integer);
       return true;
     case ParamType::real:
       return convert_real(value, arg);

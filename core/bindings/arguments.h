@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "dispatch/op_def.h"
 
 namespace wisp::python {
@@ -36,6 +37,7 @@ class Parsed {
     out_object = nullptr;
     requires_grad = false;
     if (more_) more_->out.clear();
+    if (WISP_UNLIKELY(tracing != nullptr)) tracing->forget_notes();
   }
 
   PyObject* out_object = nullptr;

@@ -24,7 +24,10 @@ PyObject* python_number(Scalar value) {
 namespace {
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return must(python_number(tensor_of(self).item())); });
+  return guarded([&] {
+    note_read("item()");
+    return must(python_number(tensor_of(self).item()));
+  });
 }
 
 template <class T>
@@ -57,6 +60,7 @@ PyObject* nested_list(const TensorImpl& t, int64_t dim, const char* at) {
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     const TensorImpl& t = *impl_of(self);
+    note_read("tolist()");
     t.check_readable("tolist()");
     return visit<dtypes::all>(t.dtype(), "tolist",
                               [&]<class T>() { return nested_list<T>(t, 0, t.bytes()); });

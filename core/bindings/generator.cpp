@@ -124,6 +124,11 @@ Generator* generator_of(PyObject* object) {
   return reinterpret_cast<GeneratorObject*>(object)->generator;
 }
 
+PyObject* wrap(Generator& generator) {
+  generator.retain();
+  return make_object(generator_type, &generator);
+}
+
 void add_generator_type(PyObject* module) {
   generator_type = make_type(module, spec);
   default_generator().retain();

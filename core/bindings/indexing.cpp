@@ -77,8 +77,11 @@ Tensor apply_slice(const Tensor& self, int64_t dim, PyObject* slice) {
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) throw PythonError();
   WISP_CHECK_VALUE(step > 0, "step must be greater than zero");
   const int64_t size = self->size(dim);
-  const bool whole = step == 1 && start == 0 && stop >= size;
+  // A trace has to hold for other sizes.
+  const bool whole = step == 1 && start == 0 && stop >= (tracing ? PY_SSIZE_T_MAX : size);
   if (whole) return self;
+  note_param(reinterpret_cast<PySliceObject*>(slice)->start, "start");
+  note_param(reinterpret_cast<PySliceObject*>(slice)->stop, "end");
   return invoke<"slice">(self, dim, static_cast<int64_t>(start), static_cast<int64_t>(stop),
                          static_cast<int64_t>(step));
 }
@@ -119,6 +122,7 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
       const int64_t size = plan.view->size(dim);
       WISP_CHECK_INDEX(position >= -size && position < size, "index ", position,
                        " is out of bounds for dimension ", dim, " with size ", size);
+      note_param(item, "index");
       plan.view = ops::select(plan.view, dim, position);
     } else {
       WISP_CHECK_INDEX(

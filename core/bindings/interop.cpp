@@ -7,6 +7,7 @@
 #include "bindings/creation.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 #include "ops/ops.h"
 
@@ -162,6 +163,7 @@ PyObject* tensor_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
       return nullptr;
   }
   return guarded([&] {
+    note_read("numpy()");
     const Tensor& t = tensor_of(self);
     WISP_CHECK(
         force || !mode.grad || !t.requires_grad(),

@@ -12,5 +12,6 @@ void add_interop_functions(PyObject* module);
 void add_lazy_functions(PyObject* module);
 void add_runtime_functions(PyObject* module);
 void add_transforms(PyObject* module);
+void add_jit(PyObject* module);
 
 }  // namespace wisp::python

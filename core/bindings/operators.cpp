@@ -18,6 +18,7 @@ WISP_COLD bool to_unusual_operand(PyObject* value, Arg& arg) {
   Scalar scalar;
   if (!to_scalar(value, scalar)) return false;
   arg = Arg(scalar);
+  note_number(value, &arg.as, arg.as.integer);
   return true;
 }
 
@@ -94,6 +95,7 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
 
 Scalar value_of(PyObject* self, const char* what) {
   const Tensor& t = tensor_of(self);
+  note_read(what);
   WISP_CHECK_VALUE(t.numel() == 1,
                    "only one element tensors can be converted to Python scalars: ", what,
                    " of a tensor with ", t.numel(), " elements");
@@ -103,6 +105,7 @@ Scalar value_of(PyObject* self, const char* what) {
 int truth(PyObject* self) {
   return guarded_int([&]() -> int {
     const Tensor& t = tensor_of(self);
+    note_read("bool()");
     WISP_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
     WISP_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     return t.item().truth();
@@ -131,6 +134,7 @@ PyObject* to_python_float(PyObject* self) {
 PyObject* to_index(PyObject* self) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
+    note_read("an index");
     WISP_CHECK_TYPE(t.numel() == 1 && !is_differentiable(t.dtype()),
                     "only integer tensors of a single element can be converted to an index");
     return must(PyLong_FromLongLong(t.item().integer()));

@@ -17,7 +17,9 @@ PyObject* get(PyObject* self, F f) {
 }
 
 PyObject* shape(PyObject* self, void*) {
-  return get(self, [](const Tensor& t) { return wrap_size(t.sizes()); });
+  return get(self, [](const Tensor& t) {
+    return WISP_UNLIKELY(tracing != nullptr) ? traced_shape(t) : wrap_size(t.sizes());
+  });
 }
 PyObject* dtype(PyObject* self, void*) { return wrap(impl_of(self)->dtype()); }
 PyObject* device(PyObject* self, void*) {
@@ -156,12 +158,12 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     const bool keyword = kwnames && PyTuple_GET_SIZE(kwnames) == 1 && nargs == 0;
-    if (nargs == 0 && !keyword) return wrap_size(t.sizes());
-    if (args[0] == Py_None) return wrap_size(t.sizes());
+    if ((nargs == 0 && !keyword) || args[0] == Py_None) return shape(self, nullptr);
     int64_t dim;
     WISP_CHECK_TYPE(nargs + (keyword ? 1 : 0) == 1 && to_int(args[0], dim),
                     "size(): argument 'dim' must be int");
     WISP_CHECK_INDEX(t.ndim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+    if (WISP_UNLIKELY(tracing != nullptr)) return traced_size(t, wrap_dim(dim, t.ndim()));
     return PyLong_FromLongLong(t.size(dim));
   });
 }

@@ -1,5 +1,7 @@
 #include "bindings/python.h"
 
+#include "graph/error.h"
+
 namespace wisp::python {
 
 PyObject* out_of_memory_error = nullptr;
@@ -28,6 +30,15 @@ PyObject* exception_class(ErrorKind kind) {
   }
 }
 
+// A script may raise any of Python's own exceptions by name; others become RuntimeErrors.
+PyObject* exception_class(const graph::ScriptError& error) {
+  PyObject* found = error.class_name().empty()
+                        ? nullptr
+                        : PyDict_GetItemString(PyEval_GetBuiltins(), error.class_name().c_str());
+  if (!found || !PyExceptionClass_Check(found)) return exception_class(error.kind());
+  return found;
+}
+
 }  // namespace
 
 void set_python_error() noexcept {
@@ -35,6 +46,8 @@ void set_python_error() noexcept {
     throw;
   } catch (PythonError& error) {
     error.restore();
+  } catch (const graph::ScriptError& error) {
+    PyErr_SetString(exception_class(error), error.what());
   } catch (const Error& error) {
     PyErr_SetString(exception_class(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

@@ -365,6 +365,8 @@ PyObject* wrap(Device device) {
   return object;
 }
 
+PyObject* wrap_size(PyObject* tuple) { return must(as_size(Ref::borrow(tuple).release())); }
+
 PyObject* wrap_size(IntSpan sizes) {
   PyObject* size = must(size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(sizes.size())));
   for (size_t i = 0; i < sizes.size(); ++i) {

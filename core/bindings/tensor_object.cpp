@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/function_node.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 
 namespace wisp::python {
@@ -101,9 +102,12 @@ void tensor_dealloc(PyObject* object) {
 
 void tensor_finalize(PyObject* object) {
   if (Py_TYPE(object) == tensor_type) return;
-  if (!keep_alive(object)) return;
+  keep_alive(object);
+}
+
+// CPython runs the finalizer of an object once; this one may have to be kept again.
+void finalize_again([[maybe_unused]] PyObject* object) {
 #if PY_VERSION_HEX < 0x030D0000 || !defined(Py_GIL_DISABLED)
-  // CPython runs a finalizer once; this object may have to be kept again.
   reinterpret_cast<uintptr_t*>(object)[-1] &= ~static_cast<uintptr_t>(1);
 #endif
 }
@@ -147,6 +151,7 @@ PyMemberDef tensor_members[] = {
 PyObject* tensor_repr(PyObject* self) {
   return guarded([&] {
     static PyObject* format = import_attribute("wisp._tensor_str", "tensor_str");
+    const Untraced printing;
     return must(PyObject_CallOneArg(format, self));
   });
 }
@@ -242,6 +247,7 @@ PyObject* wrap(Tensor tensor) {
     if (tensor->keeps_wrapper()) {  // back to the usual order: the object owns the tensor
       tensor->set_keeps_wrapper(false);
       tensor.detach_impl();
+      if (Py_TYPE(object) != tensor_type) finalize_again(object);
       return object;
     }
     Py_INCREF(object);

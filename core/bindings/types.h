@@ -17,6 +17,7 @@ void add_small_types(PyObject* module);
 PyObject* wrap(DType dtype);  // new reference
 PyObject* wrap(Device device);
 PyObject* wrap_size(IntSpan sizes);
+PyObject* wrap_size(PyObject* tuple);  // of numbers
 PyObject* wrap(MemoryFormat format);
 PyObject* wrap_layout();
 

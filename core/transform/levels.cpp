@@ -14,6 +14,7 @@ namespace {
 std::atomic<uint64_t> last_id{0};
 thread_local std::vector<Level> levels;
 thread_local uint64_t ceiling = UINT64_MAX;
+thread_local CallRecorder* recorder = nullptr;  // behind everybody else
 
 }  // namespace
 
@@ -95,7 +96,8 @@ class Transforms final : public Interceptor {
     const uint64_t id = innermost_level(op, args);
     if (id == 0) {
       const Level* vmap = op.has(trait::random) && !op.body ? innermost_vmap() : nullptr;
-      return vmap && form == Form::functional && draw(op, args, Level(*vmap), outs);
+      if (vmap && form == Form::functional && draw(op, args, Level(*vmap), outs)) return true;
+      return recorder && recorder->intercept(op, args, form, outs);
     }
     const Level level = *find_level(id);
     // What a composite calls is seen one by one.
@@ -114,11 +116,22 @@ class Transforms final : public Interceptor {
 
 thread_local Transforms transforms;
 
+// The levels that are not hidden, or who comes after them.
+Interceptor* behind_levels() {
+  if (levels.empty() || levels.front().id > ceiling) return recorder;
+  return &transforms;
+}
+
 }  // namespace
 
 void renew_interceptor() {
-  Interceptor* innermost = levels.empty() || levels.front().id > ceiling ? nullptr : &transforms;
-  mode.interceptor = behind_autocast(innermost);
+  mode.interceptor = behind_autocast(behind_levels());
+  if (recorder) recorder->alone = mode.interceptor == recorder;
+}
+
+void set_recorder(CallRecorder* wanted) {
+  recorder = wanted;
+  renew_interceptor();
 }
 
 uint64_t enter(Kind kind, int64_t batch, Randomness randomness) {
@@ -153,7 +166,7 @@ const Level* innermost_vmap() {
 
 Below::Below(uint64_t level) : ceiling_(ceiling), interceptor_(mode.interceptor) {
   ceiling = std::min(ceiling, level - 1);
-  mode.interceptor = levels.empty() || levels.front().id > ceiling ? nullptr : &transforms;
+  mode.interceptor = behind_levels();
 }
 
 Below::~Below() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "dispatch/call.h"
+#include "dispatch/recording.h"
 
 namespace wisp::transform {
 
@@ -24,6 +25,8 @@ uint64_t enter(Kind kind, int64_t batch = 0, Randomness randomness = Randomness:
 void leave(uint64_t id);
 // Makes calls pass autocast and the levels, whichever there are.
 void renew_interceptor();
+// Makes a recorder see the calls of this thread, after autocast and the levels; null: none does.
+void set_recorder(CallRecorder* recorder);
 // The level of that number if it is running on this thread and not hidden.
 const Level* find_level(uint64_t id);
 // The number of the innermost level that a tensor belongs to and that is not hidden, or 0.

@@ -1,0 +1,353 @@
+#include "bindings/graph_values.h"
+
+#include "bindings/arguments.h"
+#include "bindings/generator.h"
+#include "bindings/graph_objects.h"
+#include "bindings/tensor_object.h"
+#include "bindings/types.h"
+
+namespace wisp::python {
+
+using graph::Datum;
+using graph::Kind;
+using graph::Tag;
+using graph::Type;
+using graph::TypeRef;
+
+namespace {
+
+// Lists that hold themselves have no end.
+constexpr int max_nesting = 100;
+constinit WISP_THREAD_LOCAL int nesting = 0;
+
+class Nesting {
+ public:
+  Nesting() {
+    ++nesting;
+    if (nesting > max_nesting) {
+      --nesting;
+      fail(ErrorKind::value, "lists are nested too deeply for a script");
+    }
+  }
+  ~Nesting() { --nesting; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+};
+
+bool to_list(PyObject* value, const Type& type, Datum& datum) {
+  if (!PyList_Check(value) && !PyTuple_Check(value)) return false;
+  const Nesting counted;
+  const Ref kept = owned(PySequence_Tuple(value));  // converting items may run Python code
+  std::vector<Datum> items(static_cast<size_t>(PyTuple_GET_SIZE(kept.get())));
+  for (size_t i = 0; i < items.size(); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(kept.get(), static_cast<Py_ssize_t>(i));
+    if (!to_datum(item, *type.items[0], items[i])) return false;
+  }
+  datum = Datum::list(std::move(items));
+  return true;
+}
+
+bool to_tuple(PyObject* value, const Type& type, Datum& datum) {
+  if (!PyTuple_Check(value)) return false;
+  const Nesting counted;
+  std::vector<Datum> items(static_cast<size_t>(PyTuple_GET_SIZE(value)));
+  if (items.size() != type.items.size()) return false;
+  for (size_t i = 0; i < items.size(); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i));
+    if (!to_datum(item, *type.items[i], items[i])) return false;
+  }
+  datum = Datum::tuple(std::move(items));
+  return true;
+}
+
+bool to_dict(PyObject* value, const Type& type, Datum& datum) {
+  if (!PyDict_Check(value)) return false;
+  const Nesting counted;
+  const Ref copy = owned(PyDict_Copy(value));
+  Datum made = Datum::dict();
+  PyObject *key, *item;
+  for (Py_ssize_t at = 0; PyDict_Next(copy.get(), &at, &key, &item);) {
+    Datum own_key, own_item;
+    if (!to_datum(key, *type.items[0], own_key) || !to_datum(item, *type.items[1], own_item))
+      return false;
+    made.dict_data().entries.emplace_back(std::move(own_key), std::move(own_item));
+  }
+  datum = std::move(made);
+  return true;
+}
+
+bool to_number(PyObject* value, Kind kind, Datum& datum) {
+  Scalar scalar;
+  if (is_tensor(value) || !to_scalar(value, scalar)) return false;
+  if (kind == Kind::real) {
+    if (scalar.is_complex()) return false;
+    datum = Datum(scalar.real());
+  } else {
+    datum = kind == Kind::complex ? Datum(scalar.complex()) : Datum(scalar);
+  }
+  return true;
+}
+
+bool to_small(PyObject* value, Kind kind, Datum& datum) {
+  DType dtype;
+  MemoryFormat format;
+  switch (kind) {
+    case Kind::dtype:
+      if (!to_dtype(value, dtype)) return false;
+      datum = Datum(dtype);
+      return true;
+    case Kind::device:
+      if (!is_device(value) && !PyUnicode_Check(value)) return false;
+      datum = Datum(to_device(value));
+      return true;
+    case Kind::layout:
+      datum = Datum::layout();
+      return is_layout(value);
+    case Kind::memory_format:
+      if (!to_memory_format(value, format)) return false;
+      datum = Datum(format);
+      return true;
+    case Kind::generator:
+      if (!is_generator(value)) return false;
+      datum = Datum(generator_of(value));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool to_integer(PyObject* value, Datum& datum) {
+  int64_t integer;
+  if (PyBool_Check(value)) {
+    datum = Datum(static_cast<int64_t>(value == Py_True));
+    return true;
+  }
+  if (is_tensor(value) || !to_int(value, integer)) return false;
+  datum = Datum(integer);
+  return true;
+}
+
+bool to_object(PyObject* value, const Type& type, Datum& datum) {
+  wisp::Ref<graph::ObjectData> object = object_in(value);
+  if (!object || (type.cls && object->cls != type.cls)) return false;
+  datum = Datum(std::move(object));
+  return true;
+}
+
+}  // namespace
+
+bool to_datum(PyObject* value, const Type& type, Datum& datum) {
+  switch (type.kind) {
+    case Kind::any:
+      datum = to_datum(value);
+      return true;
+    case Kind::none:
+      datum = Datum();
+      return value == Py_None;
+    case Kind::optional:
+      if (value != Py_None) return to_datum(value, *type.items[0], datum);
+      datum = Datum();
+      return true;
+    case Kind::tensor:
+      if (!is_tensor(value)) return false;
+      datum = Datum(tensor_of(value));
+      return true;
+    case Kind::integer:
+      return to_integer(value, datum);
+    case Kind::real:
+    case Kind::complex:
+    case Kind::number:
+      return to_number(value, type.kind, datum);
+    case Kind::boolean:
+      datum = Datum(value == Py_True);
+      return PyBool_Check(value);
+    case Kind::string:
+      if (!PyUnicode_Check(value)) return false;
+      datum = Datum(text_of(value));
+      return true;
+    case Kind::list:
+      return to_list(value, type, datum);
+    case Kind::tuple:
+      return to_tuple(value, type, datum);
+    case Kind::dict:
+      return to_dict(value, type, datum);
+    case Kind::object:
+      return to_object(value, type, datum);
+    default:
+      return to_small(value, type.kind, datum);
+  }
+}
+
+namespace {
+
+// The type of all items of a list.
+TypeRef element_type(PyObject* const* items, Py_ssize_t count) {
+  TypeRef found;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    TypeRef type = type_of(items[i]);
+    found = found ? graph::unify(found, type) : type;
+    WISP_CHECK_TYPE(found, "a list of values of several types cannot be passed to a script");
+  }
+  return found ? found : graph::simple_type(Kind::tensor);  // as PyTorch takes an empty list
+}
+
+TypeRef dict_type(PyObject* value) {
+  const Ref keys = owned(PyDict_Keys(value)), items = owned(PyDict_Values(value));
+  const Py_ssize_t n = PyList_GET_SIZE(keys.get());
+  TypeRef key =
+      n ? element_type(PySequence_Fast_ITEMS(keys.get()), n) : graph::simple_type(Kind::string);
+  return graph::dict_of(std::move(key), element_type(PySequence_Fast_ITEMS(items.get()), n));
+}
+
+TypeRef tuple_type(PyObject* value) {
+  std::vector<TypeRef> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+    items.push_back(type_of(PyTuple_GET_ITEM(value, i)));
+  if (!PyObject_HasAttrString(value, "_fields")) return graph::tuple_of(std::move(items));
+  const Ref fields = owned(PyObject_GetAttrString(value, "_fields"));
+  const Ref names = owned(PySequence_Tuple(fields.get()));
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
+    texts.push_back(text_of(PyTuple_GET_ITEM(names.get(), i)));
+  const char* name = Py_TYPE(value)->tp_name;
+  const char* dot = std::strrchr(name, '.');
+  return graph::named_tuple_of(dot ? dot + 1 : name, std::move(texts), std::move(items));
+}
+
+Kind plain_kind(PyObject* value) {
+  if (value == Py_None) return Kind::none;
+  if (PyBool_Check(value)) return Kind::boolean;
+  if (PyFloat_Check(value)) return Kind::real;
+  if (PyUnicode_Check(value)) return Kind::string;
+  if (PyComplex_Check(value)) return Kind::complex;
+  if (is_tensor(value)) return Kind::tensor;
+  if (is_device(value)) return Kind::device;
+  if (is_dtype(value)) return Kind::dtype;
+  if (is_layout(value)) return Kind::layout;
+  if (is_generator(value)) return Kind::generator;
+  MemoryFormat format;
+  if (to_memory_format(value, format)) return Kind::memory_format;
+  return is_integer(value) ? Kind::integer : Kind::any;
+}
+
+}  // namespace
+
+TypeRef type_of(PyObject* value) {
+  const Kind kind = plain_kind(value);
+  if (kind != Kind::any) return graph::simple_type(kind);
+  const Nesting counted;
+  if (PyList_Check(value)) {
+    const Ref items = owned(PySequence_Tuple(value));
+    return graph::list_of(
+        element_type(PySequence_Fast_ITEMS(items.get()), PyTuple_GET_SIZE(items.get())));
+  }
+  if (PyTuple_Check(value)) return tuple_type(value);
+  if (PyDict_Check(value)) return dict_type(value);
+  const wisp::Ref<graph::ObjectData> object = object_in(value);
+  WISP_CHECK_TYPE(object, "a value of type ", Py_TYPE(value)->tp_name,
+                  " cannot be passed to a script");
+  return graph::object_of(*object->cls);
+}
+
+Datum to_datum(PyObject* value) {
+  const TypeRef type = type_of(value);
+  Datum datum;
+  WISP_CHECK_TYPE(to_datum(value, *type, datum), "a value of type ", Py_TYPE(value)->tp_name,
+                  " cannot be passed to a script");
+  return datum;
+}
+
+namespace {
+
+const Type* part(const Type* type, Kind kind, size_t i) {
+  while (type && type->kind == Kind::optional) type = type->items[0].get();
+  return type && type->kind == kind && i < type->items.size() ? type->items[i].get() : nullptr;
+}
+
+PyObject* list_to_python(const Datum& value, const Type* type) {
+  Ref list = owned(PyList_New(static_cast<Py_ssize_t>(value.items().size())));
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i),
+                    to_python(value.items()[i], part(type, Kind::list, 0)));
+  }
+  return list.release();
+}
+
+PyObject* named(PyObject* items, const Type& type) {
+  static PyObject* make = import_attribute("wisp.jit._host", "named_tuple");
+  const Ref fields = owned(PyTuple_New(static_cast<Py_ssize_t>(type.fields.size())));
+  for (size_t i = 0; i < type.fields.size(); ++i) {
+    PyTuple_SET_ITEM(fields.get(), static_cast<Py_ssize_t>(i), string(type.fields[i]).release());
+  }
+  return must(PyObject_CallFunction(make, "sOO", type.name.c_str(), fields.get(), items));
+}
+
+PyObject* tuple_to_python(const Datum& value, const Type* type) {
+  Ref tuple = owned(PyTuple_New(static_cast<Py_ssize_t>(value.items().size())));
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                     to_python(value.items()[i], part(type, Kind::tuple, i)));
+  }
+  while (type && type->kind == Kind::optional) type = type->items[0].get();
+  return type && !type->fields.empty() ? named(tuple.get(), *type) : tuple.release();
+}
+
+PyObject* dict_to_python(const Datum& value, const Type* type) {
+  Ref dict = owned(PyDict_New());
+  for (const auto& [key, item] : value.dict_data().entries) {
+    const Ref own_key(to_python(key, part(type, Kind::dict, 0)));
+    const Ref own_item(to_python(item, part(type, Kind::dict, 1)));
+    must_succeed(PyDict_SetItem(dict.get(), own_key.get(), own_item.get()));
+  }
+  return dict.release();
+}
+
+// Lists can be made to hold themselves inside a script too.
+PyObject* parts_to_python(const Datum& value, const Type* type) {
+  const Nesting counted;
+  switch (value.tag()) {
+    case Tag::list:
+      return list_to_python(value, type);
+    case Tag::tuple:
+      return tuple_to_python(value, type);
+    default:
+      return dict_to_python(value, type);
+  }
+}
+
+}  // namespace
+
+PyObject* to_python(const Datum& value, const Type* type) {
+  switch (value.tag()) {
+    case Tag::none:
+      return none();
+    case Tag::boolean:
+      return boolean(value.boolean());
+    case Tag::integer:
+      return must(PyLong_FromLongLong(value.integer()));
+    case Tag::real:
+      return must(PyFloat_FromDouble(value.real()));
+    case Tag::dtype:
+      return wrap(value.dtype());
+    case Tag::device:
+      return wrap(value.device());
+    case Tag::layout:
+      return wrap_layout();
+    case Tag::memory_format:
+      return wrap(value.memory_format());
+    case Tag::tensor:
+      return wrap(value.tensor());
+    case Tag::generator:
+      return wrap(*value.generator());
+    case Tag::complex:
+      return must(PyComplex_FromDoubles(value.complex().real(), value.complex().imag()));
+    case Tag::string:
+      return string(value.string()).release();
+    case Tag::object:
+      return wrap_object(value.object());
+    default:
+      return parts_to_python(value, type);
+  }
+}
+
+}  // namespace wisp::python

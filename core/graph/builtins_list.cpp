@@ -1,0 +1,244 @@
+// Lists and ranges.
+#include <algorithm>
+
+#include "graph/builtins_parts.h"
+
+namespace wisp::graph {
+
+namespace {
+
+int64_t size_of(const Datum& list) { return static_cast<int64_t>(list.items().size()); }
+
+bool less(const Datum& a, const Datum& b) {
+  if (a.tag() == Tag::string) return a.string() < b.string();
+  if (a.tag() == Tag::list || a.tag() == Tag::tuple)
+    return std::lexicographical_compare(a.items().begin(), a.items().end(), b.items().begin(),
+                                        b.items().end(), less);
+  const Scalar x = a.scalar(), y = b.scalar();
+  return x.is_integer() && y.is_integer() ? x.integer() < y.integer() : x.real() < y.real();
+}
+
+bool sortable(const Datum& item) {
+  const Tag tag = item.tag();
+  if (tag == Tag::list || tag == Tag::tuple)
+    return std::all_of(item.items().begin(), item.items().end(), sortable);
+  return tag == Tag::string || tag == Tag::boolean || tag == Tag::integer || tag == Tag::real;
+}
+
+void sort_items(std::vector<Datum>& items, bool reverse) {
+  WISP_CHECK_TYPE(std::all_of(items.begin(), items.end(), sortable),
+                  "only lists of numbers, strings, and tuples or lists of these can be sorted");
+  if (reverse) {
+    std::stable_sort(items.begin(), items.end(),
+                     [](const Datum& a, const Datum& b) { return less(b, a); });
+  } else {
+    std::stable_sort(items.begin(), items.end(), less);
+  }
+}
+
+int64_t position_of(const std::vector<Datum>& items, const Datum& wanted) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (equal(items[i], wanted)) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+Datum slice_of(BuiltinArgs args) {
+  const auto& items = args[0].items();
+  const Range range = resolve_slice(args[1], args[2], args[3], size_of(args[0]));
+  std::vector<Datum> chosen;
+  chosen.reserve(static_cast<size_t>(range.count));
+  for (int64_t i = 0; i < range.count; ++i)
+    chosen.push_back(items[static_cast<size_t>(range.start + i * range.step)]);
+  return Datum::list(std::move(chosen));
+}
+
+// a[start:stop] = values, with step 1 as the only one.
+Datum set_slice(BuiltinArgs args) {
+  auto& items = args[0].items();
+  const Range range = resolve_slice(args[1], args[2], Datum(1), size_of(args[0]));
+  const std::vector<Datum> values = args[3].items();  // a copy: they may be the list itself
+  const auto begin = items.begin() + range.start;
+  const auto at = items.erase(begin, begin + range.count);
+  items.insert(at, values.begin(), values.end());
+  return {};
+}
+
+Datum repeated(BuiltinArgs args) {
+  const auto& items = args[0].items();
+  const int64_t times = std::max<int64_t>(args[1].integer(), 0);
+  WISP_CHECK_VALUE(items.empty() || times <= (int64_t(1) << 40) / size_of(args[0]),
+                   "the repeated list would be too long");
+  std::vector<Datum> result;
+  result.reserve(items.size() * static_cast<size_t>(times));
+  for (int64_t i = 0; i < times; ++i) result.insert(result.end(), items.begin(), items.end());
+  return Datum::list(std::move(result));
+}
+
+Datum pop(BuiltinArgs args) {
+  auto& items = args[0].items();
+  WISP_CHECK_INDEX(!items.empty(), "pop from empty list");
+  const int64_t at = checked_position(args[1].integer(), size_of(args[0]), "pop");
+  Datum item = std::move(items[static_cast<size_t>(at)]);
+  items.erase(items.begin() + at);
+  return item;
+}
+
+Datum insert(BuiltinArgs args) {
+  auto& items = args[0].items();
+  const int64_t size = size_of(args[0]);
+  const int64_t wanted = args[1].integer() < 0 ? args[1].integer() + size : args[1].integer();
+  items.insert(items.begin() + std::clamp<int64_t>(wanted, 0, size), args[2]);
+  return {};
+}
+
+Datum remove(BuiltinArgs args) {
+  auto& items = args[0].items();
+  const int64_t at = position_of(items, args[1]);
+  WISP_CHECK_VALUE(at >= 0, "list.remove(x): x not in list");
+  items.erase(items.begin() + at);
+  return {};
+}
+
+Datum range_list(BuiltinArgs args) {
+  const int64_t start = args[0].integer(), step = args[2].integer();
+  const int64_t count = range_length(start, args[1].integer(), step);
+  std::vector<Datum> items;
+  items.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) items.push_back(start + i * step);
+  return Datum::list(std::move(items));
+}
+
+Datum concatenated(BuiltinArgs args) {
+  std::vector<Datum> items = args[0].items();
+  const auto& more = args[1].items();
+  items.insert(items.end(), more.begin(), more.end());
+  return Datum::list(std::move(items));
+}
+
+Datum extend(BuiltinArgs args) {
+  const std::vector<Datum> more = args[1].items();  // a copy: it may be the list itself
+  auto& items = args[0].items();
+  items.insert(items.end(), more.begin(), more.end());
+  return {};
+}
+
+void add_reading(std::vector<Builtin>& table) {
+  const Builtin entries[] = {
+      {"len.t(T[] a) -> int", [](BuiltinArgs a) -> Datum { return size_of(a[0]); }},
+      {"__getitem__.t(T[] list, int index) -> T",
+       [](BuiltinArgs a) -> Datum {
+         const auto& items = a[0].items();
+         return items[static_cast<size_t>(
+             checked_position(a[1].integer(), static_cast<int64_t>(items.size()), "list"))];
+       }},
+      {"slice.t(T[] list, int? start, int? stop, int? step) -> T[]", slice_of},
+      {"__contains__.t(T[] list, Any item) -> bool",
+       [](BuiltinArgs a) -> Datum { return position_of(a[0].items(), a[1]) >= 0; }},
+      {"index.t(T[] list, Any item) -> int",
+       [](BuiltinArgs a) -> Datum {
+         const int64_t at = position_of(a[0].items(), a[1]);
+         WISP_CHECK_VALUE(at >= 0, repr(a[1]), " is not in list");
+         return at;
+       }},
+      {"count.t(T[] list, Any item) -> int",
+       [](BuiltinArgs a) -> Datum {
+         const auto& items = a[0].items();
+         return static_cast<int64_t>(std::count_if(
+             items.begin(), items.end(), [&](const Datum& item) { return equal(item, a[1]); }));
+       }},
+      {"add.t(T[] a, T[] b) -> T[]", concatenated},
+      {"mul.t(T[] list, int times) -> T[]", repeated},
+      {"list.t(T[] list) -> T[]",
+       [](BuiltinArgs a) -> Datum { return Datum::list(std::vector<Datum>(a[0].items())); }},
+      {"sorted.t(T[] list, bool reverse) -> T[]",
+       [](BuiltinArgs a) -> Datum {
+         std::vector<Datum> items = a[0].items();
+         sort_items(items, a[1].boolean());
+         return Datum::list(std::move(items));
+       }},
+      {"reversed.t(T[] list) -> T[]",
+       [](BuiltinArgs a) -> Datum {
+         const auto& items = a[0].items();
+         return Datum::list(std::vector<Datum>(items.rbegin(), items.rend()));
+       }},
+      {"any.bool(bool[] list) -> bool",
+       [](BuiltinArgs a) -> Datum {
+         const auto& items = a[0].items();
+         return std::any_of(items.begin(), items.end(), [](const Datum& x) { return x.boolean(); });
+       }},
+      {"all.bool(bool[] list) -> bool",
+       [](BuiltinArgs a) -> Datum {
+         const auto& items = a[0].items();
+         return std::all_of(items.begin(), items.end(), [](const Datum& x) { return x.boolean(); });
+       }},
+      {"range.list(int start, int stop, int step) -> int[]", range_list},
+      {"__range_length(int start, int stop, int step) -> int",
+       [](BuiltinArgs a) -> Datum {
+         return range_length(a[0].integer(), a[1].integer(), a[2].integer());
+       }},
+      {"__derive_index(int index, int start, int step) -> int",
+       [](BuiltinArgs a) -> Datum { return a[1].integer() + a[0].integer() * a[2].integer(); }},
+  };
+  table.insert(table.end(), std::begin(entries), std::end(entries));
+}
+
+void add_writing(std::vector<Builtin>& table) {
+  const Builtin entries[] = {
+      {"append.t(T[] self, T item) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         a[0].items().push_back(std::move(a[1]));
+         return {};
+       },
+       false},
+      {"extend.t(T[] self, T[] other) -> ()", extend, false},
+      {"insert.t(T[] self, int index, T item) -> ()", insert, false},
+      {"pop.t(T[] self, int index) -> T", pop, false},
+      {"remove.t(T[] self, T item) -> ()", remove, false},
+      {"clear.t(T[] self) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         a[0].items().clear();
+         return {};
+       },
+       false},
+      {"reverse.t(T[] self) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         std::reverse(a[0].items().begin(), a[0].items().end());
+         return {};
+       },
+       false},
+      {"sort.t(T[] self, bool reverse) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         sort_items(a[0].items(), a[1].boolean());
+         return {};
+       },
+       false},
+      {"_set_item.t(T[] self, int index, T item) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         auto& items = a[0].items();
+         const int64_t at = checked_position(a[1].integer(), size_of(a[0]), "list assignment");
+         items[static_cast<size_t>(at)] = std::move(a[2]);
+         return {};
+       },
+       false},
+      {"_set_slice.t(T[] self, int? start, int? stop, T[] items) -> ()", set_slice, false},
+      {"__delitem__.t(T[] self, int index) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         auto& items = a[0].items();
+         items.erase(items.begin() +
+                     checked_position(a[1].integer(), size_of(a[0]), "list assignment"));
+         return {};
+       },
+       false},
+  };
+  table.insert(table.end(), std::begin(entries), std::end(entries));
+}
+
+}  // namespace
+
+void add_list_builtins(std::vector<Builtin>& table) {
+  add_reading(table);
+  add_writing(table);
+}
+
+}  // namespace wisp::graph

@@ -1,0 +1,85 @@
+// A graph as a flat list of instructions over numbered registers: what interpreter.cpp runs.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "graph/builtins.h"
+#include "graph/interpreter.h"
+#include "graph/op_args.h"
+
+namespace wisp::graph {
+
+enum class Step : uint8_t {
+  op,           // of the table
+  op_in_place,  // in its form "name_"
+  builtin,
+  move,         // inputs into outputs, all at once (`target` is 1), or one after the other
+  drop,         // frees inputs that nobody will read
+  jump,         // to `target`
+  jump_unless,  // input 0
+  loop_start,   // outputs: counter
+  loop_test,    // inputs: counter, limit, condition; outputs: the number of this round; else jumps
+  loop_next,    // counts and jumps
+  make_list,
+  make_tuple,
+  make_dict,
+  unpack,     // a list or tuple into its items
+  item,       // number `target` of a tuple
+  get,        // attribute `target` of an object
+  set,        // of input 0 to input 1
+  call,       // a function of the program
+  host_call,  // a function of the host
+  create,     // an object
+  cast,       // input 0, which has to be of the output's type
+  raise,
+  print,
+  finish,  // inputs are the results
+};
+
+// One input of an instruction.
+struct Input {
+  int32_t at = 0;       // register, or ~index of a constant
+  uint16_t tags = ~0;   // bit per Tag that is allowed
+  uint8_t param = 0;    // of an operator: which of its parameters
+  bool tensor = false;  // which takes a tensor
+  bool last = false;    // nobody reads the register after this
+  int32_t items = -1;   // of an operator: a list of the inputs that follow, that many
+};
+
+struct Instruction {
+  explicit Instruction(Step what) : step(what) {}
+  Step step;
+  uint16_t input_count = 0, output_count = 0;
+  uint32_t inputs = 0;   // first of them in Code::Impl::inputs
+  uint32_t outputs = 0;  // first of them in Code::Impl::outputs
+  uint32_t target = 0;   // instruction to jump to, item, attribute, first entry of `args`, ...
+  union {
+    const OpDef* op = nullptr;
+    const Builtin* builtin;
+    Function* function;
+    ClassDef* cls;
+    const HostFunction* host_function;
+  };
+};
+
+struct Code::Impl {
+  std::string function_name;
+  std::vector<Instruction> instructions;
+  std::vector<Span> spans;  // of each instruction
+  std::vector<Input> inputs;
+  std::vector<int32_t> outputs;  // registers; -1: nobody wants it
+  std::deque<Datum> constants;
+  std::vector<Arg> args;          // arguments of operators, constants filled in
+  std::deque<Scratch> arg_lists;  // what those point to
+  std::deque<HostFunction> host_functions;
+  Program* program = nullptr;
+  int32_t params = 0;  // they come in the first registers
+  int32_t registers = 0;
+};
+
+// Bit per Tag that a value of this type may have.
+uint16_t tags_of(const Type& type);
+
+}  // namespace wisp::graph

@@ -1,0 +1,509 @@
+#include "graph/interpreter.h"
+
+#include <cstdio>
+#include <mutex>
+
+#include "dispatch/direct.h"
+#include "graph/code.h"
+#include "graph/error.h"
+
+namespace wisp::graph {
+
+GraphHost graph_host;
+
+namespace {
+
+// Calls of script functions inside one another; each takes some of the thread's stack.
+constexpr int max_depth = 1000;
+constinit WISP_THREAD_LOCAL int depth = 0;
+
+// How often a loop goes round before the host may see to its signals and other threads.
+constexpr int64_t rounds_between_looks = 256;
+
+class Depth {
+ public:
+  Depth() {
+    if (WISP_UNLIKELY(++depth > max_depth)) {
+      --depth;
+      raise("RecursionError", "maximum recursion depth exceeded: script functions called one ",
+            "another ", max_depth, " times");
+    }
+  }
+  ~Depth() { --depth; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+};
+
+std::string place_text(const Span& span, const std::string& function) {
+  const Source& source = *span.source;
+  std::string text = str("  File \"", source.file, "\", line ", span.line());
+  if (!function.empty()) text += ", in " + function;
+  text += "\n";
+  const auto size = source.text.size();
+  const auto from = std::min(static_cast<size_t>(span.begin), size);
+  if (size == 0) return text;
+  size_t start = from == 0 ? 0 : source.text.rfind('\n', from - 1) + 1;  // npos + 1 is 0
+  const size_t end = std::min(source.text.find('\n', from), size);
+  while (start < from && source.text[start] == ' ') ++start;
+  const auto to = std::max(std::min(static_cast<size_t>(span.end), end), from + 1);
+  text += "    " + source.text.substr(start, end - start) + "\n";
+  text += "    " + std::string(from - start, ' ') + std::string(to - from, '~') + " <--- HERE\n";
+  return text;
+}
+
+// A copy: the function may be changed while it runs.
+std::shared_ptr<const Code> code_of(const Function& function) {
+  if (WISP_LIKELY(function.code != nullptr)) return function.code;
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (!function.code) function.code = std::make_shared<Code>(*function.graph, function.name);
+  return function.code;
+}
+
+// Lists and dicts among the constants are written nowhere: who reads one gets a copy.
+Datum copy_of_constant(const Datum& value) {
+  if (value.tag() == Tag::dict) {
+    Datum made = Datum::dict();
+    for (const auto& [key, item] : value.dict_data().entries)
+      made.dict_data().entries.emplace_back(key, copy_of_constant(item));
+    return made;
+  }
+  if (value.tag() != Tag::list && value.tag() != Tag::tuple) return value;
+  std::vector<Datum> items;
+  for (const Datum& item : value.items()) items.push_back(copy_of_constant(item));
+  return value.tag() == Tag::list ? Datum::list(std::move(items)) : Datum::tuple(std::move(items));
+}
+
+// A few values, made as they are added.
+class Inputs {
+ public:
+  explicit Inputs(size_t capacity) {
+    if (WISP_UNLIKELY(capacity > few)) many_.reset(new Slot[capacity]);
+    data_ = reinterpret_cast<Datum*>(many_ ? many_.get() : few_);
+  }
+  ~Inputs() {
+    for (size_t i = 0; i < size_; ++i) data_[i].~Datum();
+  }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+  void add(Datum value) { new (data_ + size_++) Datum(std::move(value)); }
+  std::span<Datum> all() { return {data_, size_}; }
+
+ private:
+  static constexpr size_t few = 8;
+  struct alignas(Datum) Slot {
+    unsigned char bytes[sizeof(Datum)];
+  };
+  Slot few_[few];
+  std::unique_ptr<Slot[]> many_;
+  Datum* data_;
+  size_t size_ = 0;
+};
+
+// One call of a function: its registers and what runs on them.
+class Frame {
+ public:
+  explicit Frame(const Code::Impl& code)
+      : code_(code), registers_(new Datum[static_cast<size_t>(code.registers)]) {}
+
+  Datum& param(size_t i) { return registers_[i]; }
+  // f(i, value) takes the results.
+  template <class F>
+  void run(F take);
+
+ private:
+  const Input* inputs(const Instruction& in) const { return code_.inputs.data() + in.inputs; }
+  void put(const Instruction& in, size_t i, Datum value) {
+    const int32_t at = code_.outputs[in.outputs + i];
+    if (WISP_LIKELY(at >= 0)) registers_[at] = std::move(value);
+  }
+  const Datum& peek(const Input& input) const {
+    const Datum& value = input.at >= 0 ? registers_[input.at] : code_.constants[~input.at];
+    if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
+    return value;
+  }
+  Datum take(const Input& input) {
+    if (WISP_UNLIKELY(input.at < 0)) return copy_of_constant(code_.constants[~input.at]);
+    Datum& value = registers_[input.at];
+    if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
+    return input.last ? std::move(value) : value;
+  }
+  std::vector<Datum> take_all(const Instruction& in) {
+    std::vector<Datum> items;
+    items.reserve(in.input_count);
+    for (size_t i = 0; i < in.input_count; ++i) items.push_back(take(inputs(in)[i]));
+    return items;
+  }
+  // Programs that the front end makes never get here; files may hold others.
+  [[noreturn]] WISP_COLD void fail_unset() const {
+    fail(ErrorKind::runtime, "a value is used that was not set");
+  }
+
+  const Input* set_list(const Input* input, const Param& param, Scratch& scratch, Arg& arg) const;
+  void set_args(const Instruction& in, Arg* args, Scratch& scratch) const;
+  void drop_last(const Instruction& in);
+  void op(const Instruction& in);
+  void op_in_place(const Instruction& in);
+  void put_op_results(const Instruction& in, TensorList& outs);
+  void builtin(const Instruction& in);
+  void move(const Instruction& in);
+  void unpack(const Instruction& in);
+  void make_dict(const Instruction& in);
+  void call(const Instruction& in);
+  void get(const Instruction& in);
+  void set(const Instruction& in);
+  void host_call(const Instruction& in);
+  void print(const Instruction& in);
+  [[noreturn]] void raise_exception(const Instruction& in);
+  void simple(const Instruction& in);
+  // Next instruction of a jump, or of going straight on.
+  const Instruction* control(const Instruction& in);
+  [[noreturn]] void rethrow_at(const Instruction& in);
+
+  const Code::Impl& code_;
+  std::unique_ptr<Datum[]> registers_;
+};
+
+const Input* Frame::set_list(const Input* input, const Param& param, Scratch& scratch,
+                             Arg& arg) const {
+  constexpr int32_t few = 16;
+  const Datum* items[few];
+  std::vector<const Datum*> many;
+  const int32_t n = input->items;
+  if (n > few) many.resize(static_cast<size_t>(n));
+  const Datum** at = n > few ? many.data() : items;
+  for (int32_t i = 0; i < n; ++i) at[i] = &peek(*++input);
+  set_list_arg({at, static_cast<size_t>(n)}, param, scratch, arg);
+  return input;
+}
+
+void Frame::set_args(const Instruction& in, Arg* args, Scratch& scratch) const {
+  const OpDef& op = *in.op;
+  const Arg* constants = code_.args.data() + in.target;
+  for (size_t i = 0; i < op.sig.params.size(); ++i) args[i] = constants[i];
+  const Input* const end = inputs(in) + in.input_count;
+  for (const Input* input = inputs(in); input != end; ++input) {
+    Arg& arg = args[input->param];
+    if (WISP_UNLIKELY(input->items >= 0)) {
+      input = set_list(input, op.sig.params[input->param], scratch, arg);
+      continue;
+    }
+    const Datum& value = registers_[input->at];
+    if (WISP_LIKELY(value.is_tensor() && input->tensor)) {
+      arg.kind = ArgKind::tensor;
+      arg.as.tensor = value.tensor().impl();
+    } else {
+      set_arg(value, op.sig.params[input->param], scratch, arg);
+    }
+  }
+}
+
+void Frame::drop_last(const Instruction& in) {
+  const Input* input = inputs(in);
+  for (const Input* const end = input + in.input_count; input != end; ++input) {
+    if (input->last) registers_[input->at] = Datum();
+  }
+}
+
+__attribute__((noinline)) void Frame::op(const Instruction& in) {
+  const OpDef& op = *in.op;
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(in, args, scratch);
+  if (TensorImpl* made = call_direct(op, args)) {
+    drop_last(in);
+    return put(in, 0, Datum(Tensor::adopt(made)));
+  }
+  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
+  TensorList outs;
+  wisp::call(op, args, outs);
+  drop_last(in);
+  put_op_results(in, outs);
+}
+
+__attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(in, args, scratch);
+  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
+  call_in_place(*in.op, args);
+  Tensor self = args[0].tensor();
+  drop_last(in);
+  put(in, 0, Datum(std::move(self)));
+}
+
+void Frame::put_op_results(const Instruction& in, TensorList& outs) {
+  const auto& returns = in.op->sig.returns;
+  if (WISP_LIKELY(in.output_count == 1)) {
+    if (WISP_LIKELY(returns[0].is_tensor && !returns[0].is_list)) {
+      return put(in, 0, Datum(std::move(outs[0])));
+    }
+    if (returns[0].is_list) {
+      std::vector<Datum> items;
+      items.reserve(outs.size());
+      for (Tensor& out : outs) items.emplace_back(std::move(out));
+      return put(in, 0, Datum::list(std::move(items)));
+    }
+    const Scalar value = outs[0].item();
+    if (returns[0].type == "bool") return put(in, 0, Datum(value.truth()));
+    return put(in, 0, returns[0].type == "int" ? Datum(value.integer()) : Datum(value.real()));
+  }
+  WISP_CHECK_VALUE(!in.op->sig.returns_list() || outs.size() == in.output_count, "expected ",
+                   in.output_count, " values to unpack, got ", outs.size());
+  for (size_t i = 0; i < in.output_count; ++i) {
+    put(in, i, i < outs.size() ? Datum(std::move(outs[i])) : Datum());
+  }
+}
+
+__attribute__((noinline)) void Frame::builtin(const Instruction& in) {
+  Inputs args(in.input_count);
+  for (size_t i = 0; i < in.input_count; ++i) args.add(take(inputs(in)[i]));
+  Datum result = in.builtin->run(args.all());
+  if (in.output_count) put(in, 0, std::move(result));
+}
+
+void Frame::move(const Instruction& in) {
+  if (WISP_LIKELY(in.target == 0)) {
+    for (size_t i = 0; i < in.input_count; ++i) put(in, i, take(inputs(in)[i]));
+    return;
+  }
+  Inputs values(in.input_count);
+  for (size_t i = 0; i < in.input_count; ++i) values.add(take(inputs(in)[i]));
+  for (size_t i = 0; i < in.input_count; ++i) put(in, i, std::move(values.all()[i]));
+}
+
+void Frame::unpack(const Instruction& in) {
+  const Datum from = take(inputs(in)[0]);
+  WISP_CHECK_VALUE(from.items().size() == in.output_count, "expected ", in.output_count,
+                   " values to unpack, got ", from.items().size());
+  for (size_t i = 0; i < in.output_count; ++i) put(in, i, from.items()[i]);
+}
+
+void Frame::make_dict(const Instruction& in) {
+  Datum made = Datum::dict();
+  for (size_t i = 0; i + 1 < in.input_count; i += 2) {
+    Datum key = take(inputs(in)[i]);
+    made.dict_data().set(std::move(key), take(inputs(in)[i + 1]));
+  }
+  put(in, 0, std::move(made));
+}
+
+void Frame::call(const Instruction& in) {
+  const std::shared_ptr<const Code> code = code_of(*in.function);
+  Frame callee(code->impl());
+  for (size_t i = 0; i < in.input_count; ++i) callee.param(i) = take(inputs(in)[i]);
+  callee.run([&](size_t i, Datum value) {
+    if (i < in.output_count) put(in, i, std::move(value));
+  });
+}
+
+void Frame::get(const Instruction& in) {
+  const ObjectData& object = peek(inputs(in)[0]).object();
+  WISP_CHECK(in.target < object.slots.size(), "the object lacks an attribute of its class");
+  Datum value = object.slots[in.target];
+  if (inputs(in)[0].last) registers_[inputs(in)[0].at] = Datum();
+  put(in, 0, std::move(value));
+}
+
+void Frame::set(const Instruction& in) {
+  const Datum object = take(inputs(in)[0]);
+  std::vector<Datum>& slots = object.object().slots;
+  if (in.target >= slots.size()) slots.resize(in.target + 1);
+  slots[in.target] = take(inputs(in)[1]);
+}
+
+void Frame::host_call(const Instruction& in) {
+  const HostFunction& function = *in.host_function;
+  WISP_CHECK(graph_host.call, "'", function.name, "' is a function of the host language, which ",
+             "this program runs without");
+  Datum result = graph_host.call(function, take_all(in));
+  if (in.output_count) put(in, 0, std::move(result));
+}
+
+void Frame::print(const Instruction& in) {
+  std::string line;
+  for (size_t i = 0; i < in.input_count; ++i) {
+    line += (i ? " " : "") + str_of(take(inputs(in)[i]));
+  }
+  line += "\n";
+  if (graph_host.print) {
+    graph_host.print(line);
+  } else {
+    std::fputs(line.c_str(), stdout);
+  }
+}
+
+void Frame::raise_exception(const Instruction& in) {
+  const Datum message = take(inputs(in)[0]);
+  const Datum name = in.input_count > 1 ? take(inputs(in)[1]) : Datum("RuntimeError");
+  throw ScriptError(ErrorKind::runtime, str_of(message), str_of(name));
+}
+
+void Frame::simple(const Instruction& in) {
+  switch (in.step) {
+    case Step::move:
+      return move(in);
+    case Step::drop:
+      for (size_t i = 0; i < in.input_count; ++i) registers_[inputs(in)[i].at] = Datum();
+      return;
+    case Step::make_list:
+      return put(in, 0, Datum::list(take_all(in)));
+    case Step::make_tuple:
+      return put(in, 0, Datum::tuple(take_all(in)));
+    case Step::make_dict:
+      return make_dict(in);
+    case Step::unpack:
+      return unpack(in);
+    case Step::item: {
+      const Datum from = take(inputs(in)[0]);
+      WISP_CHECK_INDEX(in.target < from.items().size(), "tuple index out of range");
+      return put(in, 0, from.items()[in.target]);
+    }
+    case Step::get:
+      return get(in);
+    case Step::set:
+      return set(in);
+    case Step::host_call:
+      return host_call(in);
+    case Step::create:
+      return put(in, 0,
+                 Datum(Ref<ObjectData>::adopt(
+                     new ObjectData(Ref<Program>::share(code_.program), *in.cls))));
+    case Step::cast:
+      return put(in, 0, take(inputs(in)[0]));
+    case Step::raise:
+      raise_exception(in);
+    case Step::print:
+      return print(in);
+    default:
+      return;
+  }
+}
+
+const Instruction* Frame::control(const Instruction& in) {
+  const Instruction* target = code_.instructions.data() + in.target;
+  switch (in.step) {
+    case Step::jump:
+      return target;
+    case Step::jump_unless: {
+      const bool truth = take(inputs(in)[0]).boolean();
+      return truth ? &in + 1 : target;
+    }
+    case Step::loop_start:
+      put(in, 0, Datum(0));
+      return &in + 1;
+    case Step::loop_test: {
+      const Input* test = inputs(in);
+      const int64_t count = registers_[test[0].at].integer();
+      if (count >= registers_[test[1].at].integer() || !registers_[test[2].at].boolean())
+        return target;
+      put(in, 0, Datum(count));
+      return &in + 1;
+    }
+    default: {  // loop_next
+      Datum& counter = registers_[code_.outputs[in.outputs]];
+      const int64_t count = counter.integer() + 1;
+      counter = Datum(count);
+      if (WISP_UNLIKELY(count % rounds_between_looks == 0)) {
+        if (host.check_interrupt) host.check_interrupt();
+        HostUnlock others(true);
+      }
+      return target;
+    }
+  }
+}
+
+// Adds the place in the script to the exception in flight. The host's own exceptions know theirs.
+void Frame::rethrow_at(const Instruction& in) {
+  const Span& span = code_.spans[static_cast<size_t>(&in - code_.instructions.data())];
+  if (!span.source) throw;
+  const std::string place = place_text(span, code_.function_name);
+  try {
+    throw;
+  } catch (ScriptError& error) {
+    error.add_frame(place);
+    throw;
+  } catch (const Error& error) {
+    ScriptError placed(error.kind(), error.what());
+    placed.add_frame(place);
+    throw placed;
+  }
+}
+
+template <class F>
+void Frame::run(F take_result) {
+  const Depth counted;
+  const Instruction* in = code_.instructions.data();
+  try {
+    for (;;) {
+      switch (in->step) {
+        case Step::op:
+          op(*in);
+          ++in;
+          break;
+        case Step::op_in_place:
+          op_in_place(*in);
+          ++in;
+          break;
+        case Step::builtin:
+          builtin(*in);
+          ++in;
+          break;
+        case Step::call:
+          call(*in);
+          ++in;
+          break;
+        case Step::jump:
+        case Step::jump_unless:
+        case Step::loop_start:
+        case Step::loop_test:
+        case Step::loop_next:
+          in = control(*in);
+          break;
+        case Step::finish:
+          for (size_t i = 0; i < in->input_count; ++i) take_result(i, take(inputs(*in)[i]));
+          return;
+        default:
+          simple(*in);
+          ++in;
+      }
+    }
+  } catch (const Error&) {
+    rethrow_at(*in);
+  }
+}
+
+}  // namespace
+
+std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
+  const Code::Impl& impl = code.impl();
+  WISP_CHECK_TYPE(arguments.size() == static_cast<size_t>(impl.params), impl.function_name,
+                  "(): expected ", impl.params, " arguments, got ", arguments.size());
+  Frame frame(impl);
+  for (size_t i = 0; i < arguments.size(); ++i) frame.param(i) = std::move(arguments[i]);
+  std::vector<Datum> results;
+  frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
+  return results;
+}
+
+std::vector<Datum> run(const Function& function, std::vector<Datum> arguments) {
+  const std::shared_ptr<const Code> code = code_of(function);
+  return run(*code, std::move(arguments));
+}
+
+Datum call(const Function& function, std::vector<Datum> arguments) {
+  std::vector<Datum> results = run(function, std::move(arguments));
+  if (results.size() == 1) return std::move(results[0]);
+  return results.empty() ? Datum() : Datum::tuple(std::move(results));
+}
+
+Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments) {
+  const auto found = self.cls->methods.find(std::string(method));
+  WISP_CHECK(found != self.cls->methods.end(), self.cls->name, " has no method '", method, "'");
+  arguments.insert(arguments.begin(), Datum(Ref<ObjectData>::share(&self)));
+  return call(*found->second, std::move(arguments));
+}
+
+}  // namespace wisp::graph

@@ -1,0 +1,48 @@
+// Runs graphs. Everything goes through call(), so autograd, forward mode and the rest see what they
+// would see of the same calls from Python.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace wisp::graph {
+
+// A graph as a list of instructions over numbered registers, each told which of its inputs it is
+// the last to read.
+class Code {
+ public:
+  explicit Code(const Graph& graph, std::string function_name = "");
+  ~Code();
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Values for the parameters of the function (self first for a method); None where it has a default
+// has to be filled by the caller.
+std::vector<Datum> run(const Function& function, std::vector<Datum> arguments);
+std::vector<Datum> run(const Code& code, std::vector<Datum> arguments);
+// One result, or a tuple of them.
+Datum call(const Function& function, std::vector<Datum> arguments);
+Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments);
+
+// What scripts need of a host language. Set by bindings; a C++ program may leave it empty.
+struct HostFunction {  // prim::HostCall: a function that only the host has
+  std::string name;
+  std::vector<TypeRef> params;
+  TypeRef result;
+};
+struct GraphHost {
+  // The result has to be of the function's type.
+  Datum (*call)(const HostFunction& function, std::vector<Datum> arguments) = nullptr;
+  void (*print)(const std::string& text) = nullptr;
+  std::string (*show)(const Tensor& tensor) = nullptr;  // as print() shows it
+  std::string (*source_line)(const std::string& file, int line) = nullptr;
+};
+extern GraphHost graph_host;
+
+}  // namespace wisp::graph

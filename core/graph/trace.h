@@ -1,0 +1,123 @@
+// Records the calls of a running program into graphs: what wisp.jit.trace is made of.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "dispatch/recording.h"
+#include "graph/graph.h"
+
+namespace wisp::graph {
+
+// While it is the thread's recorder, every call becomes a node and runs. Tensors are known by
+// identity: a parameter, the result of a recorded call, an attribute of the traced module, or a
+// constant that comes from outside.
+//
+// Functions and methods that are to be kept apart are recorded between begin() and end(); what they
+// use of the functions around them becomes a further parameter.
+class Recorder final : public Object, public CallRecorder {
+ public:
+  using Path = std::vector<std::string>;
+
+  explicit Recorder(Ref<Program> program) : program_(std::move(program)) {}
+
+  // --- What is known from the start
+  // A tensor that is an attribute of an object: the path leads there from the outermost one.
+  void name_tensor(const Tensor& tensor, Path path) {
+    keep(tensor);
+    names_[tensor.impl()].push_back(std::move(path));
+  }
+
+  // --- Functions
+  // What is called from now on belongs to this function, a method if it has a class. The path leads
+  // from the outermost object to its own.
+  void begin(const std::string& function, ClassDef* cls = nullptr, Path path = {});
+  Value& add_param(std::string name, TypeRef type);
+  void know(const Tensor& tensor, Value& value);
+  // Ends the innermost function.
+  Function& end(Value& result);
+  // Records a call, by the function around, of the one that end() just gave.
+  Value& call_method(const Path& object, const std::string& method, std::vector<Value*> arguments);
+  // How many functions are being recorded.
+  size_t depth() const { return frames_.size(); }
+
+  // --- Values of the innermost function
+  Value& value_of(const Tensor& tensor);
+  Value& here(Value& value);       // which may belong to a function around
+  bool knows(const Value& value);  // whether it belongs to one of the functions
+  // Fails when the graph is run with another value than this one.
+  void require(Value& value, const Datum& expected, const std::string& name);
+  Value& constant(const Datum& value, TypeRef type);
+  Value& construct(Prim prim, std::span<Value* const> parts, TypeRef type);
+  std::vector<Value*> unpack(Value& whole, const std::vector<TypeRef>& types);
+  Value& builtin(std::string_view full_name, std::span<Value* const> inputs, TypeRef type);
+  Value& call_function(const std::string& name, std::span<Value* const> arguments, TypeRef type);
+
+  // --- Numbers that were computed from sizes and parameters
+  // The number at this address, which the next call reads, is that value.
+  void note(const void* address, int64_t bits, Value& value) { notes_[address] = {bits, &value}; }
+  // The same for a parameter of the next call, by name.
+  void note_param(const std::string& param, Value& value) { named_notes_[param] = &value; }
+  void forget_notes() {
+    notes_.clear();
+    named_notes_.clear();
+  }
+
+  bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) override;
+
+  // Forgets all tensors: nothing more will be recorded.
+  void close();
+  Program& program() const { return *program_; }
+  // Whether a tensor was asked for that only a function that has ended knows.
+  bool leaked() const { return leaked_; }
+
+ private:
+  struct Frame {
+    Function* function;
+    Graph* graph;
+    ClassDef* cls;
+    Path path;
+    std::unordered_map<const TensorImpl*, Value*> known;
+    std::unordered_map<std::string, Value*> attributes;  // by dotted name
+    std::unordered_map<const Value*, Value*> lifted;     // parameters for values of the one around
+    std::vector<Value*> outer;                           // those values, in order
+  };
+  struct Note {
+    int64_t bits;
+    Value* value;
+  };
+
+  Frame& frame() { return frames_.back(); }
+  void keep(const Tensor& tensor);
+  Value* find(const Tensor& tensor, size_t level);
+  Value* find_attribute(const Tensor& tensor, Frame& frame);
+  Value* find_alias(const Tensor& tensor);
+  Value& attribute(Frame& frame, const Path& path);
+  Value& lift(size_t level, Value& outer);
+  Value& argument(const Arg& arg, const Param& param);
+  Value& ints(const Arg& arg);
+  Value& tensors(const Arg& arg);
+  Value* noted(const void* address, int64_t bits);
+  Node& append(Node& node);
+  void add_results(Node& node, TensorList& outs);
+  Span place();
+
+  const Ref<Program> program_;
+  std::vector<Frame> frames_;
+  std::unordered_map<const TensorImpl*, std::vector<Path>> names_;
+  std::unordered_map<const TensorImpl*, Tensor> kept_;  // so that addresses stay their own
+  std::unordered_map<const Storage*, std::vector<const TensorImpl*>> by_storage_;
+  std::unordered_set<const TensorImpl*> gone_;  // known only to functions that have ended
+  std::vector<Value*> last_outer_;              // of the function that ended last
+  std::unordered_map<const void*, Note> notes_;
+  std::unordered_map<std::string, Value*> named_notes_;
+  std::unordered_map<std::string, std::shared_ptr<const Source>> sources_;
+  bool leaked_ = false;
+};
+
+// The type of a tensor, with its dtype and sizes.
+TypeRef exact_type(const Tensor& tensor);
+
+}  // namespace wisp::graph

@@ -1,0 +1,162 @@
+import wisp
+from tests.graph_passes.common import check, check_unchanged
+
+
+def test_operands_that_do_nothing():
+    check(
+        "peephole",
+        """\
+        graph(%x : Float(2, 3)):
+          %zero : int = prim::Constant[value=0]()
+          %one : int = prim::Constant[value=1]()
+          %real : float = prim::Constant[value=1.0]()
+          %a : Float(2, 3) = aten::add(%x, %zero, %one)
+          %b : Float(2, 3) = aten::mul(%a, %real)
+          %c : Float(2, 3) = aten::div(%b, %one)
+          %d : Float(2, 3) = aten::sub(%c, %zero, %one)
+          %e : Float(2, 3) = aten::exp(%d)
+          return (%e)
+        """,
+        """\
+        graph(%x : Float(2, 3)):
+          %zero : int = prim::Constant[value=0]()
+          %one : int = prim::Constant[value=1]()
+          %real : float = prim::Constant[value=1.0]()
+          %e : Float(2, 3) = aten::exp(%x)
+          return (%e)
+        """,
+        (wisp.ones(2, 3),),
+    )
+
+
+def test_where_the_dtype_or_the_memory_would_change_they_stay():
+    check_unchanged(
+        "peephole",
+        """\
+        graph(%x : Long(2), %y : Float(2), %b : Bool(2), %u : Tensor):
+          %zero : int = prim::Constant[value=0]()
+          %one : int = prim::Constant[value=1]()
+          %real : float = prim::Constant[value=1.0]()
+          %c : Float(2) = aten::mul(%x, %real)
+          %d : Float(2) = aten::div(%x, %one)
+          %e : Long(2) = aten::add(%b, %zero, %one)
+          %f : Tensor = aten::add(%u, %zero, %one)
+          %g : Float(2) = aten::mul(%y, %one)
+          return (%c, %d, %e, %f, %g)
+        """,
+    )
+
+
+def test_pairs_that_undo_each_other():
+    check(
+        "peephole",
+        """\
+        graph(%x : Tensor):
+          %a : Tensor = aten::t(%x)
+          %b : Tensor = aten::t(%a)
+          %zero : int = prim::Constant[value=0]()
+          %nil : int = prim::Constant[value=0]()
+          %one : int = prim::Constant[value=1]()
+          %c : Tensor = aten::transpose(%b, %zero, %one)
+          %d : Tensor = aten::transpose(%c, %nil, %one)
+          %e : Tensor = aten::transpose(%d, %zero, %zero)
+          %f : Tensor = aten::neg(%e)
+          return (%f)
+        """,
+        """\
+        graph(%x : Tensor):
+          %a : Tensor = aten::t(%x)
+          %zero : int = prim::Constant[value=0]()
+          %nil : int = prim::Constant[value=0]()
+          %one : int = prim::Constant[value=1]()
+          %c : Tensor = aten::transpose(%x, %zero, %one)
+          %e : Tensor = aten::transpose(%x, %zero, %zero)
+          %f : Tensor = aten::neg(%e)
+          return (%f)
+        """,
+        (wisp.rand(2, 3),),
+    )
+
+
+def test_pairs_with_a_write_between():
+    check_unchanged(
+        "peephole",
+        """\
+        graph(%x : Tensor):
+          %half : float = prim::Constant[value=0.5]()
+          %a : Tensor = aten::neg(%x)
+          %b : Tensor = aten::mul_(%a, %half)
+          %c : Tensor = aten::neg(%a)
+          %d : Tensor = aten::exp(%c)
+          return (%d)
+        """,
+    )
+
+
+def test_dropout_in_evaluation_and_reshapes():
+    check(
+        "peephole",
+        """\
+        graph(%x : Tensor):
+          %half : float = prim::Constant[value=0.5]()
+          %false : bool = prim::Constant[value=False]()
+          %a : int[] = prim::Constant[value=[6]]()
+          %b : int[] = prim::Constant[value=[3, 2]]()
+          %d : Tensor = aten::dropout(%x, %half, %false, %false)
+          %e : Tensor = aten::exp(%d)
+          %f : Tensor = aten::reshape(%e, %a)
+          %g : Tensor = aten::reshape(%f, %b)
+          return (%g)
+        """,
+        """\
+        graph(%x : Tensor):
+          %half : float = prim::Constant[value=0.5]()
+          %false : bool = prim::Constant[value=False]()
+          %a : int[] = prim::Constant[value=[6]]()
+          %b : int[] = prim::Constant[value=[3, 2]]()
+          %e : Tensor = aten::exp(%x)
+          %f : Tensor = aten::reshape(%e, %a)
+          %g : Tensor = aten::reshape(%e, %b)
+          return (%g)
+        """,
+        (wisp.rand(2, 3),),
+    )
+
+
+def test_conditions():
+    check(
+        "peephole",
+        """\
+        graph(%x : Tensor, %c : bool, %maybe : Tensor?):
+          %none : NoneType = prim::Constant[value=None]()
+          %a : bool = aten::__not__(%c)
+          %b : bool = aten::__not__(%a)
+          %d : bool = aten::__is__(%x, %none)
+          %e : bool = aten::__isnot__(%none, %x)
+          %f : bool = aten::__is__(%maybe, %none)
+          %y : Tensor = prim::If(%a)
+            block0():
+              -> (%x)
+            block1():
+              %z : Tensor = aten::neg(%x)
+              -> (%z)
+          return (%b, %d, %e, %f, %y)
+        """,
+        """\
+        graph(%x : Tensor, %c : bool, %maybe : Tensor?):
+          %none : NoneType = prim::Constant[value=None]()
+          %a : bool = aten::__not__(%c)
+          %0 : bool = prim::Constant[value=False]()
+          %1 : bool = prim::Constant[value=True]()
+          %f : bool = aten::__is__(%maybe, %none)
+          %y : Tensor = prim::If(%c)
+            block0():
+              %z : Tensor = aten::neg(%x)
+              -> (%z)
+            block1():
+              -> (%x)
+          return (%c, %0, %1, %f, %y)
+        """,
+        (wisp.ones(2), True, None),
+        (wisp.ones(2), False, wisp.ones(1)),
+    )

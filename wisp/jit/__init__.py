@@ -1,0 +1,37 @@
+"""Compiled programs: functions and modules as graphs that run, are saved and loaded without their Python code.
+
+Names are imported on first use.
+"""
+
+from importlib import import_module
+
+_HOMES = {
+    "_files": ("load", "save"),
+    "_freeze": ("freeze", "optimize_for_inference"),
+    "_futures": ("Future", "fork", "wait"),
+    "_html": ("graph_html",),
+    "_marks": (
+        "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
+        "unused",
+    ),
+    "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
+    "_record": ("is_tracing",),
+    "_script": ("CompilationUnit", "CompileError", "Error", "FrontendError", "_overload", "_overload_method", "script"),
+    "_trace": ("TracerWarning", "TracingCheckError", "script_if_tracing", "trace", "trace_module"),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [name for name in _HOME_OF if name[0] != "_"]
+
+
+def __getattr__(name):
+    if name in _HOME_OF:
+        value = globals()[name] = getattr(import_module(f"wisp.jit.{_HOME_OF[name]}"), name)
+        return value
+    from wisp._missing import MissingName
+
+    raise MissingName(__name__, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME_OF})

@@ -1,0 +1,298 @@
+"""Files of compiled functions and modules.
+
+A file is in the safetensors layout: eight bytes of length, a JSON header, the data of all tensors. Its tensors are
+
+* the parameters, buffers and other tensors of the modules, by their dotted names (``fc1.weight``),
+* ``__program__``: the program as text (bytes of UTF-8), in the form that ``wisp._C._jit.Program.parse`` reads,
+* ``__constant__.0`` ...: what that text names as ``<tensor 0>`` ...,
+* ``__extra__.name``: extra files.
+
+The metadata has, under ``wisp.jit``, a JSON object:
+
+* ``version``: 1,
+* ``function``: the name of the saved function, or ``module``: the number of the saved object and ``name``: of its class,
+* ``objects``: a list of ``{"class": name, "attributes": {name: value}}``.
+
+A value is null, true, false, a number, a text, or one of ``{"float": "inf"}``, ``{"complex": [re, im]}``, ``{"tensor":
+name, "requires_grad": bool, "parameter": bool}``, ``{"object": number}``, ``{"list": [values]}``, ``{"tuple":
+[values]}``, ``{"dict": [[key, value], ...]}``, ``{"dtype": name}``, ``{"device": name}``. Under ``wisp.checksums`` are
+those of the header and of the data.
+"""
+
+import io
+import json
+import math
+import zlib
+
+from wisp import _C
+from wisp._C import Tensor, _jit
+from wisp.jit._module import RecursiveScriptModule, ScriptFunction
+from wisp.nn import Parameter
+from wisp.serialization import _format
+from wisp.serialization import _safetensors as layout
+from wisp.serialization._files import FileError, Source, write
+
+_VERSION = 1
+_PROGRAM, _CONSTANT, _EXTRA = "__program__", "__constant__.", "__extra__."
+_DOCUMENT, _CHECKSUMS = "wisp.jit", "wisp.checksums"
+
+
+# --- writing
+
+
+class _Writer:
+    """Collects the objects and tensors of a module."""
+
+    def __init__(self):
+        self.blobs, self.objects, self.numbers, self.names = {}, [], {}, {}
+
+    def object(self, bare, path):
+        if bare not in self.numbers:
+            self.numbers[bare] = len(self.objects)
+            attributes = {}
+            self.objects.append({"class": bare.class_name, "attributes": attributes})
+            for name, _, _ in bare.attributes():
+                below = f"{path}.{name}" if path else name
+                part = bare.part(name)
+                attributes[name] = self.value(bare.get(name), below) if part is None else self.object(part, below)
+        return {"object": self.numbers[bare]}
+
+    def tensor(self, tensor, path):
+        if id(tensor) not in self.names:
+            if tensor.is_meta:
+                raise RuntimeError(f"'{path}' cannot be saved: it is on the device 'meta' and has no values")
+            self.names[id(tensor)] = path
+            self.blobs[path] = tensor
+        known = {"tensor": self.names[id(tensor)], "requires_grad": tensor.requires_grad and tensor.is_leaf}
+        return {**known, "parameter": isinstance(tensor, Parameter)}
+
+    def value(self, value, path):
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": str(value)}
+        if isinstance(value, complex):
+            return {"complex": [str(value.real), str(value.imag)]}
+        if isinstance(value, Tensor):
+            return self.tensor(value, path)
+        if isinstance(value, (list, tuple)):
+            items = [self.value(item, f"{path}.{i}") for i, item in enumerate(value)]
+            return {"list" if isinstance(value, list) else "tuple": items}
+        if isinstance(value, dict):
+            return {"dict": [[self.value(k, path), self.value(v, f"{path}.{k}")] for k, v in value.items()]}
+        if isinstance(value, _C.dtype):
+            return {"dtype": str(value).rpartition(".")[2]}
+        if isinstance(value, _C.device):
+            return {"device": str(value)}
+        if hasattr(value, "_c"):
+            return self.object(value._c, path)
+        raise RuntimeError(f"'{path}' cannot be saved: it is a {type(value).__name__}")
+
+
+def _chunks(m, extra):
+    """The bytes of a file."""
+    if not isinstance(m, (ScriptFunction, RecursiveScriptModule)) and not hasattr(m, "_c"):
+        raise TypeError(
+            f"expected a compiled function or module, got {type(m).__name__}: see wisp.jit.script and trace"
+        )
+    writer, program = _Writer(), m._c.program
+    document = {"version": _VERSION, "objects": writer.objects}
+    if isinstance(m, ScriptFunction):
+        document["function"] = m._c.name
+    else:
+        document |= {"module": writer.object(m._c, "")["object"], "name": m.original_name}
+    text, constants = program.to_text()
+    if "prim::HostCall" in text:
+        raise RuntimeError(
+            "Could not save this program: it calls a Python function (@ignore), which a file cannot hold. Mark it with "
+            "@wisp.jit.unused, or write it so that it can be compiled"
+        )
+    blobs = {**writer.blobs, _PROGRAM: text.encode()}
+    blobs |= {f"{_CONSTANT}{i}": tensor for i, tensor in enumerate(constants)}
+    blobs |= {f"{_EXTRA}{name}": _bytes(data) for name, data in (extra or {}).items()}
+    return _file(blobs, json.dumps(document, separators=(",", ":")))
+
+
+def _bytes(data):
+    return data.encode() if isinstance(data, str) else bytes(data)
+
+
+def _file(blobs, document):
+    header = layout.layout({name: _format._dtype_and_shape(blob) for name, blob in blobs.items()})
+    data = [blobs[name] if isinstance(blobs[name], bytes) else layout.raw(blobs[name]) for name in header]
+    checks = {"header": _format._header_check(header, document), "data": _format._checksum(data)}
+    return [layout.head(header, {_DOCUMENT: document, _CHECKSUMS: json.dumps(checks)}), *data]
+
+
+def save(m, f, _extra_files=None):
+    """Saves a compiled function or module.
+
+    Args:
+        m: what script() or trace() gave.
+        f: a path, which is written atomically, or an object with ``write()``.
+        _extra_files: {name: text or bytes} to be kept with it.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> wisp.jit.save(wisp.jit.trace(lambda x: x + 1, wisp.zeros(1)), file, {"note": "adds one"})
+    >>> notes = {"note": ""}
+    >>> wisp.jit.load(io.BytesIO(file.getvalue()), _extra_files=notes)(wisp.zeros(1)), notes["note"]
+    (tensor([1.]), b'adds one')
+    """
+    write(f, _chunks(m, _extra_files))
+
+
+def to_bytes(m, _extra_files=None):
+    """What save() writes."""
+    file = io.BytesIO()
+    save(m, file, _extra_files)
+    return file.getvalue()
+
+
+# --- reading
+
+
+def _damaged(why):
+    return FileError(f"the file is damaged: {why}")
+
+
+class _Reader:
+    """Makes the objects of a file."""
+
+    def __init__(self, reader, document, program, relocate):
+        self.reader, self.relocate, self.program = reader, relocate, program
+        self.tensors, self.described = {}, document["objects"]
+        self.objects = [program.create(_text(each["class"])) for each in self.described]
+        for made, each in zip(self.objects, self.described, strict=True):
+            self._fill(made, each["attributes"])
+
+    def _fill(self, made, attributes):
+        wanted = {name for name, _, _ in made.attributes()}
+        if not isinstance(attributes, dict) or attributes.keys() != wanted:
+            raise _damaged(f"an object of class {made.class_name} does not have the attributes of its class")
+        for name, value in attributes.items():
+            made.set(name, self.value(value))
+
+    def tensor(self, name, requires_grad, parameter):
+        if name not in self.tensors:
+            data = self.relocate(self.reader.tensor(name))
+            if parameter:
+                made = Parameter(data, requires_grad=bool(requires_grad))
+            else:
+                made = data.requires_grad_() if requires_grad else data
+            self.tensors[name] = made
+        return self.tensors[name]
+
+    def value(self, node):
+        if node is None or isinstance(node, (bool, int, float, str)):
+            return node
+        if not isinstance(node, dict) or not node:
+            raise _damaged("it holds a value of no known kind")
+        kind, content = next(iter(node.items()))
+        if kind == "tensor":
+            return self.tensor(_text(content), node.get("requires_grad"), node.get("parameter"))
+        if kind == "object":
+            return self.objects[content]
+        if kind in ("list", "tuple"):
+            items = [self.value(item) for item in content]
+            return items if kind == "list" else tuple(items)
+        if kind == "dict":
+            return {self.value(key): self.value(value) for key, value in content}
+        return _plain(kind, content)
+
+
+def _plain(kind, content):
+    if kind == "float":
+        return float(content)
+    if kind == "complex":
+        return complex(*map(float, content))
+    if kind == "dtype":
+        found = getattr(_C, _text(content), None)
+        if isinstance(found, _C.dtype):
+            return found
+    if kind == "device":
+        return _C.device(_text(content))
+    raise _damaged("it holds a value of no known kind")
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise _damaged("it holds a value of no known kind")
+    return value
+
+
+def _document(reader):
+    """The description in the header, its checksums compared."""
+    text = reader.metadata.get(_DOCUMENT)
+    if text is None:
+        raise FileError("the file holds no compiled program: wisp.load() reads files of tensors")
+    checks = layout.parse_json(reader.metadata.get(_CHECKSUMS, "null"))
+    wanted = {"header": _format._header_check(reader.header, text), "data": zlib.crc32(reader.data())}
+    if checks != wanted:
+        raise _damaged("it is not what was written")
+    document = layout.parse_json(text)
+    if not isinstance(document, dict) or type(document.get("version")) is not int:
+        raise _damaged("it does not say its version")
+    if not 1 <= document["version"] <= _VERSION:
+        raise FileError(f"the file has version {document['version']}; this wisp reads versions up to {_VERSION}")
+    return document
+
+
+def _program(reader):
+    program = _jit.Program()
+    names = [name for name in reader.entries if name.startswith(_CONSTANT)]
+    program.set_tensors([reader.tensor(f"{_CONSTANT}{i}").clone() for i in range(len(names))])
+    program.parse(_blob(reader, _PROGRAM).decode())
+    return program
+
+
+def _blob(reader, name):
+    entry = reader.entries[name]
+    return bytes(reader.data()[entry.begin : entry.end])
+
+
+def _relocation(map_location):
+    """A function that puts tensors where they are wanted."""
+    from wisp.serialization import _relocation
+
+    place = _relocation(map_location)
+
+    def relocate(tensor):
+        made = tensor.clone()
+        place(made.untyped_storage(), "cpu")  # refuses what does not exist
+        return made
+
+    return relocate
+
+
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """Loads what save() wrote. No code of the file is run by Python.
+
+    Args:
+        f: a path, or an object with ``read()``.
+        map_location: where the tensors shall be: the CPU.
+        _extra_files: {name: anything}: the values are replaced by the bytes of the extra files of these names.
+        _restore_shapes: accepted and ignored.
+    """
+    source = Source(f, mmap=False)
+    if not layout.looks_like_it(source.buffer):
+        raise FileError("the file is no compiled program of wisp, or its beginning is damaged")
+    reader = layout.Reader(source)
+    source.used(reader.end)
+    document = _document(reader)
+    try:
+        made = _made(reader, document, _relocation(map_location))
+        for name in _extra_files or ():
+            if f"{_EXTRA}{name}" in reader.entries:
+                _extra_files[name] = _blob(reader, f"{_EXTRA}{name}")
+    except (KeyError, IndexError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
+        raise _damaged(f"{type(error).__name__}: {error}") from error
+    return made
+
+
+def _made(reader, document, relocate):
+    program = _program(reader)
+    if "function" in document:
+        return ScriptFunction(program.function(_text(document["function"])))
+    objects = _Reader(reader, document, program, relocate).objects
+    return RecursiveScriptModule(objects[document["module"]], _text(document["name"]))

@@ -1,0 +1,317 @@
+"""Compiled functions and modules as Python objects."""
+
+from collections.abc import MutableMapping
+from copy import deepcopy
+
+from wisp.jit._views import code_of, inlined
+from wisp.nn import Module, Parameter
+
+MEMBERS = {"parameter": "_parameters", "buffer": "_buffers", "temporary_buffer": "_buffers"}
+
+
+class ScriptFunction:
+    """A compiled function: called as the Python function it was made from."""
+
+    def __init__(self, function, original=None):
+        self._c = function
+        self.name = self.__name__ = getattr(original, "__name__", function.name)
+        self.qualified_name = f"__wisp__.{function.name}"
+        self.__doc__ = getattr(original, "__doc__", None)
+        if original is not None:
+            self.__wrapped__ = original
+
+    def __call__(self, *args, **kwargs):
+        return self._c(*args, **kwargs)
+
+    @property
+    def graph(self):
+        """What it computes, as a graph."""
+        return self._c.graph
+
+    @property
+    def inlined_graph(self):
+        """The graph, with the functions that it calls in the place of the calls."""
+        return inlined(self._c.graph)
+
+    @property
+    def code(self):
+        """The graph as Python."""
+        return code_of(self._c)
+
+    @property
+    def schema(self):
+        return self._c.schema
+
+    def save(self, f, _extra_files=None):
+        """Saves the function for ``wisp.jit.load()``."""
+        from wisp.jit._files import save
+
+        save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files=None):
+        """What save() writes, as bytes."""
+        from wisp.jit._files import to_bytes
+
+        return to_bytes(self, _extra_files)
+
+    def __repr__(self):
+        return f"<wisp.jit.ScriptFunction {self.name}>"
+
+    def __reduce__(self):
+        raise TypeError(f"{self!r} cannot be pickled: use wisp.jit.save()")
+
+
+class ScriptObject:
+    """An object of a class that a script defines, seen from Python."""
+
+    def __init__(self, bare):
+        object.__setattr__(self, "_c", bare)
+
+    def __getattr__(self, name):
+        bare = object.__getattribute__(self, "_c")
+        return bare.method(name) if name in bare.methods() else bare.get(name)
+
+    def __setattr__(self, name, value):
+        self._c.set(name, value)
+
+    def __eq__(self, other):
+        return isinstance(other, ScriptObject) and self._c == other._c
+
+    def __hash__(self):
+        return hash(self._c)
+
+    def __repr__(self):
+        return f"<{self._c.class_name} object>"
+
+
+class _Slots(MutableMapping):
+    """Attributes of one kind of an object of a script, by name."""
+
+    def __init__(self, bare, names):
+        self._bare, self._names = bare, list(names)
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __contains__(self, name):
+        return name in self._names
+
+    def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
+        return self._bare.get(name)
+
+    def __setitem__(self, name, value):
+        if name not in self._names:
+            raise RuntimeError(f"a compiled module cannot get another member: '{name}'")
+        self._bare.set(name, value)
+
+    def __delitem__(self, name):
+        raise RuntimeError(f"a compiled module cannot lose a member: '{name}'")
+
+
+class _Children(_Slots):
+    """Modules in an object of a script, each always as the same Python object."""
+
+    def __init__(self, bare, names, known=()):
+        super().__init__(bare, names)
+        self._made = dict(known)
+
+    def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
+        part, made = self._bare.part(name), self._made.get(name)
+        if part is None:
+            return None
+        if made is None or made._c != part:
+            made = self._made[name] = wrap_module(part)
+        return made
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        self._made[name] = value
+
+
+class _CompilesInstances(type):
+    """The class of ScriptModule: instances of subclasses are compiled when their ``__init__`` is done."""
+
+    def __call__(cls, *args, **kwargs):
+        made = super().__call__(*args, **kwargs)
+        if "_c" not in made.__dict__:
+            _compile(made)
+        return made
+
+
+class ScriptModule(Module, metaclass=_CompilesInstances):
+    """The base of modules that are compiled when they are made, and of all compiled modules.
+
+    Methods marked with ``script_method`` are compiled; the rest of the class is Python. A compiled module is a Module
+    like others: its parameters can be trained, saved and converted. What it computes is fixed.
+
+    >>> class Scale(wisp.jit.ScriptModule):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = wisp.nn.Parameter(wisp.tensor(3.0))
+    ...
+    ...     @wisp.jit.script_method
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> Scale()(wisp.ones(2))
+    tensor([3., 3.], grad_fn=<MulBackward0>)
+    """
+
+    def __getattr__(self, name):
+        own = self.__dict__
+        if "_c" not in own:
+            return super().__getattr__(name)
+        if name in own["_modules"]:
+            return own["_modules"][name]
+        if name in own["_attributes"]:
+            return own["_c"].get(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if "_c" not in own:
+            super().__setattr__(name, value)
+        elif name in own["_modules"]:
+            own["_modules"][name] = value
+        elif name in own["_attributes"]:
+            own["_c"].set(name, value)
+        elif isinstance(value, (Parameter, Module)):
+            raise RuntimeError(f"a compiled module cannot get another member: '{name}'")
+        else:
+            object.__setattr__(self, name, value)
+
+    @property
+    def graph(self):
+        """What forward() computes, as a graph."""
+        return self._c.method("forward").graph
+
+    @property
+    def inlined_graph(self):
+        """The graph, with the methods that it calls in the place of the calls."""
+        return inlined(self.graph)
+
+    @property
+    def code(self):
+        """The graph as Python."""
+        return code_of(self._c.method("forward"))
+
+    @property
+    def original_name(self):
+        """The name of the class that was compiled."""
+        return self.__dict__.get("_original_name", type(self).__name__)
+
+    def save(self, f, _extra_files=None):
+        """Saves the module for ``wisp.jit.load()``."""
+        from wisp.jit._files import save
+
+        save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files=None):
+        """What save() writes, as bytes."""
+        from wisp.jit._files import to_bytes
+
+        return to_bytes(self, _extra_files)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._attributes, *self._c.methods()})
+
+    def __copy__(self):
+        return wrap_module(self._c, self.original_name)
+
+    def __deepcopy__(self, memo):
+        made = memo[id(self)] = wrap_module(copy_object(self._c, memo), self.original_name)
+        return made
+
+    def __getstate__(self):
+        raise TypeError("a compiled module cannot be pickled: use wisp.jit.save()")
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module that script(), trace() or load() made."""
+
+    def __init__(self, bare, name=None):
+        super().__init__()
+        self.__dict__["_original_name"] = name or bare.class_name.rpartition(".")[2]
+        attach(self, bare)
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __getitem__(self, index):
+        if isinstance(index, str):
+            return self._modules[index]
+        return list(self._modules.values())[index]
+
+    def __bool__(self):
+        return True
+
+    def extra_repr(self):
+        return f"original_name={self.original_name}"
+
+
+def _compile(module):
+    """Compiles the marked methods of an instance, which becomes the compiled module."""
+    from wisp.jit._marks import marker
+    from wisp.jit._script import compile_module
+
+    cls = type(module)
+    methods = [
+        getattr(cls, name) for name in dir(cls) if marker(getattr(cls, name, None)) in ("script_method", "export")
+    ]
+    program, spec = compile_module(module, methods)
+    bare = spec.instantiate(program.native(), {}, module)
+    for name in (*module._modules, *(name for name, _, _ in bare.attributes())):
+        module.__dict__.pop(name, None)
+    attach(module, bare)
+
+
+def attach(module, bare, children=()):
+    """Makes a Python module show the members of an object of a script."""
+    attributes = {name: (role, kind) for name, role, kind in bare.attributes()}
+    own = module.__dict__
+    own["_c"], own["_attributes"] = bare, attributes
+    own.pop("training", None)
+    if "training" not in attributes:
+        own["training"] = True
+    parts = [name for name, (role, _) in attributes.items() if role == "plain" and _is_module(bare, name)]
+    names = {"_parameters": [], "_buffers": []}
+    for name, (role, _) in attributes.items():
+        if role in MEMBERS:
+            names[MEMBERS[role]].append(name)
+    for kind, found in names.items():
+        own[kind] = _Slots(bare, found)
+    own["_modules"] = _Children(bare, parts, children)
+    temporary = {name for name, (role, _) in attributes.items() if role == "temporary_buffer"}
+    own["_non_persistent_buffers_set"] = temporary
+    for name in bare.methods():  # of which the class may have others of the same name
+        own[name] = bare.method(name)
+
+
+def _is_module(bare, name):
+    part = bare.part(name)
+    return part is not None and part.is_module
+
+
+def wrap_module(bare, name=None):
+    """The Python module of an object of a script."""
+    return RecursiveScriptModule(bare, name)
+
+
+def copy_object(bare, memo):
+    """A copy of an object of a script, with all that belongs to it."""
+    if bare in memo:
+        return memo[bare]
+    made = memo[bare] = bare.program.create(bare.class_name)
+    for name, _, _ in bare.attributes():
+        part = bare.part(name)
+        made.set(name, deepcopy(bare.get(name), memo) if part is None else copy_object(part, memo))
+    return made

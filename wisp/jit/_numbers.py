@@ -1,0 +1,65 @@
+"""Numbers of a program that is being traced, which remember how they were computed: sizes, and what follows from them."""
+
+import operator
+
+from wisp._C import _jit
+
+
+def _binary(name, function, swapped=False):
+    def method(self, other):
+        a, b = (other, self) if swapped else (self, other)
+        result = function(_plain(a), _plain(b))
+        recorder = _jit.current_recorder()
+        if recorder is None or type(other) not in _KINDS or type(result) not in (int, float):
+            return result
+        kind = "float" if float in (_KINDS[type(a)], _KINDS[type(b)]) else "int"
+        if kind == "float" and _KINDS[type(a)] is not _KINDS[type(b)]:
+            return result
+        return recorder.number(f"{name}.{kind}", (a, b), result)
+
+    return method
+
+
+def _plain(number):
+    return _KINDS[type(number)](number) if type(number) in _KINDS else number
+
+
+def _negative(self):
+    recorder = _jit.current_recorder()
+    kind = _KINDS[type(self)]
+    return -kind(self) if recorder is None else recorder.number(f"neg.{kind.__name__}", (self,), -kind(self))
+
+
+class _Traced:
+    """Arithmetic that is recorded. Everything else is done on the number as it is."""
+
+    __neg__ = _negative
+
+    def __hash__(self):
+        return hash(_plain(self))
+
+    def __reduce__(self):
+        return _KINDS[type(self)], (_plain(self),)
+
+
+for _name, _function, _builtin in (
+    ("add", operator.add, "add"),
+    ("sub", operator.sub, "sub"),
+    ("mul", operator.mul, "mul"),
+    ("truediv", operator.truediv, "div"),
+    ("floordiv", operator.floordiv, "floordiv"),
+    ("mod", operator.mod, "remainder"),
+):
+    setattr(_Traced, f"__{_name}__", _binary(_builtin, _function))
+    setattr(_Traced, f"__r{_name}__", _binary(_builtin, _function, swapped=True))
+
+
+class TracedInt(_Traced, int):
+    """An int of a traced program."""
+
+
+class TracedFloat(_Traced, float):
+    """A float of a traced program."""
+
+
+_KINDS = {int: int, float: float, TracedInt: int, TracedFloat: float}

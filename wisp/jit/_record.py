@@ -1,0 +1,198 @@
+"""Running functions and modules with every call recorded."""
+
+import inspect
+from contextlib import contextmanager
+from threading import RLock
+
+from wisp._C import _jit
+from wisp.jit._module import ScriptFunction
+from wisp.jit._module_tree import Tree
+from wisp.nn import Module
+
+
+class _Unstructured(Exception):
+    """A submodule takes, returns or hands on what its method cannot: what it calls is recorded as its caller's."""
+
+
+def is_tracing():
+    """Whether a trace is being recorded."""
+    return _jit.current_recorder() is not None
+
+
+# Calls of modules and compiled functions go through the classes, which all threads share.
+_one_at_a_time = RLock()
+
+
+@contextmanager
+def _recording(recorder, program, calls=None):
+    """Calls are recorded; ``calls`` takes those of modules."""
+    with _one_at_a_time:
+        recorder.start()
+        originals = Module.__call__, ScriptFunction.__call__
+        ScriptFunction.__call__ = _calls_of_functions(recorder, program)
+        if calls is not None:
+            Module.__call__ = calls
+        try:
+            yield
+        finally:
+            Module.__call__, ScriptFunction.__call__ = originals
+            recorder.stop()
+            recorder.close()
+
+
+def _run_aside(recorder, function, args):
+    """Runs a compiled function without recording what it calls."""
+    recorder.stop()
+    try:
+        return function(*args)
+    finally:
+        recorder.start()
+
+
+def _calls_of_functions(recorder, program):
+    """What stands in for ScriptFunction.__call__: compiled functions are called by the trace as they are."""
+    names = {}
+
+    def call(function, *args, **kwargs):
+        if not is_tracing():
+            return function._c(*args, **kwargs)
+        given = function._c.complete(args, kwargs)
+        values = [recorder.value(value) for value in given]
+        if function not in names:
+            names[function] = program.link(function._c)
+        return recorder.call_function(names[function], values, _run_aside(recorder, function._c, given))
+
+    return call
+
+
+def _calls_of_submodules(recorder, tree):
+    """What stands in for Module.__call__: a submodule's call becomes a method of its own, and a call of that."""
+    plain, counts = Module.__call__, {}
+
+    def record(module, args, kwargs):
+        path, given = tree.paths[module], [*args, *kwargs.values()]
+        values = [recorder.value(value) for value in given]
+        count = counts[module] = counts.get(module, -1) + 1
+        method = f"forward{count}" if count else "forward"
+        recorder.begin(f"{tree.name}.{'.'.join(path)}.{method}", tree.classes[module], path)
+        names = [*parameter_names(module.forward, len(args)), *kwargs]
+        inner = [recorder.param(name, value) for name, value in zip(names, given, strict=True)]
+        result = plain(module, *inner[: len(args)], **dict(zip(kwargs, inner[len(args) :], strict=True)))
+        try:
+            recorder.end(result, method)
+        except TypeError:
+            raise _Unstructured from None
+        return recorder.call_method(path, method, values, result)
+
+    def call_compiled(module, args, kwargs):
+        forward = module._c.method("forward")
+        given = forward.complete(args, kwargs)
+        values = [recorder.value(value) for value in given]
+        return recorder.call_method(tree.paths[module], "forward", values, _run_aside(recorder, forward, given))
+
+    def call(module, *args, **kwargs):
+        compiled = module in tree.compiled
+        if (
+            module not in tree.paths
+            or not is_tracing()
+            or not _can_pass((args, kwargs))
+            or (compiled and module._hooked)
+        ):
+            return plain(module, *args, **kwargs)
+        return call_compiled(module, args, kwargs) if compiled else record(module, args, kwargs)
+
+    return call
+
+
+def _can_pass(value):
+    """Whether a graph can hold a value."""
+    try:
+        _jit.type_of(value)
+    except TypeError:
+        return False
+    return True
+
+
+def parameter_names(function, count):
+    """Names for the first arguments of a function."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "input")
+    names += [f"{rest}_{i}" for i in range(count - len(names))]
+    return names[:count]
+
+
+def _run(recorder, function, signature, args, kwargs):
+    """Calls a function on parameters of the one that is recorded."""
+    names = parameter_names(signature, len(args))
+    inner = [recorder.param(name, value) for name, value in zip(names, args, strict=True)]
+    return function(*inner, **{name: recorder.param(name, value) for name, value in kwargs.items()})
+
+
+def _finish(recorder, result, method, strict):
+    if strict:
+        _refuse_containers(result)
+    try:
+        return recorder.end(result, method)
+    except TypeError as error:
+        raise RuntimeError(
+            f"a traced function returned what a graph cannot hold: {error}. Return tensors, or tuples of tensors"
+        ) from error
+
+
+def _refuse_containers(result):
+    """Lists and dicts may be others in another call, which a trace cannot show."""
+    if isinstance(result, (list, dict)):
+        raise RuntimeError(
+            f"Encountering a {type(result).__name__} at the output of the tracer might cause the trace to be incorrect, this "
+            "is only valid if the container structure does not change based on the module's inputs. Consider using a "
+            "constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). "
+            "If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
+        )
+    for item in result if isinstance(result, tuple) else ():
+        _refuse_containers(item)
+
+
+def _tidied(program):
+    for name in program.functions():
+        program.function(name).graph.run_pass("dead_code")
+
+
+def record_function(function, name, args, kwargs, strict):
+    """A function of a new program: what the given one calls."""
+    program = _jit.Program()
+    recorder = _jit.Recorder(program)
+    with _recording(recorder, program):
+        recorder.begin(name, None, ())
+        made = _finish(recorder, _run(recorder, function, function, args, kwargs), None, strict)
+    _tidied(program)
+    return program.function(made)
+
+
+def record_module(module, inputs, strict):
+    """An object of a new program whose methods were run on these inputs: {method: (args, kwargs)}."""
+    try:
+        return _record_module(module, inputs, strict, keep_calls=True)
+    except _Unstructured:
+        return _record_module(module, inputs, strict, keep_calls=False)
+
+
+def _record_module(module, inputs, strict, keep_calls):
+    program = _jit.Program()
+    tree = Tree(program, module)
+    for method, (args, kwargs) in inputs.items():
+        recorder = _jit.Recorder(program)
+        for tensor, path in tree.tensors:
+            recorder.name_tensor(tensor, path)
+        written = getattr(module, method)
+        function = module if method == "forward" else written
+        with _recording(recorder, program, _calls_of_submodules(recorder, tree) if keep_calls else None):
+            recorder.begin(f"{tree.name}.{method}", tree.classes[module], ())
+            _finish(recorder, _run(recorder, function, written, args, kwargs), method, strict)
+        if recorder.leaked:
+            raise _Unstructured
+    _tidied(program)
+    return tree.root

@@ -1,0 +1,121 @@
+"""The compiler of scripts: Python source to graphs."""
+
+import inspect
+from builtins import isinstance as _is
+
+from wisp.jit._script.errors import CompileError, FrontendError
+from wisp.jit._marks import (
+    Attribute,
+    Final,
+    annotate,
+    export,
+    ignore,
+    interface,
+    is_scripting,
+    isinstance as isinstance,  # noqa: PLC0414
+    script_method,
+    unused,
+)
+from wisp.jit._script.program import Program
+from wisp.nn import Module
+
+
+
+def __getattr__(name):
+    if name == "CompilationUnit":
+        from wisp.jit._script.units import CompilationUnit
+
+        return CompilationUnit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+Error = CompileError
+__all__ = ["Attribute", "CompileError", "Error", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
+           "isinstance", "script", "script_method", "unused"]  # fmt: skip
+
+
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """Compiles a function, a module or a class from its Python source.
+
+    Parameters without annotation are tensors. Of a module, forward() and the methods that it calls or that are marked
+    with ``export`` are compiled; the result shares its parameters. A class is returned as it is, after a check that
+    scripts can use it.
+    """
+    from wisp.jit._module import RecursiveScriptModule, ScriptFunction
+
+    if _is(obj, (ScriptFunction, RecursiveScriptModule)):
+        return obj
+    if _is(obj, Module):
+        return script_module(obj)
+    if inspect.isclass(obj):
+        return _script_class(obj)
+    if inspect.isfunction(obj):
+        return script_function(obj)
+    if inspect.ismethod(obj) and _is(obj.__self__, Module):
+        raise TypeError("a method of a module cannot be compiled on its own: compile the module")
+    if callable(obj) and hasattr(type(obj), "__call__"):
+        raise TypeError(f"an object of type {type(obj).__name__} cannot be compiled: pass a function, a module or a class")
+    raise TypeError(f"expected a function, module or class to compile, not {type(obj).__name__}")
+
+
+def _overload(fn):
+    """A decorator for declarations of other types that a function takes: the implementation decides."""
+    return fn
+
+
+_overload_method = _overload
+
+
+def script_function(fn):
+    """A compiled function."""
+    from wisp.jit._module import ScriptFunction
+
+    program = Program()
+    fn = inspect.unwrap(fn)
+    compiled = program.function_of(fn)
+    made = ScriptFunction(program.native().function(compiled.name), fn)
+    made.__dict__["_scripted"] = fn
+    return made
+
+
+def script_module(module):
+    """A compiled module, which shares the parameters of the Python one."""
+    from wisp.jit._module import wrap_module
+
+    program, spec = compile_module(module)
+    return wrap_module(spec.instantiate(program.native(), {}, module), type(module).__name__)
+
+
+def compile_module(module, methods=None):
+    """(program, class) of a module with its methods compiled."""
+    program = Program()
+    spec = program.spec_of(module)
+    for fn in _methods_to_compile(module) if methods is None else methods:
+        program.method_of(spec, fn)
+    return program, spec
+
+
+def _methods_to_compile(module):
+    """forward(), and those that are marked."""
+    from wisp.jit._marks import marker
+
+    cls = type(module)
+    found = [] if cls.forward is Module.forward or marker(cls.forward) in ("ignore", "unused") else [cls.forward]
+    for name in dir(cls):
+        fn = inspect.getattr_static(cls, name)
+        if inspect.isfunction(fn) and marker(fn) in ("export", "script_method") and fn not in found:
+            found.append(fn)
+    return found
+
+
+def _script_class(cls):
+    if issubclass(cls, Module):
+        raise TypeError(f"'{cls.__name__}' is a class of modules: compile an instance")
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return cls
+    program = Program()
+    spec = program.class_spec(cls)
+    for name, fn in vars(cls).items():
+        if inspect.isfunction(fn) and name != "__init__":
+            program.method_of(spec, fn)
+    return cls

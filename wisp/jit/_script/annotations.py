@@ -1,0 +1,197 @@
+"""Types from Python's annotations and type comments."""
+
+import ast
+import builtins
+import enum
+import inspect
+import types as python_types
+import typing
+
+from wisp import _C
+from wisp.jit._script import types as T
+
+_SIMPLE = {
+    int: T.INT, float: T.FLOAT, bool: T.BOOL, str: T.STR, complex: T.COMPLEX, None: T.NONE, type(None): T.NONE,
+    _C.Tensor: T.TENSOR, _C.device: T.DEVICE, _C.dtype: T.DTYPE, _C.layout: T.LAYOUT, _C.Generator: T.GENERATOR,
+    _C.memory_format: T.MEMORY_FORMAT, typing.Any: T.ANY, _C.Size: T.list_of(T.INT), object: T.ANY,
+}  # fmt: skip
+
+
+class _Names(dict):
+    """Names for eval(): those of the function first, then Python's own and those of typing."""
+
+    def __init__(self, lookup):
+        super().__init__()
+        self.lookup = lookup
+
+    def __missing__(self, name):
+        try:
+            return self.lookup(name)
+        except NameError:
+            pass
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        if name in ("List", "Dict", "Tuple", "Optional", "Union", "Any", "NamedTuple", "Final"):
+            return getattr(typing, name)
+        if name == "Tensor":
+            return _C.Tensor
+        if name == "number":
+            return T.NUMBER
+        raise NameError(f"name '{name}' is not defined")
+
+
+def type_of_annotation(annotation, lookup, program):
+    """The type of an annotation: a syntax node, a text, or a Python object."""
+    if isinstance(annotation, ast.AST):
+        annotation = ast.unparse(annotation)
+    if isinstance(annotation, str):
+        annotation = eval(annotation.strip(), {"__builtins__": {}}, _Names(lookup))
+    return from_object(annotation, program, lookup)
+
+
+def from_object(obj, program, lookup=None):
+    """The type that a Python object means as an annotation."""
+    if isinstance(obj, T.Type):
+        return obj
+    if isinstance(obj, str) or isinstance(obj, typing.ForwardRef):
+        text = obj if isinstance(obj, str) else obj.__forward_arg__
+        return type_of_annotation(text, lookup or (lambda name: (_ for _ in ()).throw(NameError(name))), program)
+    try:
+        if obj in _SIMPLE:
+            return _SIMPLE[obj]
+    except TypeError:
+        pass
+    origin, parts = typing.get_origin(obj), typing.get_args(obj)
+    if origin is not None:
+        return _from_generic(obj, origin, parts, program, lookup)
+    if obj in (list, tuple, dict, typing.List, typing.Dict, typing.Tuple):  # noqa: UP006
+        raise TypeError(f"{getattr(obj, '__name__', obj)} needs the types of its items, as in List[int] or Dict[str, Tensor]")
+    if isinstance(obj, type):
+        return _from_class(obj, program)
+    raise TypeError(f"unknown type {obj!r}")
+
+
+def _from_generic(obj, origin, parts, program, lookup):
+    def part(p):
+        return from_object(p, program, lookup)
+
+    if origin is list or (isinstance(origin, type) and origin.__name__ in ("Sequence", "Iterable")):
+        return T.list_of(part(parts[0]))
+    if origin is dict:
+        return T.dict_of(*map(part, parts))
+    if origin is tuple:
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            raise TypeError("a Tuple[T, ...] of any length is a List[T] here")
+        return T.tuple_of(map(part, () if parts == ((),) else parts))
+    if origin in (typing.Union, python_types.UnionType):
+        return _from_union([part(p) for p in parts])
+    if origin is typing.Final or getattr(obj, "__metadata__", None) is not None:
+        return part(parts[0])
+    if getattr(origin, "__name__", "") == "Future":
+        return part(parts[0])
+    raise TypeError(f"unknown type {obj!r}")
+
+
+def _from_union(items):
+    some = [t for t in items if t != T.NONE]
+    if len(some) == 1:
+        return T.optional_of(some[0])
+    if all(t in T.NUMBERS for t in some):
+        return T.optional_of(T.NUMBER) if len(some) < len(items) else T.NUMBER
+    return T.ANY
+
+
+def _from_class(cls, program):
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return named_tuple(cls, program)
+    if issubclass(cls, _C.Tensor):
+        return T.TENSOR
+    if issubclass(cls, enum.Enum):
+        kinds = {type(member.value) for member in cls}
+        if len(kinds) == 1 and kinds <= set(_SIMPLE):
+            return _SIMPLE[kinds.pop()]
+        raise TypeError(f"the members of {cls.__name__} need values of one simple type")
+    found = program.class_type(cls)
+    if found is None:
+        raise TypeError(f"unknown type '{cls.__name__}': a class of yours has to be decorated with @jit.script")
+    return found
+
+
+def named_tuple(cls, program):
+    """The type of a NamedTuple; fields without annotation are tensors."""
+    hints = {}
+    for base in reversed(cls.__mro__):
+        hints.update(base.__dict__.get("__annotations__", {}))
+    names = vars(inspect.getmodule(cls) or python_types).copy()
+
+    def lookup(name):
+        if name in names:
+            return names[name]
+        raise NameError(f"name '{name}' is not defined")
+
+    items = [from_object(hints[f], program, lookup) if f in hints else T.TENSOR for f in cls._fields]
+    return T.named_tuple_of(cls.__name__, cls._fields, items, cls)
+
+
+class Parameter:
+    """A parameter of a function that is compiled."""
+
+    def __init__(self, name, type, default=inspect.Parameter.empty, keyword_only=False):
+        self.name, self.type, self.default, self.keyword_only = name, type, default, keyword_only
+
+    @property
+    def has_default(self):
+        return self.default is not inspect.Parameter.empty
+
+
+def _from_default(default, program):
+    """The type of a parameter without annotation: a tensor, unless the default says otherwise."""
+    from wisp.jit._script import ir
+
+    if default is inspect.Parameter.empty:
+        return T.TENSOR
+    if default is None:
+        return T.optional_of(T.TENSOR)
+    return ir.type_of_constant(default) or T.TENSOR
+
+
+def signature(fn, node, lookup, program, skip=0):
+    """(parameters, type of the result or None) of a function, from annotations, type comments and defaults."""
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults = inspect.signature(fn).parameters if fn is not None else {}
+    found = []
+    comments = _comment_types(node, len(positional) - skip, lookup, program)
+    for i, arg in enumerate([*positional, *args.kwonlyargs]):
+        if i < skip:
+            continue
+        default = defaults[arg.arg].default if arg.arg in defaults else inspect.Parameter.empty
+        if comments is not None and i - skip < len(comments[0]):
+            kind = comments[0][i - skip]
+        elif arg.annotation is not None:
+            kind = type_of_annotation(arg.annotation, lookup, program)
+        elif arg.type_comment:
+            kind = type_of_annotation(arg.type_comment, lookup, program)
+        else:
+            kind = _from_default(default, program)
+        if isinstance(default, enum.Enum):
+            default = default.value
+        found.append(Parameter(arg.arg, kind, default, i >= len(positional)))
+    if comments is not None:
+        return found, comments[1]
+    returns = getattr(node, "returns", None)
+    return found, None if returns is None else type_of_annotation(returns, lookup, program)
+
+
+def _comment_types(node, count, lookup, program):
+    """The types of a comment "# type: (Tensor, int) -> Tensor", or None if there is none."""
+    comment = getattr(node, "type_comment", None)
+    if not comment:
+        return None
+    arguments, _, result = comment.rpartition("->")
+    parsed = ast.parse(arguments.strip() or "()", mode="eval").body
+    parts = parsed.elts if isinstance(parsed, ast.Tuple) else [parsed]
+    kinds = [type_of_annotation(part, lookup, program) for part in parts]
+    if len(kinds) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is Ellipsis:
+        kinds = []
+    return kinds, type_of_annotation(result, lookup, program)

@@ -1,0 +1,349 @@
+"""Modules: what is known of an instance, and how scripts see its members."""
+
+import inspect
+import typing
+
+from wisp import _C
+from wisp.jit._script import annotations, ir
+from wisp.jit._script import types as T
+from wisp.jit._script.errors import CompileError
+from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
+from wisp.jit._marks import Attribute as Declared
+from wisp.jit._marks import marker
+from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
+from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+
+_INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c"}
+_PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple)
+
+
+class ModuleSpec:
+    """The class of a module in a program: the attributes that are values, and those that are known constants."""
+
+    def __init__(self, program, module):
+        self.program, self.module, self.python_class = program, module, type(module)
+        self.attributes = {}  # name -> (role, type)
+        self.constants = {}  # name -> Python object
+        self.children = {}  # name -> spec, or None
+        self.methods = {}  # name -> compiled function
+        self.name, self.type = None, None
+        self._find_members()
+        self._find_attributes()
+
+    def _find_members(self):
+        module = self.module
+        for name, value in module._parameters.items():
+            if value is None:
+                self.constants[name] = None
+            else:
+                self.attributes[name] = ("parameter", T.TENSOR)
+        for name, value in module._buffers.items():
+            role = "temporary_buffer" if name in module._non_persistent_buffers_set else "buffer"
+            declared = self._declared().get(name)
+            if declared is not None and declared.kind == "optional":
+                self.attributes[name] = (role, declared)
+            elif value is None:
+                self.constants[name] = None
+            else:
+                self.attributes[name] = (role, T.TENSOR)
+        self.attributes["training"] = ("plain", T.BOOL)
+        for name, child in module._modules.items():
+            self.children[name] = None if child is None else self.program.spec_of(child)
+
+    def _declared(self):
+        """Types that annotations of the class give to attributes; Final ones are constants."""
+        if not hasattr(self, "_annotations"):
+            self._annotations, self.final = {}, set()
+            for cls in reversed(self.python_class.__mro__):
+                if cls in (Module, object) or self.program.is_library(cls):
+                    continue
+                for name, annotation in vars(cls).get("__annotations__", {}).items():
+                    self._declare(cls, name, annotation)
+        return self._annotations
+
+    def _declare(self, cls, name, annotation):
+        lookup = self.program.lookup_of(cls)
+        if isinstance(annotation, str):
+            annotation = eval(annotation, {}, annotations._Names(lookup))
+        if annotation is typing.Final or typing.get_origin(annotation) is typing.Final:
+            self.final.add(name)
+            return
+        try:
+            self._annotations[name] = annotations.from_object(annotation, self.program, lookup)
+        except (TypeError, NameError):
+            pass  # of something that only Python uses
+
+    def _find_attributes(self):
+        declared = self._declared()
+        fixed = self.final | set(getattr(self.python_class, "__constants__", ()))
+        library = any(self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object)
+        for name, value in {**self._compiled_values(), **vars(self.module)}.items():
+            if name in _INTERNAL or name in self.attributes or name in self.constants or name in self.children:
+                continue
+            if isinstance(value, Declared):
+                lookup = self.program.lookup_of(self.python_class)
+                self.attributes[name] = ("plain", annotations.from_object(value.type, self.program, lookup))
+            elif name in declared and name not in fixed:
+                self.attributes[name] = ("plain", declared[name])
+            elif name in fixed or library or not self._is_value(value):
+                self.constants[name] = value
+            else:
+                self.attributes[name] = ("plain", ir.type_of_constant(value))
+
+    def _compiled_values(self):
+        """Attributes of a module that has compiled itself."""
+        names = vars(self.module).get("_attributes", ())
+        return {name: self.value(name) for name in names if name not in self.children}
+
+    def _is_value(self, value):
+        return isinstance(value, _PLAIN) and not isinstance(value, type) and ir.type_of_constant(value) is not None
+
+    def value(self, name):
+        """What an attribute of the instance holds."""
+        found = getattr(self.module, name)
+        return found.value if isinstance(found, Declared) else found
+
+    def has(self, name):
+        return name in self.attributes or name in self.constants or name in self.children or hasattr(self.module, name)
+
+    def key(self):
+        """Modules with equal keys have one class."""
+        constants = tuple((k, _identity(v)) for k, v in sorted(self.constants.items()))
+        children = tuple((k, None if c is None else c.name) for k, c in self.children.items())
+        return self.python_class, tuple(self.attributes.items()), constants, children
+
+    def text(self):
+        lines = [f"  {role} {name} : {kind}" for name, (role, kind) in self.attributes.items()]
+        lines += [f"  plain {name} : {child.name}" for name, child in self.children.items() if child is not None]
+        for name, value in self.constants.items():
+            kind = ir.type_of_constant(value) if self._is_value(value) else None
+            if kind is not None and name.isidentifier():
+                lines.append(f"  constant {name} : {kind}")
+        lines += [f"  method {name} {function.name}" for name, function in self.methods.items()]
+        return "\n".join([f"class {self.name} module {{", *lines, "}"])
+
+    def instantiate(self, native, made, module):
+        """The object of a module of this class, with its values."""
+        if id(module) in made:
+            return made[id(module)]
+        obj = made[id(module)] = native.create(self.name)
+        for name in self.attributes:
+            found = getattr(module, name)
+            obj.set(name, found.value if isinstance(found, Declared) else found)
+        for name, value in self.constants.items():
+            if name.isidentifier() and self._is_value(value) and ir.type_of_constant(value) is not None:
+                obj.set(name, value)
+        for name, child in self.children.items():
+            if child is not None:
+                obj.set(name, child.instantiate(native, made, module._modules[name]))
+        return obj
+
+
+_PLAIN_BASES = {Module, ModuleList, ModuleDict, Sequential, ParameterList, ParameterDict, *Module.__mro__}
+
+
+def _identity(value):
+    """Something hashable that is equal for equal constants."""
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return type(value), repr(value)
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple(map(_identity, value))
+    return type(value), id(value)
+
+
+class Modules:
+    """Members and calls of modules."""
+
+    def module_attribute(self, owner, name, node):
+        spec = owner.spec
+        if isinstance(spec, ImportedSpec):
+            return self._imported_attribute(owner, name, node)
+        if name == "_modules":
+            return StaticDict({child: self.module_attribute(owner, child, node) for child in spec.children})
+        if name in spec.children:
+            child = spec.children[name]
+            if child is None:
+                return NONE
+            return ModuleValue(self.emit_one("prim::GetAttr", [owner.value], child.type, {"name": name}), child, (*owner.path, name))
+        if name in spec.attributes:
+            return self.emit_one("prim::GetAttr", [owner.value], spec.attributes[name][1], {"name": name})
+        if name in spec.constants:
+            return self._constant_member(owner, name)
+        return self._class_member(owner, name, node)
+
+    def _imported_attribute(self, owner, name, node):
+        spec = owner.spec
+        for found, _, kind in spec.bare.attributes():
+            if found == name and spec.bare.part(name) is None:
+                return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
+        if name in spec.bare.methods():
+            return Attribute(owner, name)
+        return self.fail(f"the compiled module has no attribute '{name}'", node)
+
+    def call_imported(self, owner, name, arguments, keywords, node):
+        """A method of a module that was compiled before."""
+        if name not in owner.spec.bare.methods():
+            self.fail(f"the compiled module has no method '{name}'", node)
+        compiled = ImportedFunction(name, owner.spec.bare.method(name), {})
+        values = self.bind(compiled, arguments, keywords, node)
+        return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result, {"name": name})
+
+    def _constant_member(self, owner, name):
+        value = owner.spec.constants[name]
+        if isinstance(value, Module):
+            return self.fail(f"the module '{name}' is kept where scripts do not find it: assign it as an attribute of its own")
+        return self.wrap(value)
+
+    def _class_member(self, owner, name, node):
+        spec = owner.spec
+        found = inspect.getattr_static(spec.python_class, name, None)
+        if found is None:
+            self.fail(f"module '{spec.python_class.__name__}' has no attribute '{name}'", node)
+        if isinstance(found, property):
+            return self.call_method(Method(owner, found.fget), [], {}, node)
+        if isinstance(found, classmethod):
+            return Method(Const(spec.python_class), found.__func__)
+        if inspect.isfunction(found):
+            return Method(owner, found)
+        return self.wrap(getattr(spec.python_class, name))
+
+    def attribute_type(self, target):
+        """The type of an attribute that is assigned to, for what has no type of its own."""
+        import ast
+
+        if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+            return None
+        owner = self.scope.get(target.value.id)
+        if isinstance(owner, ModuleValue) and target.attr in owner.spec.attributes:
+            return owner.spec.attributes[target.attr][1]
+        return None
+
+    def set_module_attribute(self, owner, name, value, node):
+        spec = owner.spec
+        if name in spec.attributes:
+            self.emit("prim::SetAttr", [owner.value, self.convert(value, spec.attributes[name][1])], [], {"name": name})
+        elif name in spec.constants:
+            self.fail(f"'{name}' is a constant of the module and cannot be assigned. Give it a type in the class "
+                      f"(`{name}: Optional[Tensor]`) to make it a variable", node)  # fmt: skip
+        elif name in spec.children:
+            self.fail(f"the submodule '{name}' cannot be replaced in a script", node)
+        else:
+            self.fail(f"the module has no attribute '{name}': create it in __init__", node)
+
+    # --- containers
+
+    def children_of(self, owner):
+        """The modules of a ModuleList or Sequential, or the keys of a ModuleDict; None if it is no container."""
+        cls = owner.spec.python_class
+        if issubclass(cls, ModuleDict):
+            return [Const(name) for name in owner.spec.children]
+        if issubclass(cls, (ModuleList, Sequential)):
+            return [self.module_attribute(owner, name, None) for name in owner.spec.children]
+        if issubclass(cls, ParameterList):
+            return [self.module_attribute(owner, name, None) for name in self._parameter_names(owner)]
+        return None
+
+    @staticmethod
+    def _parameter_names(owner):
+        return [name for name, (role, _) in owner.spec.attributes.items() if role == "parameter"]
+
+    def module_item(self, owner, index, node):
+        cls, names = owner.spec.python_class, list(owner.spec.children)
+        known = self._static_index(index)
+        if issubclass(cls, (ModuleDict, ParameterDict)) and isinstance(known, str):
+            return self.module_attribute(owner, known, node)
+        if issubclass(cls, ParameterList):
+            names = self._parameter_names(owner)
+        if isinstance(known, slice):
+            return Tuple([self.module_attribute(owner, name, node) for name in names[known]])
+        if isinstance(known, int) and -len(names) <= known < len(names):
+            return self.module_attribute(owner, names[known], node)
+        return self.fail("modules are indexed with constants: write a for loop over the container instead", node)
+
+    def module_contains(self, owner, item):
+        return Const(self.static(item) in owner.spec.children)
+
+    def _container_method(self, owner, name):
+        children = owner.spec.children
+        parts = {"items": lambda k: Tuple([Const(k), self.module_attribute(owner, k, None)]),
+                 "named_children": lambda k: Tuple([Const(k), self.module_attribute(owner, k, None)]),
+                 "keys": Const, "values": lambda k: self.module_attribute(owner, k, None),
+                 "children": lambda k: self.module_attribute(owner, k, None)}  # fmt: skip
+        if name in parts:
+            return Tuple([parts[name](k) for k in children])
+        if name in ("modules", "named_modules"):
+            return self.unsupported(f"{name}()", "Name the members, or loop over a ModuleList.")
+        found = self._tensors_below(owner, "parameter" if "parameters" in name else "buffer", "")
+        return Tuple([Tuple([Const(k), v]) if name.startswith("named") else v for k, v in found])
+
+    def _tensors_below(self, owner, role, prefix):
+        """(name, value) of the parameters or buffers of a module and all below it."""
+        found = [(prefix + name, self.module_attribute(owner, name, None))
+                 for name, (kind, _) in owner.spec.attributes.items() if kind.endswith(role)]  # fmt: skip
+        for name, child in owner.spec.children.items():
+            if child is not None:
+                found += self._tensors_below(self.module_attribute(owner, name, None), role, f"{prefix}{name}.")
+        return found
+
+    # --- calls
+
+    def call_module(self, owner, arguments, keywords, node):
+        if isinstance(owner.spec, ImportedSpec):
+            return self.call_imported(owner, "forward", arguments, keywords, node)
+        cls = owner.spec.python_class
+        if owner.spec.module._forward_hooks or owner.spec.module._forward_pre_hooks:
+            self.fail(f"'{cls.__name__}' has forward hooks, which cannot be compiled: remove them before", node)
+        if cls.forward is Sequential.forward and not keywords and len(arguments) == 1:
+            value = arguments[0]
+            for child in self.children_of(owner):
+                value = self.call(child, [value], {}, node)
+            return value
+        if cls.forward is Module.forward:
+            self.fail(f"'{cls.__name__}' has no forward() and cannot be called", node)
+        return self.call_method(Method(owner, cls.forward), arguments, keywords, node)
+
+    def call_method(self, method, arguments, keywords, node):
+        owner, fn = method.owner, method.function
+        if not isinstance(owner, ModuleValue):
+            return self.call_object_method(owner, fn, arguments, keywords, node)
+        spec, name = owner.spec, fn.__name__
+        mark = marker(fn)
+        if mark == "unused":
+            return self.call_python(fn, [owner, *arguments], keywords, node)
+        if mark == "ignore":
+            return self.call_host(fn, owner, [owner, *arguments], keywords, node)
+        container = name in ("items", "keys", "values", "children", "named_children", "named_modules", "named_parameters",
+                             "parameters", "modules", "named_buffers", "buffers")  # fmt: skip
+        if container and self.program.is_library(fn):
+            return self._container_method(owner, name)
+        if name != "forward" and self.program.is_library(fn):
+            return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
+        if getattr(spec.python_class, name, None) is not fn:  # of a base class, by super()
+            return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
+        if self.program.is_library(fn) and self._needs_own(spec, fn, arguments, keywords):
+            return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
+        try:
+            compiled = self.program.method_of(spec, fn)
+        except CompileError as error:
+            raise error.inside(self.describe_here()) from None
+        values = self.bind(compiled, arguments, keywords, node)
+        return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result_type(self), {"name": name})
+
+
+    def _needs_own(self, spec, fn, arguments, keywords):
+        """Whether forward() of one of the library's modules is called with other types than it is compiled for."""
+        params = {p.name: p.type for p in self.program.signature_of(spec, fn)[0]}
+        given = {**dict(zip(params, arguments)), **keywords}
+        for name, value in given.items():
+            found, wanted = self.type_of(value), params.get(name)
+            if wanted is None or found is None or not (T.is_subtype(found, wanted) or T.unify(found, wanted) is not None):
+                return True
+        return False
+
+
+def _class_of(cls, fn):
+    """The class in which a method is defined."""
+    for base in cls.__mro__:
+        if any(found is fn or getattr(found, "fget", None) is fn for found in vars(base).values()):
+            return base
+    return cls

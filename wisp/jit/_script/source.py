@@ -1,0 +1,80 @@
+"""Reading the source of functions: syntax trees whose nodes know where they stand."""
+
+import ast
+import inspect
+import linecache
+import textwrap
+from dataclasses import dataclass, field
+
+from wisp.jit._script.errors import FrontendError
+
+
+@dataclass(eq=False)
+class Source:
+    """The text of a function: what places of nodes point into, in bytes of UTF-8."""
+
+    file: str
+    first_line: int
+    text: str
+    starts: list = field(default_factory=list)  # of the lines
+
+    def __post_init__(self):
+        position = 0
+        for line in self.text.split("\n"):
+            self.starts.append(position)
+            position += len(line.encode()) + 1
+
+    def span(self, node):
+        """(begin, end) of a syntax node."""
+        if not hasattr(node, "lineno"):
+            return 0, 0
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def read_lines(obj, name):
+    """(lines, number of the first line, file) of a function or class."""
+    try:
+        lines, number = inspect.getsourcelines(obj)
+        return lines, number, inspect.getsourcefile(obj)
+    except (OSError, TypeError, IndexError):
+        linecache.checkcache()
+    try:
+        lines, number = inspect.getsourcelines(obj)
+        return lines, number, inspect.getsourcefile(obj)
+    except (OSError, TypeError, IndexError) as error:
+        raise OSError(
+            f"Can't get source for {name}. Scripts are compiled from source: it has to be in a file (or a notebook's cell)."
+        ) from error
+
+
+def parse(obj, name=None):
+    """(Source, syntax tree of the function or class)."""
+    name = name or getattr(obj, "__qualname__", repr(obj))
+    lines, number, file = read_lines(obj, name)
+    text = textwrap.dedent("".join(lines))
+    if text[:1].isspace():  # a continued line or comment stands further left than the function
+        text = "\n".join(line[len(lines[0]) - len(lines[0].lstrip()) :] for line in "".join(lines).split("\n"))
+    source = Source(file or "<unknown>", number, text)
+    try:
+        body = ast.parse(text, type_comments=True).body
+    except SyntaxError as error:
+        raise FrontendError(f"{name} cannot be compiled: its source does not parse on its own ({error.msg})") from None
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            return source, node
+        found = [n for n in ast.walk(node) if isinstance(n, ast.Lambda)]
+        if len(found) == 1:
+            return source, found[0]
+    raise FrontendError(f"{name} cannot be compiled: expected one function, and found something else where it is defined")
+
+
+def closure_values(fn):
+    """The values of a function's free variables by name."""
+    cells = fn.__closure__ or ()
+    values = {}
+    for name, cell in zip(fn.__code__.co_freevars, cells):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return values
