@@ -7,7 +7,7 @@ namespace wisp {
 constinit WISP_THREAD_LOCAL Mode mode;
 Host host;
 AutogradHooks autograd_hooks;
-Deferrer* putting_off = nullptr;
+Deferrer *putting_off = nullptr, *fusing = nullptr;
 
 void warn(const std::string& message) {
   if (host.warn) {

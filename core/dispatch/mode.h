@@ -31,8 +31,9 @@ class Deferrer {
   virtual bool takes_small() const = 0;
 };
 
-// The one that takes everything; null if the program has none.
-extern Deferrer* putting_off;
+// The one that takes everything, and the one that takes calls on many elements, to be run soon;
+// null if the program has none.
+extern Deferrer *putting_off, *fusing;
 
 struct Mode {
   bool grad = true;        // record what backward needs

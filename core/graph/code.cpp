@@ -284,6 +284,7 @@ class Compiler {
   void emit_op(const Node& node, const Values& last);
   void emit_if(const Node& node, const Values& last);
   void emit_loop(const Node& node, const Values& last);
+  void emit_fusion_group(const Node& node, const Values& last);
   void emit_call(const Node& node, const Values& last, const std::string& function);
   void emit_host_call(const Node& node, const Values& last);
   void emit_attribute(Step step, const Node& node, const Values& last);
@@ -398,6 +399,21 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
   drop(captured, node.span);
 }
 
+void Compiler::emit_fusion_group(const Node& node, const Values& last) {
+  const Block& body = *node.blocks[0];
+  for (const Value* param : body.params) at_[param] = fresh();
+  begin(Step::move, node.span);
+  for (const Value* value : node.inputs) input(*value, false);
+  mark_last(last);
+  finish_move(places(body.params));
+  begin(Step::collect, node.span);
+  block(body, {});
+  begin(Step::move, node.span);
+  results(body);
+  finish_move(places(node.outputs));
+  begin(Step::run_collected, node.span);
+}
+
 void Compiler::emit_call(const Node& node, const Values& last, const std::string& name) {
   Function* function = code_.program ? code_.program->find_function(name) : nullptr;
   WISP_CHECK(function, node.kind(), ": there is no function '", name, "' in this program");
@@ -453,6 +469,8 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_if(node, last);
     case Prim::Loop:
       return emit_loop(node, last);
+    case Prim::FusionGroup:
+      return emit_fusion_group(node, last);
     case Prim::ListConstruct:
       return simple(Step::make_list, node, last);
     case Prim::TupleConstruct:

@@ -25,14 +25,16 @@ enum class Step : uint8_t {
   make_list,
   make_tuple,
   make_dict,
-  unpack,     // a list or tuple into its items
-  item,       // number `target` of a tuple
-  get,        // attribute `target` of an object
-  set,        // of input 0 to input 1
-  call,       // a function of the program
-  host_call,  // a function of the host
-  create,     // an object
-  cast,       // input 0, which has to be of the output's type
+  unpack,         // a list or tuple into its items
+  item,           // number `target` of a tuple
+  get,            // attribute `target` of an object
+  set,            // of input 0 to input 1
+  call,           // a function of the program
+  host_call,      // a function of the host
+  create,         // an object
+  cast,           // input 0, which has to be of the output's type
+  collect,        // kernels are put off from here on ...
+  run_collected,  // ... and run together here
   raise,
   print,
   finish,  // inputs are the results

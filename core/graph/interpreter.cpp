@@ -106,6 +106,12 @@ class Frame {
   explicit Frame(const Code::Impl& code)
       : code_(code), registers_(new Datum[static_cast<size_t>(code.registers)]) {}
 
+  ~Frame() {
+    if (collecting_) mode.deferrer = nullptr;
+  }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
   Datum& param(size_t i) { return registers_[i]; }
   // f(i, value) takes the results.
   template <class F>
@@ -162,6 +168,7 @@ class Frame {
 
   const Code::Impl& code_;
   std::unique_ptr<Datum[]> registers_;
+  bool collecting_ = false;  // a group whose kernels are put off until its end
 };
 
 const Input* Frame::set_list(const Input* input, const Param& param, Scratch& scratch,
@@ -373,6 +380,15 @@ void Frame::simple(const Instruction& in) {
                      new ObjectData(Ref<Program>::share(code_.program), *in.cls))));
     case Step::cast:
       return put(in, 0, take(inputs(in)[0]));
+    case Step::collect:
+      collecting_ = !mode.deferrer && fusing;
+      if (collecting_) mode.deferrer = fusing;
+      return;
+    case Step::run_collected:
+      if (!std::exchange(collecting_, false)) return;
+      mode.deferrer = nullptr;
+      if (Storage::any_deferred()) Storage::run_deferred();
+      return;
     case Step::raise:
       raise_exception(in);
     case Step::print:

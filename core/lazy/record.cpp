@@ -350,6 +350,7 @@ std::vector<std::string> take_report() {
 void install() {
   Storage::run_deferred = run;
   putting_off = &all;
+  fusing = &large;
   pthread_atfork([] { state().recording.lock(); }, [] { state().recording.unlock(); },
                  [] {
                    state().recording.unlock();
