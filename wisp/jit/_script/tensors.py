@@ -49,7 +49,9 @@ class Tensors:
         return Attribute(value, name)
 
     def _transposed(self, value, name):
-        turned = self.operator("transpose", value, Const(-2), Const(-1)) if name[0] == "m" else self.operator("t", value)
+        turned = (
+            self.operator("transpose", value, Const(-2), Const(-1)) if name[0] == "m" else self.operator("t", value)
+        )
         return self.operator("conj", turned) if name[-1] == "H" else turned
 
     def tensor_method(self, value, name, arguments, keywords):
@@ -124,7 +126,9 @@ class Tensors:
         return self.make_tensor(arguments, keywords)
 
     def on_tensor_tolist(self, value, arguments, keywords):
-        return self.fail("tolist() needs to know its type: x: List[float] = t.tolist(), or annotate(List[float], t.tolist())")
+        return self.fail(
+            "tolist() needs to know its type: x: List[float] = t.tolist(), or annotate(List[float], t.tolist())"
+        )
 
     def tolist(self, value, hint):
         """tolist() where its type is known."""
@@ -139,14 +143,18 @@ class Tensors:
         given = {**dict(zip(names, arguments)), **{k: v for k, v in keywords.items() if k in names}}
         device = given.get("device", NONE)
         device = NONE if self.type_of(device) == T.NONE else self.convert(device, T.optional_of(T.DEVICE))
-        return self.builtin("tensor", given["data"], given.get("dtype", NONE), device, given.get("requires_grad", FALSE))
+        return self.builtin(
+            "tensor", given["data"], given.get("dtype", NONE), device, given.get("requires_grad", FALSE)
+        )
 
     # --- indexing
 
     def index(self, node):
         """What stands in brackets: a value, or a syntax node for slices and tuples with slices."""
         if isinstance(node, ast.Slice):
-            return slice(*(None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step)))
+            return slice(
+                *(None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step))
+            )
         if isinstance(node, ast.Tuple):
             items = []
             for item in node.elts:
@@ -175,7 +183,9 @@ class Tensors:
             if isinstance(item, Const) and item.obj is Ellipsis:
                 behind = True
                 if any(self.type_of(other) == T.TENSOR for other in items if not isinstance(other, slice)) and rest:
-                    self.unsupported("an index with ... and tensors", "Write one : for every dimension, or use index_select().")
+                    self.unsupported(
+                        "an index with ... and tensors", "Write one : for every dimension, or use index_select()."
+                    )
             elif isinstance(item, slice):
                 value = self._sliced(value, dim, item)
                 dim += 1
@@ -197,7 +207,9 @@ class Tensors:
         if isinstance(index, Const) and isinstance(index.obj, tuple):
             return [self.wrap(item) for item in index.obj]
         if self.is_static(index) and isinstance(self.static(index), slice):
-            return [slice(*(None if p is None else Const(p) for p in (index.obj.start, index.obj.stop, index.obj.step)))]
+            return [
+                slice(*(None if p is None else Const(p) for p in (index.obj.start, index.obj.stop, index.obj.step)))
+            ]
         return [index]
 
     @staticmethod
