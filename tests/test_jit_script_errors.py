@@ -95,9 +95,11 @@ def uses_with(x):
 
 
 def uses_for_else(x):
-    for _ in range(2):
-        x = x + 1
-    x = x - 1
+    for i in range(2):
+        if i == 1:
+            break
+    else:
+        x = x - 1
     return x
 
 
