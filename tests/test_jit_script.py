@@ -421,7 +421,7 @@ def in_place(x):
 
 def indexing(x, i: int, idx):
     return (x[0], x[i], x[0, 1], x[:, 1:], x[..., 0], x[None], x[:, None, 1], x[1:, ::2], x[-1, -1], x[x > 2], x[idx], x[:, idx],
-            x[i:, 0], x[[0, 1]], x[..., None], x[0, ...], x[:, :-1], x[()] if False else x[:])  # fmt: skip
+            x[i:, 0], x[[0, 1]], x[..., idx], x[..., idx, :], x[idx, ...], x[None][..., idx, 0], x[..., None], x[0, ...], x[:, :-1], x[()] if False else x[:])  # fmt: skip
 
 
 def methods(x):

@@ -170,7 +170,7 @@ class Tensors:
         view, indices = self._plan(value, index)
         if not indices:
             return self.operator("alias", view) if view is value else view
-        return self.operator("index", view, self._index_list(indices))
+        return self.operator("index", view, self._index_list(view, indices))
 
     def _plan(self, value, index):
         """(what views can do of an index, tensors for the dimensions that they cannot)."""
@@ -182,10 +182,8 @@ class Tensors:
                 dim = -rest - (0 if self._consumes(item) else 1)
             if isinstance(item, Const) and item.obj is Ellipsis:
                 behind = True
-                if any(self.type_of(other) == T.TENSOR for other in items if not isinstance(other, slice)) and rest:
-                    self.unsupported(
-                        "an index with ... and tensors", "Write one : for every dimension, or use index_select()."
-                    )
+                if indices and rest:
+                    self.unsupported("an index with ... behind tensors", "Write one : for every dimension instead.")
             elif isinstance(item, slice):
                 value = self._sliced(value, dim, item)
                 dim += 1
@@ -195,7 +193,8 @@ class Tensors:
             elif self.type_of(item) == T.INT:
                 value = self.operator("select", value, Const(dim), item)
             else:
-                indices[dim] = self._index_tensor(item)
+                kept = sum(1 for other in items[place:] if isinstance(other, slice) or self.type_of(other) != T.INT)
+                indices[-kept if behind else dim] = self._index_tensor(item)
                 dim += 1
         return value, indices
 
@@ -238,10 +237,14 @@ class Tensors:
             return self.make_tensor([item], {})
         return self.fail(f"{self.what_is(item)} cannot be an index: use ints, slices, None, ... and tensors")
 
-    def _index_list(self, indices):
-        items = [indices.get(i, NONE) for i in range(max(indices) + 1)]
-        wanted = T.optional_of(T.TENSOR)
-        return self.emit_one("prim::ListConstruct", [self.materialize(i) for i in items], T.list_of(wanted))
+    def _index_list(self, view, indices):
+        """Tensors by dimension, which are counted from the front or from the end, as a list."""
+        first, last = min(indices), max(indices)
+        at_end = first < 0
+        items = [indices.get(i, NONE) for i in (range(first, 0) if at_end else range(last + 1))]
+        wanted = T.list_of(T.optional_of(T.TENSOR))
+        made = self.emit_one("prim::ListConstruct", [self.materialize(i) for i in items], wanted)
+        return self.builtin("_indices_at_end", view, made) if at_end else made
 
     def put_tensor_item(self, owner, index, value):
         """owner[index] = value"""
@@ -255,7 +258,7 @@ class Tensors:
                 value = self.to_dtype(value, self.builtin("dtype", view))
             else:
                 value = self.builtin("tensor.like", value, view)
-            self.tensor_method(view, "index_put_", [self._index_list(indices), value], {})
+            self.tensor_method(view, "index_put_", [self._index_list(view, indices), value], {})
         elif found == T.TENSOR:
             self.tensor_method(view, "copy_", [self.builtin("_without_leading_ones", value, view)], {})
         else:
@@ -268,6 +271,6 @@ class Tensors:
             self.at = node
             self.augmented(node.op, view, operand, node)
             return
-        places = self._index_list(indices)
+        places = self._index_list(view, indices)
         result = self.binary(node.op, self.operator("index", view, places), operand, node)
         self.tensor_method(view, "index_put_", [places, result], {})
