@@ -35,12 +35,12 @@ class Conditions:
             def rest():
                 return from_place(i + 1)
 
-            return self.choose(test, *((rest, lambda: self._falsy(first)) if both else (lambda: first, rest)))
+            def known(truth):  # of a bool, its truth is all there is
+                return truth if self.type_of(first) == T.BOOL else first
+
+            return self.choose(test, *((rest, lambda: known(FALSE)) if both else (lambda: known(TRUE), rest)))
 
         return from_place(0)
-
-    def _falsy(self, value):
-        return FALSE if self.type_of(value) == T.BOOL else value
 
     def condition(self, node, as_value=False):
         """The truth of an expression, with what it says about names. With `as_value`, its value instead of its truth."""

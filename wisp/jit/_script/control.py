@@ -180,7 +180,7 @@ class Control:
                 self.scope[name] = a
             else:
                 self.scope[name] = self.merge_name(name, node, then, a, other, b, before.get(name))
-        self.block.nodes.append(node)
+        self._append_if(node)
         return min(then.status, other.status, key=[FALLS, LEAVES, RETURNS, RAISES].index)
 
     def merge_name(self, name, node, then, a, other, b, before):
@@ -249,6 +249,18 @@ class Control:
         node.outputs.append(ir.Value(common, self.block))
         return node.outputs[-1]
 
+    def _append_if(self, node):
+        """Appends an If, unless it does nothing."""
+        if node.outputs or any(block.nodes for block in node.blocks):
+            self.block.nodes.append(node)
+
+    @staticmethod
+    def _is_condition(values, then, other):
+        """Whether the values of both cases are True and False, and nothing else happens in them."""
+        if not all(isinstance(v, Const) and isinstance(v.obj, bool) for v in values) or values[0].obj == values[1].obj:
+            return False
+        return all(node.kind == "prim::GetAttr" for node in (*then.block.nodes, *other.block.nodes))
+
     def _common_list(self, types):
         """Of a list and a tuple in the library's own code, the list."""
         kinds = {t.kind: t for t in types}
@@ -271,12 +283,14 @@ class Control:
         values = []
         then = self.branch(condition.if_true, lambda: values.append(if_true()))
         other = self.branch(condition.if_false, lambda: values.append(if_false()))
+        if self._is_condition(values, then, other):
+            return condition.value if values[0].obj else self.builtin("__not__", condition.value)
         node = ir.Node("prim::If", [condition.value], {}, self.place())
         node.blocks = [then.block, other.block]
         merged = self.merge(node, *values)
         if merged is None:
             self.fail(f"the values of both cases need one type, and are {' and '.join(map(self.what_is, values))}")
-        self.block.nodes.append(node)
+        self._append_if(node)
         return merged
 
 
