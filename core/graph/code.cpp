@@ -483,7 +483,10 @@ void Compiler::emit_single(Step step, const Node& node, const Values& last) {
 void Compiler::emit(const Node& node, const Values& last) {
   if (node.op) return emit_op(node, last);
   if (node.builtin) {
-    simple(Step::builtin, node, last);
+    const bool plain = node.inputs.size() <= few_inputs &&
+                       std::none_of(node.inputs.begin(), node.inputs.end(),
+                                    [](const Value* value) { return owns_memory(*value->type); });
+    simple(plain ? Step::plain_builtin : Step::builtin, node, last);
     current().builtin = node.builtin;
     return;
   }
