@@ -356,6 +356,21 @@ def test_values_go_round_all_at_once():
     assert [fibonacci(n) for n in range(10)] == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
 
 
+def test_large_dicts():
+    @script
+    def count(n: int):
+        table: dict[int, int] = {}
+        for i in range(n):
+            key = i % (n // 2)
+            table[key] = table.get(key, 0) + i
+        table.pop(3)
+        return len(table), table[5], 3 in table, table
+
+    length, sum_at_5, has_3, table = count(40_000)
+    assert (length, sum_at_5, has_3) == (19_999, 5 + 20_005, False)
+    assert list(table)[:4] == [0, 1, 2, 4]
+
+
 def test_defaults_and_constants_are_fresh_in_each_call():
     @script
     def f(items: list[int] = [1]):  # noqa: B006
@@ -574,3 +589,32 @@ def test_a_page_that_draws_a_graph():
     assert reader.edges >= 5
     large = graph_html(trace(trained().eval(), X).inlined_graph, "<net>")
     assert "<title>&lt;net&gt;</title>" in large
+
+
+def test_boxes_do_not_overlap():
+    from wisp.jit._layout import Drawing
+
+    @script
+    def f(x, n: int):
+        y = x
+        for i in range(n):
+            if i % 2 == 0:
+                y = y + x
+            else:
+                y = wisp.cat([y, x, wisp.exp(y)])[: x.size(0)]
+        return y, x.sum(), wisp.stack([x, y.sum().expand(x.size(0))])
+
+    drawing = Drawing(f.graph)
+    inside = {id(each): box for box in drawing.boxes for each in box.inner}
+    for a in drawing.boxes:
+        around = inside.get(id(a))
+        if around is not None:
+            assert around.x <= a.x
+            assert a.x + a.width <= around.x + around.width
+            assert around.y < a.y
+            assert a.bottom < around.bottom
+        for b in drawing.boxes:
+            if a is not b and inside.get(id(b)) is around:
+                apart = a.x + a.width <= b.x or b.x + b.width <= a.x or a.bottom <= b.y or b.bottom <= a.y
+                assert apart, (a.label, b.label)
+    assert all(0 <= box.x and box.x + box.width <= drawing.width + 1 for box in drawing.boxes)

@@ -1,6 +1,6 @@
 """Scripts of modules and classes: attributes, methods, containers, and what is left to Python."""
 
-from typing import Dict, Final, List, NamedTuple, Optional, Tuple  # noqa: UP035
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -19,7 +19,7 @@ def agree(module, *args):
 
 class Attributes(nn.Module):
     __constants__ = ("scale",)
-    names: Dict[str, int]
+    names: dict[str, int]
     kept: Final[int]
 
     def __init__(self):
@@ -30,7 +30,7 @@ class Attributes(nn.Module):
         self.register_parameter("bias", None)
         self.scale, self.kept, self.count = 2.0, 5, 0
         self.names, self.sizes, self.word = {"a": 1}, [1, 2], "word"
-        self.maybe: Optional[Tensor] = None
+        self.maybe: Tensor | None = None
 
     def forward(self, x):
         self.count += 1
@@ -63,8 +63,8 @@ def test_attributes():
 
 
 class Typed(nn.Module):
-    state: Optional[Tensor]
-    log: List[Tuple[int, float]]
+    state: Tensor | None
+    log: list[tuple[int, float]]
 
     def __init__(self):
         super().__init__()
@@ -187,7 +187,7 @@ class LeftToPython(nn.Module):
 
     @unused
     def never(self, x):
-        return [y for y in {1, 2}]
+        return [y for y in (1, 2)]
 
     def forward(self, x, wrong: bool = False):
         if wrong:
@@ -271,7 +271,7 @@ def test_equal_modules_share_a_class_and_one_module_is_one_object():
 
 
 class Recurrent(wisp.jit.ScriptModule):
-    __constants__ = ["steps"]
+    __constants__ = ("steps",)
 
     def __init__(self, size):
         super().__init__()
@@ -293,7 +293,7 @@ class Recurrent(wisp.jit.ScriptModule):
 
 def test_script_module_as_a_base_class():
     module = Recurrent(2)
-    outputs, state = module(wisp.ones(1, 2), None)
+    outputs, _ = module(wisp.ones(1, 2), None)
     assert outputs.shape == (3, 1, 1)
     assert list(module.state_dict()) == ["weight", "out.weight", "out.bias"]
     outputs.sum().backward()
@@ -337,7 +337,7 @@ class Counter:
     def __init__(self, start: int, name: str = "c"):
         self.value = start
         self.name = name
-        self.seen: List[int] = []
+        self.seen: list[int] = []
 
     def add(self, n: int) -> int:
         self.value += n
@@ -384,13 +384,13 @@ def test_classes():
 
 class Pair(NamedTuple):
     x: Tensor
-    y: Optional[Tensor] = None
+    y: Tensor | None = None
 
     def total(self):
         return self.x.sum()
 
 
-def pairs(x, p: Pair) -> Tuple[Pair, Tensor]:
+def pairs(x, p: Pair) -> tuple[Pair, Tensor]:
     q = Pair(x)
     y = p.y
     if y is None:
@@ -432,7 +432,10 @@ def test_calls_of_functions():
 class UsesCompiled(nn.Module):
     def __init__(self):
         super().__init__()
-        self.scripted, self.traced = script(nn.Linear(2, 2)), trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), wisp.ones(1, 2))
+        self.scripted, self.traced = (
+            script(nn.Linear(2, 2)),
+            trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), wisp.ones(1, 2)),
+        )
 
     def forward(self, x):
         return self.traced(self.scripted(x)) + self.scripted.bias
@@ -466,7 +469,7 @@ def closures(x):
 
     for name in NAMES:
         total += len(name)
-    square = lambda y: y * y  # noqa: E731
+    square = lambda y: y * y
     return inner(x), inner(x, k=5), square(x) + total
 
 

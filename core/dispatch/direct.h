@@ -6,9 +6,10 @@
 namespace wisp {
 
 // What call() would give as its only result, or null if it has more to do: record for backward,
-// hand the call to an interceptor, or compute anything but the simplest case.
+// hand the call to an interceptor, put it off, or compute anything but the simplest case.
 inline TensorImpl* call_direct(const OpDef& op, const Arg* args) {
   if (!op.direct || mode.interceptor || mode.inference || Storage::any_meta()) return nullptr;
+  if (WISP_UNLIKELY(mode.deferrer != nullptr) && mode.deferrer->takes_small()) return nullptr;
   for (uint32_t rest = mode.grad ? op.differentiable : 0; rest; rest &= rest - 1) {
     const Arg& arg = args[__builtin_ctz(rest)];
     if (arg.kind == ArgKind::tensors) return nullptr;

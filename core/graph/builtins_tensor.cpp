@@ -169,6 +169,17 @@ Datum without_leading_ones(BuiltinArgs args) {
   return value;
 }
 
+// Indices of the last dimensions, behind nothing for those in front: what follows `...`.
+Datum indices_at_end(BuiltinArgs args) {
+  const auto& last = args[1].items();
+  const int64_t ndim = args[0].tensor().ndim();
+  WISP_CHECK_INDEX(static_cast<int64_t>(last.size()) <= ndim,
+                   "too many indices for tensor of dimension ", ndim);
+  std::vector<Datum> indices(static_cast<size_t>(ndim) - last.size());
+  indices.insert(indices.end(), last.begin(), last.end());
+  return Datum::list(std::move(indices));
+}
+
 template <auto f>
 Datum ask(BuiltinArgs args) {
   return f(args[0].tensor());
@@ -263,6 +274,7 @@ void add_values(std::vector<Builtin>& table) {
        false},
       {"tensor.like(Scalar value, Tensor like) -> Tensor", like_number, false},
       {"_without_leading_ones(Tensor value, Tensor places) -> Tensor", without_leading_ones},
+      {"_indices_at_end(Tensor self, Tensor?[] indices) -> Tensor?[]", indices_at_end},
       {"requires_grad_(Tensor self, bool requires_grad) -> Tensor", require_grad, false},
       {"_set_grad_enabled(bool enabled) -> bool", set_grad_enabled, false},
       {"is_grad_enabled() -> bool", [](BuiltinArgs) -> Datum { return mode.grad; }, false},

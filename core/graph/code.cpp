@@ -1,6 +1,7 @@
 #include "graph/code.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -281,6 +282,7 @@ class Compiler {
   }
 
   void emit(const Node& node, const Values& last);
+  void emit_single(Step step, const Node& node, const Values& last);
   void emit_op(const Node& node, const Values& last);
   void emit_if(const Node& node, const Values& last);
   void emit_loop(const Node& node, const Values& last);
@@ -455,12 +457,57 @@ const std::string& method_of(const Node& node, const std::string& name) {
   return method->second->name;
 }
 
+// Of forms that one instruction does, with the inputs and outputs of the node.
+std::optional<Step> single_step(Prim prim) {
+  switch (prim) {
+    case Prim::ListConstruct:
+      return Step::make_list;
+    case Prim::TupleConstruct:
+      return Step::make_tuple;
+    case Prim::DictConstruct:
+      return Step::make_dict;
+    case Prim::ListUnpack:
+    case Prim::TupleUnpack:
+      return Step::unpack;
+    case Prim::TupleIndex:
+      return Step::item;
+    case Prim::CreateObject:
+      return Step::create;
+    case Prim::UncheckedCast:
+      return Step::cast;
+    case Prim::RaiseException:
+      return Step::raise;
+    case Prim::Print:
+      return Step::print;
+    default:
+      return std::nullopt;
+  }
+}
+
+void Compiler::emit_single(Step step, const Node& node, const Values& last) {
+  if (is_fused_unpack(node)) return;
+  simple(step, node, last);
+  if (step == Step::item) {
+    current().target = static_cast<uint32_t>(node.attributes.at("index").integer());
+  } else if (step == Step::create) {
+    current().cls = &class_of(node.output());
+  } else if (step == Step::cast) {
+    code_.inputs.back().tags = tags_of(*node.output().type);
+  }
+}
+
 void Compiler::emit(const Node& node, const Values& last) {
   if (node.op) return emit_op(node, last);
   if (node.builtin) {
-    simple(Step::builtin, node, last);
+    const bool plain = node.inputs.size() <= few_inputs &&
+                       std::none_of(node.inputs.begin(), node.inputs.end(),
+                                    [](const Value* value) { return owns_memory(*value->type); });
+    simple(plain ? Step::plain_builtin : Step::builtin, node, last);
     current().builtin = node.builtin;
     return;
+  }
+  if (const std::optional<Step> step = single_step(node.prim)) {
+    return emit_single(*step, node, last);
   }
   switch (node.prim) {
     case Prim::Constant:
@@ -471,20 +518,6 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_loop(node, last);
     case Prim::FusionGroup:
       return emit_fusion_group(node, last);
-    case Prim::ListConstruct:
-      return simple(Step::make_list, node, last);
-    case Prim::TupleConstruct:
-      return simple(Step::make_tuple, node, last);
-    case Prim::DictConstruct:
-      return simple(Step::make_dict, node, last);
-    case Prim::ListUnpack:
-    case Prim::TupleUnpack:
-      if (is_fused_unpack(node)) return;
-      return simple(Step::unpack, node, last);
-    case Prim::TupleIndex:
-      simple(Step::item, node, last);
-      current().target = static_cast<uint32_t>(node.attributes.at("index").integer());
-      return;
     case Prim::GetAttr:
       return emit_attribute(Step::get, node, last);
     case Prim::SetAttr:
@@ -496,24 +529,12 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_call(node, last, method_of(node, word(node)));
     case Prim::HostCall:
       return emit_host_call(node, last);
-    case Prim::CreateObject:
-      simple(Step::create, node, last);
-      current().cls = &class_of(node.output());
-      return;
     case Prim::Uninitialized:
       begin(Step::move, node.span);
       code_.constants.emplace_back();
       input_at(~static_cast<int32_t>(code_.constants.size() - 1));
       output(node.output());
       return;
-    case Prim::UncheckedCast:
-      simple(Step::cast, node, last);
-      code_.inputs.back().tags = tags_of(*node.output().type);
-      return;
-    case Prim::RaiseException:
-      return simple(Step::raise, node, last);
-    case Prim::Print:
-      return simple(Step::print, node, last);
     default:
       fail(ErrorKind::runtime, "graph: cannot run ", node.kind());
   }

@@ -15,13 +15,14 @@ enum class Step : uint8_t {
   op,           // of the table
   op_in_place,  // in its form "name_"
   builtin,
-  move,         // inputs into outputs, all at once (`target` is 1), or one after the other
-  drop,         // frees inputs that nobody will read
-  jump,         // to `target`
-  jump_unless,  // input 0
-  loop_start,   // outputs: counter
-  loop_test,    // inputs: counter, limit, condition; outputs: the number of this round; else jumps
-  loop_next,    // counts and jumps
+  plain_builtin,  // of values that own nothing, few of them
+  move,           // inputs into outputs, all at once (`target` is 1), or one after the other
+  drop,           // frees inputs that nobody will read
+  jump,           // to `target`
+  jump_unless,    // input 0
+  loop_start,     // outputs: counter
+  loop_test,  // inputs: counter, limit, condition; outputs: the number of this round; else jumps
+  loop_next,  // counts and jumps
   make_list,
   make_tuple,
   make_dict,
@@ -72,7 +73,7 @@ struct Code::Impl {
   std::vector<Span> spans;  // of each instruction
   std::vector<Input> inputs;
   std::vector<int32_t> outputs;  // registers; -1: nobody wants it
-  std::deque<Datum> constants;
+  std::vector<Datum> constants;
   std::vector<Arg> args;          // arguments of operators, constants filled in
   std::deque<Scratch> arg_lists;  // what those point to
   std::deque<HostFunction> host_functions;
@@ -80,6 +81,9 @@ struct Code::Impl {
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;
 };
+
+// How many inputs the shortest paths of the interpreter are made for.
+constexpr size_t few_inputs = 8;
 
 // Bit per Tag that a value of this type may have.
 uint16_t tags_of(const Type& type);

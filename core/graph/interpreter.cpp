@@ -1,6 +1,7 @@
 #include "graph/interpreter.h"
 
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 
 #include "dispatch/direct.h"
@@ -90,7 +91,7 @@ class Inputs {
   std::span<Datum> all() { return {data_, size_}; }
 
  private:
-  static constexpr size_t few = 8;
+  static constexpr size_t few = few_inputs;
   struct alignas(Datum) Slot {
     unsigned char bytes[sizeof(Datum)];
   };
@@ -129,7 +130,10 @@ class Frame {
     return value;
   }
   Datum take(const Input& input) {
-    if (WISP_UNLIKELY(input.at < 0)) return copy_of_constant(code_.constants[~input.at]);
+    if (input.at < 0) {
+      const Datum& constant = code_.constants[~input.at];
+      return constant.tag() < Tag::list ? constant : copy_of_constant(constant);
+    }
     Datum& value = registers_[input.at];
     if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
     return input.last ? std::move(value) : value;
@@ -152,6 +156,7 @@ class Frame {
   void op_in_place(const Instruction& in);
   void put_op_results(const Instruction& in, TensorList& outs);
   void builtin(const Instruction& in);
+  void plain_builtin(const Instruction& in);
   void move(const Instruction& in);
   void unpack(const Instruction& in);
   void make_dict(const Instruction& in);
@@ -268,6 +273,17 @@ __attribute__((noinline)) void Frame::builtin(const Instruction& in) {
   Inputs args(in.input_count);
   for (size_t i = 0; i < in.input_count; ++i) args.add(take(inputs(in)[i]));
   Datum result = in.builtin->run(args.all());
+  if (in.output_count) put(in, 0, std::move(result));
+}
+
+// Copies are made and forgotten without counting.
+void Frame::plain_builtin(const Instruction& in) {
+  alignas(Datum) unsigned char memory[few_inputs * sizeof(Datum)];
+  Datum* args = reinterpret_cast<Datum*>(memory);
+  for (size_t i = 0; i < in.input_count; ++i) {
+    std::memcpy(memory + i * sizeof(Datum), &peek(inputs(in)[i]), sizeof(Datum));
+  }
+  Datum result = in.builtin->run({args, in.input_count});
   if (in.output_count) put(in, 0, std::move(result));
 }
 
@@ -465,6 +481,10 @@ void Frame::run(F take_result) {
           break;
         case Step::builtin:
           builtin(*in);
+          ++in;
+          break;
+        case Step::plain_builtin:
+          plain_builtin(*in);
           ++in;
           break;
         case Step::call:

@@ -31,7 +31,7 @@ Value& Recorder::add_param(std::string name, TypeRef type) {
 }
 
 Function& Recorder::end(Value& result) {
-  Frame ended = std::move(frames_.back());
+  Frame ended = std::move(frame());
   ended.graph->add_result(ended.graph->top(), result);
   frames_.pop_back();
   for (const auto& [tensor, value] : ended.known) gone_.insert(tensor);
@@ -213,6 +213,7 @@ Value* Recorder::find_alias(const Tensor& tensor) {
 }
 
 Value& Recorder::value_of(const Tensor& tensor) {
+  frame();
   Value* found = find(tensor, frames_.size() - 1);
   if (!found) found = find_alias(tensor);
   if (!found) {

@@ -89,7 +89,10 @@ class Recorder final : public Object, public CallRecorder {
     Value* value;
   };
 
-  Frame& frame() { return frames_.back(); }
+  Frame& frame() {
+    WISP_CHECK(!frames_.empty(), "trace: no function is being recorded");
+    return frames_.back();
+  }
   void keep(const Tensor& tensor);
   Value* find(const Tensor& tensor, size_t level);
   Value* find_attribute(const Tensor& tensor, Frame& frame);

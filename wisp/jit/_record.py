@@ -24,14 +24,14 @@ _one_at_a_time = RLock()
 
 
 @contextmanager
-def _recording(recorder, program, calls=None):
-    """Calls are recorded; ``calls`` takes those of modules."""
+def _recording(recorder, program, tree=None):
+    """Calls are recorded; with a tree of modules, those of submodules as calls of their methods."""
     with _one_at_a_time:
         recorder.start()
         originals = Module.__call__, ScriptFunction.__call__
         ScriptFunction.__call__ = _calls_of_functions(recorder, program)
-        if calls is not None:
-            Module.__call__ = calls
+        if tree is not None:
+            Module.__call__ = _calls_of_submodules(recorder, tree)
         try:
             yield
         finally:
@@ -189,7 +189,7 @@ def _record_module(module, inputs, strict, keep_calls):
             recorder.name_tensor(tensor, path)
         written = getattr(module, method)
         function = module if method == "forward" else written
-        with _recording(recorder, program, _calls_of_submodules(recorder, tree) if keep_calls else None):
+        with _recording(recorder, program, tree if keep_calls else None):
             recorder.begin(f"{tree.name}.{method}", tree.classes[module], ())
             _finish(recorder, _run(recorder, function, written, args, kwargs), method, strict)
         if recorder.leaked:

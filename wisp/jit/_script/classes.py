@@ -5,8 +5,8 @@ import inspect
 from wisp import _C
 from wisp.jit._script import annotations
 from wisp.jit._script import types as T
-from wisp.jit._script.errors import CompileError
 from wisp.jit._script.emitter import Frame
+from wisp.jit._script.errors import CompileError
 from wisp.jit._script.modules import ModuleSpec, _class_of
 from wisp.jit._script.values import Const, Method, ModuleValue, StaticObject, Tuple
 from wisp.nn import Module
@@ -44,7 +44,9 @@ class Classes:
         if cls is _C.Size:
             return self.convert(arguments[0], T.list_of(T.INT))
         if issubclass(cls, Module):
-            self.unsupported(f"making a module ('{cls.__name__}')", "Make it in __init__ and assign it as an attribute.", node)
+            self.unsupported(
+                f"making a module ('{cls.__name__}')", "Make it in __init__ and assign it as an attribute.", node
+            )
         if issubclass(cls, _C.Tensor):
             self.unsupported(f"{cls.__name__}(...)", "Use tensor(), zeros() and the like.", node)
         try:

@@ -4,12 +4,12 @@ import inspect
 import typing
 
 from wisp import _C
+from wisp.jit._marks import Attribute as Declared
+from wisp.jit._marks import marker
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
-from wisp.jit._marks import Attribute as Declared
-from wisp.jit._marks import marker
 from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
@@ -76,7 +76,9 @@ class ModuleSpec:
     def _find_attributes(self):
         declared = self._declared()
         fixed = self.final | set(getattr(self.python_class, "__constants__", ()))
-        library = any(self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object)
+        library = any(
+            self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object
+        )
         for name, value in {**self._compiled_values(), **vars(self.module)}.items():
             if name in _INTERNAL or name in self.attributes or name in self.constants or name in self.children:
                 continue
@@ -164,7 +166,9 @@ class Modules:
             child = spec.children[name]
             if child is None:
                 return NONE
-            return ModuleValue(self.emit_one("prim::GetAttr", [owner.value], child.type, {"name": name}), child, (*owner.path, name))
+            return ModuleValue(
+                self.emit_one("prim::GetAttr", [owner.value], child.type, {"name": name}), child, (*owner.path, name)
+            )
         if name in spec.attributes:
             return self.emit_one("prim::GetAttr", [owner.value], spec.attributes[name][1], {"name": name})
         if name in spec.constants:
@@ -191,7 +195,9 @@ class Modules:
     def _constant_member(self, owner, name):
         value = owner.spec.constants[name]
         if isinstance(value, Module):
-            return self.fail(f"the module '{name}' is kept where scripts do not find it: assign it as an attribute of its own")
+            return self.fail(
+                f"the module '{name}' is kept where scripts do not find it: assign it as an attribute of its own"
+            )
         return self.wrap(value)
 
     def _class_member(self, owner, name, node):
@@ -329,14 +335,17 @@ class Modules:
         values = self.bind(compiled, arguments, keywords, node)
         return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result_type(self), {"name": name})
 
-
     def _needs_own(self, spec, fn, arguments, keywords):
         """Whether forward() of one of the library's modules is called with other types than it is compiled for."""
         params = {p.name: p.type for p in self.program.signature_of(spec, fn)[0]}
         given = {**dict(zip(params, arguments)), **keywords}
         for name, value in given.items():
             found, wanted = self.type_of(value), params.get(name)
-            if wanted is None or found is None or not (T.is_subtype(found, wanted) or T.unify(found, wanted) is not None):
+            if (
+                wanted is None
+                or found is None
+                or not (T.is_subtype(found, wanted) or T.unify(found, wanted) is not None)
+            ):
                 return True
         return False
 

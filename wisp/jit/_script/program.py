@@ -9,26 +9,31 @@ import types as python_types
 import warnings
 
 from wisp import _C
+from wisp.jit import _marks as marks
 from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._names import _fresh
-from wisp.jit import _marks as marks
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.calls import Calls
 from wisp.jit._script.classes import Classes, ClassSpec
+from wisp.jit._script.conditions import Conditions
+from wisp.jit._script.displays import Displays
 from wisp.jit._script.emitter import EmitterBase, Frame
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.expressions import Expressions
+from wisp.jit._script.functions import Functions
 from wisp.jit._script.imported import Imports
+from wisp.jit._script.loops import Loops
+from wisp.jit._script.members import Members
 from wisp.jit._script.modules import Modules, ModuleSpec
 from wisp.jit._script.operators import Operators
 from wisp.jit._script.plain import Plain
 from wisp.jit._script.source import closure_values, parse
+from wisp.jit._script.special import Special
 from wisp.jit._script.statements import Statements
 from wisp.jit._script.tables import tables
 from wisp.jit._script.tensors import Tensors
 from wisp.jit._script.values import ModuleValue
-
 
 _STATE = T.optional_of(T.tuple_of([T.TENSOR, T.TENSOR]))
 # Types of parameters that the library's own modules do not annotate.
@@ -37,7 +42,8 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Classes, Modules, Plain, Tensors, Operators, Expressions, Statements, EmitterBase):
+class Emitter(Calls, Functions, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Conditions, Expressions,
+              Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
 
@@ -57,7 +63,9 @@ class Compiled:
         lines = [f"function {self.name} {{"]
         for param in self.params:
             if param.has_default:
-                lines.append(f"  default {param.name} = {ir.constant_text(program.plain(param.default), program.tensors)}")
+                lines.append(
+                    f"  default {param.name} = {ir.constant_text(program.plain(param.default), program.tensors)}"
+                )
         return "\n".join([*lines, self.graph.text(), "}"])
 
 
@@ -96,7 +104,9 @@ class Program:
     def text(self):
         """The program, as wisp._C._jit.Program reads it."""
         bodies = [function.text(self) for function in self.functions]
-        sources = [f"source {i} {ir.quoted(s.file)} {s.first_line} {ir.quoted(s.text)}" for i, s in enumerate(self.sources)]
+        sources = [
+            f"source {i} {ir.quoted(s.file)} {s.first_line} {ir.quoted(s.text)}" for i, s in enumerate(self.sources)
+        ]
         classes = [c.text() for c in self.classes]
         return "\n".join(["program 1", *sources, *self.imports.texts(), *classes, *bodies, ""])
 
@@ -149,7 +159,9 @@ class Program:
         compiled = self._known[key] = Compiled(name, _shown(fn), params, result)
         if spec is not None:
             spec.methods[fn.__name__] = compiled
-            frame.owner = next((c for c in spec.python_class.__mro__ if vars(c).get(fn.__name__) is fn), spec.python_class)
+            frame.owner = next(
+                (c for c in spec.python_class.__mro__ if vars(c).get(fn.__name__) is fn), spec.python_class
+            )
         try:
             self._emit(emitter, compiled, tree, spec)
         except CompileError:
@@ -164,7 +176,9 @@ class Program:
         if self.is_library(fn) and isinstance(spec, ModuleSpec):
             bases = [cls.__name__ for cls in spec.python_class.__mro__]
             for param in params:
-                param.type = next((_LIBRARY_TYPES[b, param.name] for b in bases if (b, param.name) in _LIBRARY_TYPES), param.type)
+                param.type = next(
+                    (_LIBRARY_TYPES[b, param.name] for b in bases if (b, param.name) in _LIBRARY_TYPES), param.type
+                )
         return params, result
 
     def _emit(self, emitter, compiled, tree, spec):
@@ -188,13 +202,13 @@ class Program:
 
     def declared_result(self, fn):
         """The type a function is annotated to return, or None."""
-        source, tree = self.parsed(fn)
+        tree = self.parsed(fn)[1]
         return annotations.signature(fn, tree, self.lookup_of(fn), self, 0)[1]
 
     def host_function(self, fn, owner):
         """A Python function that is called as it is (@ignore)."""
         if fn not in self._hosts:
-            source, tree = self.parsed(fn)
+            tree = self.parsed(fn)[1]
             params, result = annotations.signature(fn, tree, self.lookup_of(fn), self, 0 if owner is None else 1)
             if owner is not None:
                 params.insert(0, annotations.Parameter("self", owner.spec.type))

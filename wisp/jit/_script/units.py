@@ -28,7 +28,7 @@ class CompilationUnit:
         file = f"<compilation unit {next(_units)}>"
         linecache.cache[file] = (len(lang), None, lang.splitlines(keepends=True), file)
         names = {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "__name__": "__wisp_unit__"}
-        exec(compile(lang, file, "exec"), names)
+        exec(compile(lang, file, "exec"), names)  # noqa: S102 (that is what it is for)
         for name, fn in names.items():
             if inspect.isfunction(fn) and fn.__code__.co_filename == file:
                 setattr(self, name, script_function(fn))
