@@ -286,3 +286,22 @@ def test_dropout_of_an_image_in_both_orders():
     out = F.dropout(made, 0.5)
     assert _C._is_arranged(out)
     close(wisp.where(out == 0, 0.0, values * 2), out)
+
+
+def test_batch_norm_of_images_of_one_pixel():
+    wisp.manual_seed(0)
+    weight = wisp.randn(128, 128, 3, 3) / 30
+
+    def gradients(dtype):
+        wisp.manual_seed(1)
+        x = wisp.randn(3, 128, 2, 2, dtype=wisp.float64).to(dtype).requires_grad_()
+        y = F.conv2d(x, weight.to(dtype), None, 2, 1)
+        assert _C._is_arranged(y) == (dtype == wisp.float32 and arranges)
+        gain = wisp.ones(128, dtype=dtype, requires_grad=True)
+        out = F.batch_norm(y, None, None, gain, None, True)
+        out.backward(wisp.randn(3, 128, 1, 1, dtype=wisp.float64).to(dtype))
+        return x.grad, gain.grad
+
+    arranges = _C._is_arranged(F.conv2d(wisp.randn(3, 128, 2, 2), weight, None, 2, 1))
+    for got, want in zip(gradients(wisp.float32), gradients(wisp.float64), strict=True):
+        assert wisp.allclose(got, want.float(), atol=1e-3)

@@ -43,7 +43,8 @@ void channel_moments(const ChannelMoments& call);
 
 // How many of each: lines, or channels.
 inline int64_t channel_sum_count(const Channels& shape) {
-  return shape.length == 1 && !shape.per_member ? shape.channels : shape.lines();
+  const bool columns = shape.length == 1 && !shape.per_member && !shape.block;
+  return columns ? shape.channels : shape.lines();
 }
 
 // Of images in blocks: `pixels` rows of the channels of one block.
