@@ -3,7 +3,7 @@
 from collections import namedtuple
 
 from wisp import Tensor, cat, nn
-from wisp.jit._marks import is_scripting
+from wisp.jit import is_scripting
 from wisp.models._parts import BasicConv2d, init_truncated, normalised_anew, state_dict_of, with_weights
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "googlenet"]
