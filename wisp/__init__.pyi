@@ -24,6 +24,7 @@ from wisp import memory as memory
 from wisp import models as models
 from wisp import multiprocessing as multiprocessing
 from wisp import nn as nn
+from wisp import onnx as onnx
 from wisp import optim as optim
 from wisp import random as random
 from wisp import return_types as return_types
