@@ -62,6 +62,9 @@ class Recorder final : public Object, public CallRecorder {
     named_notes_.clear();
   }
 
+  // The next call of that composite is recorded as the calls that it makes.
+  void take_apart(const OpDef& op) { apart_ = &op; }
+
   bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) override;
 
   Program& program() const { return *program_; }
@@ -109,6 +112,7 @@ class Recorder final : public Object, public CallRecorder {
   std::unordered_map<const void*, Note> notes_;
   std::unordered_map<std::string, Value*> named_notes_;
   std::unordered_map<std::string, std::shared_ptr<const Source>> sources_;
+  const OpDef* apart_ = nullptr;
   bool leaked_ = false;
 };
 

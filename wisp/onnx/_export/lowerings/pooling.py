@@ -1,0 +1,123 @@
+"""Pooling."""
+
+import wisp
+from wisp.onnx._export.lowerings.convolution import batched, spread
+from wisp.onnx._export.values import Unsupported
+
+
+def _max_pool(dims, with_indices):
+    def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
+        kernel = spread(kernel, dims)
+        settings = {
+            "kernel_shape": kernel, "strides": spread(stride or kernel, dims), "pads": spread(padding, dims) * 2,
+            "dilations": spread(dilation, dims), "ceil_mode": int(ceil_mode),
+        }  # fmt: skip
+
+        def pool(batch):
+            if not with_indices:
+                return g.op("MaxPool", batch, **settings)
+            values, places = g.op("MaxPool", batch, outputs=2, **settings)
+            places.dtype = wisp.int64
+            return values, g.op("Mod", places, _plane(g, batch, dims))
+
+        return batched(g, x, dims, pool)
+
+    return lower
+
+
+def _plane(g, x, dims):
+    """How many elements a channel has: ONNX counts the places of maxima through the whole tensor."""
+    sizes = [x.size(2 + i) for i in range(dims)]
+    if None not in sizes:
+        return g.number(wisp.Size(sizes).numel(), wisp.int64)
+    picked = g.op("Gather", g.shape(x), list(range(2, 2 + dims)), axis=0)
+    return g.reduce("ReduceProd", picked)
+
+
+def _avg_pool(dims):
+    def lower(g, x, kernel, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None):
+        kernel, padding = spread(kernel, dims), spread(padding, dims)
+        if ceil_mode and any(padding):
+            raise Unsupported("average pooling with ceil_mode and padding, which runtimes count in different ways")
+        whole = divisor is not None
+        made = batched(g, x, dims, lambda batch: g.op(
+            "AveragePool", batch, kernel_shape=kernel, strides=spread(stride or kernel, dims), pads=padding * 2,
+            ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad or whole)))  # fmt: skip
+        if not whole:
+            return made
+        if ceil_mode:
+            raise Unsupported("average pooling with ceil_mode and divisor_override")
+        return g.op("Mul", made, g.number(wisp.Size(kernel).numel() / divisor, x.dtype))
+
+    return lower
+
+
+def _adaptive_avg(dims):
+    def lower(g, x, sizes):
+        sizes = spread(sizes, dims)
+        axes = list(range(x.rank - dims, x.rank))
+        if all(size == 1 for size in sizes):
+            return g.op("GlobalAveragePool", x) if x.rank == dims + 2 else g.reduce("ReduceMean", x, axes, True)
+        for axis, size in zip(axes, sizes, strict=True):
+            if size is not None and size != x.size(axis):
+                x = _mean_of_windows(g, x, axis, size)
+        return g.op("Identity", x)
+
+    return lower
+
+
+def _windows(whole, size):
+    return [(i * whole // size, -(-(i + 1) * whole // size)) for i in range(size)]
+
+
+def _mean_of_windows(g, x, axis, size):
+    """Windows of unequal size along one dimension, as a product with a matrix."""
+    weights = wisp.zeros(x.fixed(axis), size, dtype=x.dtype)
+    for i, (start, end) in enumerate(_windows(x.fixed(axis), size)):
+        weights[start:end, i] = 1 / (end - start)
+    sizes = tuple(size if dim == axis else known for dim, known in enumerate(x.sizes))
+    moved = g.op("MatMul", g.swap(x, axis, -1), weights)
+    moved.sizes = tuple(sizes[d] for d in _swapped(x.rank, axis))
+    return g.swap(moved, axis, -1)
+
+
+def _swapped(rank, axis):
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return order
+
+
+def _adaptive_max(dims):
+    def lower(g, x, sizes, *_):
+        sizes = spread(sizes, dims)
+        axes = list(range(x.rank - dims, x.rank))
+        sizes = [x.fixed(axis) if size is None else size for axis, size in zip(axes, sizes, strict=True)]
+        if any(x.fixed(axis) % size for axis, size in zip(axes, sizes, strict=True)):
+            raise Unsupported("windows of unequal size")
+        kernel = [x.fixed(axis) // size for axis, size in zip(axes, sizes, strict=True)]
+        return _max_pool(dims, True)(g, x, kernel)
+
+    return lower
+
+
+def _max_unpool(g, x, places, sizes):
+    dims = len(sizes)
+    front = g.sizes(x)[: x.rank - dims]
+    flat_size = wisp.Size(sizes).numel()
+    from wisp.onnx._export.lowerings.creation import filled
+
+    empty = filled(g, [*front, flat_size], 0, x.dtype)
+    spread_out = g.op("ScatterElements", empty, g.reshape(places, [*front, -1]), g.reshape(x, [*front, -1]), axis=len(front))
+    return g.reshape(spread_out, [*front, *sizes])
+
+
+LOWERINGS = {
+    **{f"max_pool{n}d": _max_pool(n, False) for n in (1, 2, 3)},
+    **{f"_max_pool{n}d": _max_pool(n, False) for n in (2, 3)},
+    **{f"max_pool{n}d.indices": _max_pool(n, True) for n in (1, 2, 3)},
+    **{f"max_pool{n}d_with_indices": _max_pool(n, True) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
+    **{f"adaptive_avg_pool{n}d": _adaptive_avg(n) for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d_with_indices": _adaptive_max(n) for n in (2, 3)},
+    "adaptive_max_pool1d": _adaptive_max(1), "_max_unpool": _max_unpool,
+}  # fmt: skip

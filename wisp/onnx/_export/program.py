@@ -1,0 +1,91 @@
+"""The graph of a model: of a module or function that is traced for it, or of a compiled one."""
+
+import contextlib
+from dataclasses import dataclass
+
+import wisp
+from wisp import nn
+from wisp._C import no_grad
+from wisp.jit import ScriptFunction, ScriptModule
+from wisp.jit._module import RecursiveScriptModule
+from wisp.jit._record import parameter_names, record_function, record_module
+from wisp.jit._views import inlined
+
+
+@dataclass
+class Program:
+    """A graph with all calls inlined, the object that it belongs to (or None), and its arguments: {name: example}."""
+
+    graph: object
+    owner: object
+    arguments: dict
+
+
+def program_of(model, args, kwargs):
+    if isinstance(model, ScriptModule):
+        function = model._c.method("forward")
+        return Program(inlined(function.graph), model._c, _bound(function, args, kwargs))
+    if isinstance(model, ScriptFunction):
+        return Program(inlined(model._c.graph), None, _bound(model._c, args, kwargs))
+    with no_grad():
+        if isinstance(model, nn.Module):
+            owner = record_module(model, {"forward": (args, kwargs)}, False)
+            function = owner.method("forward")
+            written = model.forward
+        else:
+            owner, written = None, model
+            function = record_function(model, "traced", args, kwargs, False)
+    names = [*parameter_names(written, len(args)), *kwargs]
+    return Program(inlined(function.graph), owner, dict(zip(names, (*args, *kwargs.values()), strict=True)))
+
+
+def _bound(function, args, kwargs):
+    """Arguments by name, with defaults."""
+    found = {}
+    for i, (name, *default) in enumerate(_parameters(function)):
+        if i < len(args):
+            found[name] = args[i]
+        elif name in kwargs:
+            found[name] = kwargs[name]
+        elif default:
+            found[name] = default[0]
+        else:
+            raise TypeError(f"forward() is missing the argument {name!r}")
+    if len(args) > len(found):
+        raise TypeError(f"forward() takes {len(found)} arguments, but {len(args)} were given")
+    return found
+
+
+def _parameters(function):
+    """(name,) or (name, default) of each parameter."""
+    return function.parameters()
+
+
+@contextlib.contextmanager
+def in_mode(model, mode):
+    """A model in evaluation or training mode, or as it is if the mode is None; afterwards as it was before."""
+    if mode is None or not isinstance(model, nn.Module):
+        yield
+        return
+    before = {module: module.training for module in model.modules()}
+    model.train(mode)
+    try:
+        yield
+    finally:
+        for module, training in before.items():
+            module.training = training
+
+
+def is_compiled(model):
+    return isinstance(model, (ScriptFunction, ScriptModule, RecursiveScriptModule))
+
+
+def copied(value):
+    """Arguments for one run: what is written into them is not seen outside."""
+    if isinstance(value, wisp.Tensor):
+        return value.detach().clone()
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(copied, value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(copied, value))
+    return {key: copied(item) for key, item in value.items()} if isinstance(value, dict) else value
