@@ -181,6 +181,19 @@ PyObject* function_params(PyObject* self, void*) {
   });
 }
 
+// {name: default}
+PyObject* function_defaults(PyObject* self, void*) {
+  return guarded([&] {
+    Ref dict = owned(PyDict_New());
+    for (const Parameter& param : as<FunctionObject>(self).function->params) {
+      if (!param.has_default) continue;
+      const Ref value(to_python(param.fallback, param.type.get()));
+      must_succeed(PyDict_SetItemString(dict.get(), param.name.c_str(), value.get()));
+    }
+    return dict.release();
+  });
+}
+
 PyObject* function_code(PyObject* self, void*) {
   return guarded([&] {
     const Function& function = *as<FunctionObject>(self).function;
@@ -197,6 +210,7 @@ PyGetSetDef function_getset[] = {{"name", function_name, nullptr, nullptr, nullp
                                  {"graph", function_graph, nullptr, nullptr, nullptr},
                                  {"schema", function_schema, nullptr, nullptr, nullptr},
                                  {"params", function_params, nullptr, nullptr, nullptr},
+                                 {"defaults", function_defaults, nullptr, nullptr, nullptr},
                                  {"program", function_program, nullptr, nullptr, nullptr},
                                  {"code", function_code, nullptr, nullptr, nullptr},
                                  {}};

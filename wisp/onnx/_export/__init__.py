@@ -8,7 +8,7 @@ from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
-from wisp.onnx._export.values import Ref, leaves
+from wisp.onnx._export.values import Poisoned, Ref, leaves
 from wisp.onnx._export.walk import Walker
 from wisp.onnx._package import defs, onnx
 from wisp.onnx.errors import UnsupportedOperatorError
@@ -59,6 +59,8 @@ class _Export:
         walker = Walker(self.builder, self.settings["do_constant_folding"], problems)
         inputs = {path: self._input(path) for path in self.examples}
         results = walker.run(self.program.graph, self._values(inputs))
+        if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
+            problems.append(("return", "the model returns what only derivatives need", None))
         if problems:
             raise UnsupportedOperatorError(problems)
         outputs = self._outputs(results)

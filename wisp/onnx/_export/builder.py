@@ -7,6 +7,11 @@ from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
 from wisp.onnx._package import onnx
 
 _COMPARISONS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"}
+_POINTWISE = {
+    *_COMPARISONS, "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Where", "Neg", "Abs", "Sign", "Floor", "Ceil",
+    "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sigmoid", "Tanh", "Erf", "Softplus", "Relu", "Clip", "Cast", "Identity",
+    "Softmax", "LogSoftmax", "Dropout", "CumSum",
+}  # fmt: skip
 _INDICES = {"Shape", "Size", "NonZero", "ArgMax", "ArgMin"}
 
 
@@ -48,6 +53,15 @@ class Builder:
         finally:
             self.nodes = outer
             self._shapes.pop()
+
+    def mark(self):
+        """Where the graph stands, for rewind()."""
+        return len(self.nodes), dict(self._shapes[-1])
+
+    def rewind(self, mark):
+        """Removes the nodes that were added since."""
+        del self.nodes[mark[0] :]
+        self._shapes[-1] = dict(mark[1])
 
     # --- constants
 
@@ -112,6 +126,8 @@ class Builder:
         self.nodes.append(node)
         if dtype is None:
             dtype = self._dtype(kind, given)
+        if sizes is None and kind in _POINTWISE:
+            sizes = _broadcast(value.sizes for value in given if value)
         made = tuple(Ref(name, dtype, sizes, depth=self.depth) for name in names)
         return made[0] if outputs == 1 else made
 
@@ -212,13 +228,34 @@ class Builder:
         if value.sizes == ():
             dims = None
         dims = None if not dims else [dim_in(dim, value.rank) for dim in dims]
+        sizes = _reduced_sizes(value.sizes, dims, keepdim)
         if self.opset >= 18 or kind == "ReduceSum":
-            return self.op(kind, value, dims, keepdims=int(keepdim))
-        return self.op(kind, value, axes=dims, keepdims=int(keepdim))
+            return self.op(kind, value, dims, keepdims=int(keepdim), sizes=sizes)
+        return self.op(kind, value, axes=dims, keepdims=int(keepdim), sizes=sizes)
 
     def need_opset(self, version, what):
         if self.opset < version:
             raise Unsupported(f"{what} needs opset_version {version} or newer")
+
+
+def _broadcast(shapes):
+    """The sizes of a result of tensors of these sizes, as far as they are known."""
+    found = []
+    for sizes in shapes:
+        if sizes is None:
+            return None
+        found = [1] * (len(sizes) - len(found)) + found
+        for i, size in enumerate(reversed(sizes), 1):
+            if size != 1:
+                found[-i] = size if found[-i] == 1 or size is not None else found[-i]
+    return tuple(found)
+
+
+def _reduced_sizes(sizes, dims, keepdim):
+    if sizes is None:
+        return None
+    gone = range(len(sizes)) if dims is None else dims
+    return tuple(1 if dim in gone else size for dim, size in enumerate(sizes) if keepdim or dim not in gone)
 
 
 def _has_zero(sizes):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import wisp
-from wisp.onnx._export.values import Ref, Unsupported, is_static, leaves
+from wisp.onnx._export.values import ELEMENTS, Items, Poisoned, Ref, Unsupported, is_static, leaves
 from wisp.onnx._export.writes import Writes
 from wisp.onnx._package import onnx
 
@@ -12,7 +12,9 @@ _UNROLLED = 512  # rounds at most
 
 def _constant(walker, node, args):
     value = node.attributes["value"]
-    return [walker.g.constant(value) if isinstance(value, wisp.Tensor) else value]
+    if isinstance(value, wisp.Tensor):
+        return [walker.g.constant(value)]
+    return [Items(value, walker.g.depth) if isinstance(value, list) else value]
 
 
 def _dict(walker, node, args):
@@ -75,13 +77,16 @@ def _isolated(walker, block, args):
 
 def _joined(g, one, other, outputs):
     """What is either of two values; those that have to be computed are added to outputs: (result, one, other)."""
+    for value in (one, other):
+        if isinstance(value, Poisoned):
+            return value
     if isinstance(one, (list, tuple)) and isinstance(other, type(one)) and len(one) == len(other):
         return type(one)(_joined(g, a, b, outputs) for a, b in zip(one, other, strict=True))
     if is_static(one) and is_static(other) and type(one) is type(other) and one == other:
         return one
     if one is None or other is None or isinstance(one, (list, tuple, str)) or isinstance(other, (list, tuple, str)):
         raise Unsupported("its branches give values of different kinds")
-    dtype = next((v.dtype for v in (one, other) if isinstance(v, Ref)), wisp.tensor(one).dtype)
+    dtype = next((v.dtype for v in (one, other) if isinstance(v, Ref)), None) or wisp.tensor(one).dtype
     one, other = (v if isinstance(v, Ref) else g.number(v, dtype) for v in (one, other))
     if one.dtype != other.dtype:
         raise Unsupported(f"its branches give tensors of {one.dtype} and {other.dtype}")
@@ -102,7 +107,7 @@ def _unified(one, other):
 def _loop(walker, node, args):
     """A Loop; where that cannot be, and the number of rounds is known, one round after the other."""
     trips, condition, carried = args[0], args[1], args[2:]
-    nodes, problems = len(walker.g.nodes), len(walker.problems)
+    mark, problems = walker.g.mark(), len(walker.problems)
     try:
         made = _as_loop(walker, node, trips, condition, carried)
         if len(walker.problems) == problems:
@@ -114,7 +119,8 @@ def _loop(walker, node, args):
         if reason is not None:
             raise reason
         return made
-    del walker.g.nodes[nodes:], walker.problems[problems:]
+    walker.g.rewind(mark)
+    del walker.problems[problems:]
     return _round_by_round(walker, node.blocks()[0], trips, condition, carried)
 
 
@@ -136,6 +142,8 @@ def _as_loop(walker, node, trips, condition, carried):
         index = Ref(g.fresh("i"), wisp.int64, (), True, depth=g.depth + 1)
         with g.scope() as nodes:
             again, *results = _isolated(walker, body, [index, *params])
+        if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
+            return [Poisoned("?") for _ in results]
         wider = [_widened(param, result) for param, result in zip(params, results, strict=True)]
         if all(a.sizes == b.sizes for a, b in zip(_refs(wider), _refs(params), strict=True)):
             break
@@ -209,8 +217,6 @@ def _with_sizes(value, wide):
 
 def value_info(ref, sizes=None):
     """How ONNX declares a value."""
-    from wisp.onnx._export.values import ELEMENTS
-
     sizes = ref.sizes if sizes is None else sizes
     return onnx.helper.make_tensor_value_info(ref.name, int(ELEMENTS[ref.dtype]), sizes)
 
@@ -244,7 +250,7 @@ def _nothing(walker, node, args):
 
 PRIMS = {
     "prim::Constant": _constant,
-    "prim::ListConstruct": lambda walker, node, args: [list(args)],
+    "prim::ListConstruct": lambda walker, node, args: [Items(args, walker.g.depth)],
     "prim::TupleConstruct": lambda walker, node, args: [tuple(args)],
     "prim::DictConstruct": _dict,
     "prim::ListUnpack": _unpacked,

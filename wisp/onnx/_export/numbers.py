@@ -1,7 +1,7 @@
 """Functions of numbers, lists and other plain Python values, of which some are only known when the model runs."""
 
 import wisp
-from wisp.onnx._export.values import Ref, Unsupported, dim_in
+from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in
 
 _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "max": "Max", "min": "Min"}
 _COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "eq": "Equal"}
@@ -154,8 +154,15 @@ def _item_of(g, values, index):
     return _items(values)[index]
 
 
-def _append(g, values, item):
-    _items(values).append(item)
+def _changed(change):
+    """A function that changes a list or dict, which has to be one of the graph that nodes are added to."""
+
+    def lower(g, values, *args):
+        if getattr(_items(values), "depth", 0) < g.depth:
+            raise Unsupported("it changes, in a branch or loop, a list from outside of it")
+        return change(values, *args)
+
+    return lower
 
 
 def _is(g, a, b):
@@ -187,17 +194,16 @@ BUILTINS = {
     "is_complex": lambda g, tensor: _known_dtype(tensor).is_complex, "is_cpu": lambda g, tensor: True,
     "is_signed": lambda g, tensor: _known_dtype(tensor).is_signed, "requires_grad": lambda g, tensor: False,
     "tensor": _tensor, "tensor.like": lambda g, value, like: g.number(value, like.dtype),
-    "len.t": lambda g, values: len(_items(values)), "__getitem__.t": _item_of, "append.t": _append,
-    "list.t": lambda g, values: list(_items(values)), "add.t": lambda g, a, b: [*_items(a), *_items(b)],
-    "slice.t": lambda g, values, start, stop, step: _items(values)[start:stop:step],
-    "reversed.t": lambda g, values: _items(values)[::-1],
-    "mul.t": lambda g, values, times: _items(values) * times,
-    "extend.t": lambda g, values, more: _items(values).extend(more),
-    "insert.t": lambda g, values, index, item: _items(values).insert(index, item),
-    "pop.t": lambda g, values, index: _items(values).pop(index),
-    "_set_item.t": lambda g, values, index, item: _items(values).__setitem__(index, item),
+    "len.t": lambda g, values: len(_items(values)), "__getitem__.t": _item_of, "append.t": _changed(list.append),
+    "list.t": lambda g, values: Items(_items(values), g.depth),
+    "add.t": lambda g, a, b: Items([*_items(a), *_items(b)], g.depth),
+    "slice.t": lambda g, values, start, stop, step: Items(_items(values)[start:stop:step], g.depth),
+    "reversed.t": lambda g, values: Items(_items(values)[::-1], g.depth),
+    "mul.t": lambda g, values, times: Items(_items(values) * times, g.depth),
+    "extend.t": _changed(list.extend), "insert.t": _changed(list.insert), "pop.t": _changed(list.pop),
+    "_set_item.t": _changed(list.__setitem__),
     "__getitem__.dict": lambda g, table, key: table[key],
-    "_set_item.dict": lambda g, table, key, item: table.__setitem__(key, item),
+    "_set_item.dict": _changed(dict.__setitem__),
     "__contains__.dict": lambda g, table, key: key in table,
     "len.dict": lambda g, table: len(table), "keys.dict": lambda g, table: list(table),
     "values.dict": lambda g, table: list(table.values()), "items.dict": lambda g, table: list(table.items()),

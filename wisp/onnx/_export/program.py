@@ -7,7 +7,6 @@ import wisp
 from wisp import nn
 from wisp._C import no_grad
 from wisp.jit import ScriptFunction, ScriptModule
-from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._record import parameter_names, record_function, record_module
 from wisp.jit._views import inlined
 
@@ -41,24 +40,14 @@ def program_of(model, args, kwargs):
 
 def _bound(function, args, kwargs):
     """Arguments by name, with defaults."""
-    found = {}
-    for i, (name, *default) in enumerate(_parameters(function)):
-        if i < len(args):
-            found[name] = args[i]
-        elif name in kwargs:
-            found[name] = kwargs[name]
-        elif default:
-            found[name] = default[0]
-        else:
-            raise TypeError(f"forward() is missing the argument {name!r}")
-    if len(args) > len(found):
-        raise TypeError(f"forward() takes {len(found)} arguments, but {len(args)} were given")
-    return found
-
-
-def _parameters(function):
-    """(name,) or (name, default) of each parameter."""
-    return function.parameters()
+    names = [name for name, *_ in function.params]
+    if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
+        raise TypeError(f"forward() takes the arguments {names}, got {len(args)} of them and {sorted(kwargs)} by name")
+    found = function.defaults | dict(zip(names, args)) | kwargs
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise TypeError(f"forward() misses the arguments {missing}")
+    return {name: found[name] for name in names}
 
 
 @contextlib.contextmanager
@@ -74,10 +63,6 @@ def in_mode(model, mode):
     finally:
         for module, training in before.items():
             module.training = training
-
-
-def is_compiled(model):
-    return isinstance(model, (ScriptFunction, ScriptModule, RecursiveScriptModule))
 
 
 def copied(value):

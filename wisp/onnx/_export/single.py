@@ -18,7 +18,7 @@ class Call:
     """One call as the text of a graph. Tensors, and numbers that are not known, are parameters of that graph."""
 
     def __init__(self, kind, args, types, results):
-        self.kind, self.results = kind, results
+        self.kind, self.results, self._given = kind, results, (args, types)
         self.params, self._lines, self._types = [], [], []
         inputs = [self._add(arg, kind_of) for arg, kind_of in zip(args, types, strict=True)]
         outputs = ", ".join(f"%r{i} : {kind_of}" for i, kind_of in enumerate(results))
@@ -36,6 +36,11 @@ class Call:
         else:
             self._lines.append(f"{name} : {_constant_type(value, kind)} = prim::Constant[value={_text(value)}]()")
         return name
+
+    def with_numbers(self, number):
+        """The same call with this number in the place of those that are not known."""
+        args, types = self._given
+        return Call(self.kind, [_substituted(arg, number) for arg in args], types, self.results)
 
     def text(self, unpacked=0):
         """The graph as text; the list that it gives may be unpacked into so many items."""
@@ -82,12 +87,37 @@ def _propagated(text):
     return [read_type(value.type) for value in graph.outputs()]
 
 
-def facts(call, unpacked=0):
-    """[(dtype, sizes)] of the results as far as they follow from what is known of the arguments."""
+def _substituted(value, number):
+    if isinstance(value, Ref) and value.number:
+        return float(number) if value.is_float else value.dtype == wisp.bool or number
+    return [_substituted(item, number) for item in value] if isinstance(value, list) else value
+
+
+def _tried(call, unpacked):
     try:
         return _propagated(call.text(unpacked))
-    except (RuntimeError, ValueError, TypeError):
+    except (RuntimeError, ValueError, TypeError, IndexError):
         return [(None, None)] * (unpacked or len(call.results))
+
+
+def facts(call, unpacked=0):
+    """[(dtype, sizes)] of the results as far as they follow from what is known of the arguments.
+
+    Numbers that are not known are tried out: what comes out the same for several is taken to be so for all.
+    """
+    if not any(isinstance(param, Ref) and param.number for param in call.params):
+        return _tried(call, unpacked)
+    tries = [_tried(call.with_numbers(number), unpacked) for number in (0, 1, 2, 3, 5)]
+    return [_agreed([found for found in each if found[0] is not None]) for each in zip(*tries, strict=True)]
+
+
+def _agreed(found):
+    """What several tries have in common; of a single one only the number of dimensions."""
+    if not found or len({(dtype, len(sizes)) for dtype, sizes in found}) > 1:
+        return None, None
+    columns = zip(*(sizes for _, sizes in found), strict=True)
+    sizes = tuple(column[0] if len(found) > 1 and len(set(column)) == 1 else None for column in columns)
+    return found[0][0], sizes
 
 
 def evaluate(call):
@@ -100,7 +130,10 @@ def evaluate(call):
 
 def taken_apart(call):
     """The graph of the calls that a composite makes. Where sizes are not known, it must be the same for all of them."""
-    graphs = [_recorded_parts(call, probe) for probe in (_PROBES if _is_open(call) else _PROBES[:1])]
+    try:
+        graphs = [_recorded_parts(call, probe) for probe in (_PROBES if _is_open(call) else _PROBES[:1])]
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise Unsupported(f"it cannot be taken apart: {error}") from error
     texts = {_SIZES.sub("Tensor", graph.to_text(places=False)) for graph in graphs}
     if len(texts) > 1:
         raise Unsupported("how it is computed depends on sizes that may differ from call to call")
@@ -136,10 +169,9 @@ def _recorded_parts(call, probe):
 
 
 def _example(param, probe):
+    """A tensor without contents, so that how a composite is computed cannot depend on them."""
     if isinstance(param, wisp.Tensor):
-        return param
-    if param.constant is not None:
-        return param.constant
+        return param.to("meta")
     if param.number or param.sizes is None:
         raise Unsupported("how it is computed depends on numbers that may differ from call to call")
-    return wisp.zeros([probe if size is None else size for size in param.sizes], dtype=param.dtype)
+    return wisp.zeros([probe if size is None else size for size in param.sizes], dtype=param.dtype, device="meta")

@@ -54,6 +54,20 @@ class Ref:
         return self.dtype.is_floating_point
 
 
+class Poisoned(Ref):
+    """Stands for the results of something that cannot be exported, so that the rest can be looked at."""
+
+    __slots__ = ()
+
+
+class Items(list):
+    """A list of a script, which may be changed by the inner graph that made it and by no other."""
+
+    def __init__(self, items, depth=0):
+        super().__init__(items)
+        self.depth = depth
+
+
 def dim_in(dim, rank):
     """A dimension counted from the front."""
     return dim + max(rank, 1) if dim < 0 else dim

@@ -6,19 +6,13 @@ import wisp
 from wisp.onnx._export import control, numbers
 from wisp.onnx._export.lowerings import LOWERINGS, TABLE, renamed
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
-from wisp.onnx._export.values import Ref, Unsupported, is_static, leaves, read_type
+from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leaves, read_type
 from wisp.onnx._export.writes import Writes
 
 _RANDOM = {
     "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "multinomial", "normal",
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "_dropout", "poisson", "empty", "rrelu",
 }  # fmt: skip
-
-
-class Poisoned(Ref):
-    """Stands for the results of something that cannot be exported, so that the rest can be looked at."""
-
-    __slots__ = ()
 
 
 class Walker:
@@ -81,7 +75,7 @@ class Walker:
 
     def _operator(self, node, name, args):
         types = [value.type for value in node.inputs()]
-        in_place = name not in TABLE and name.partition(".")[0].endswith("_")
+        in_place = name not in TABLE and _without_underscore(name) in TABLE
         functional = _without_underscore(name) if in_place else name
         if functional not in TABLE and not is_static(args):
             raise Unsupported("it has no form in ONNX")
@@ -159,6 +153,12 @@ class Walker:
         inner._place_is_fixed = True
         refs = [self.g.constant(p) if isinstance(p, wisp.Tensor) else p for p in call.params]
         results = inner.run(parts, refs)
+        if any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
+            return self._poison(node)
+        for value in node.inputs():  # a composite may write into its arguments
+            written = inner.writes.newest(self[value])
+            if written is not self[value]:
+                self.writes.write(self.env[value], written)
         if len(node.outputs()) == 1:
             return results
         return list(results[0])

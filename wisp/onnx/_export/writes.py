@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from wisp.onnx._export.lowerings import LOWERINGS, TABLE, renamed
 from wisp.onnx._export.values import Ref, Unsupported, dim_in
 
 _RESHAPED = {
@@ -10,7 +11,12 @@ _RESHAPED = {
 }  # fmt: skip
 _SAME = {"alias", "detach", "contiguous", "to", "positive", "conj", "real"}
 _VIEWS = {*_RESHAPED, *_SAME, "select", "slice", "narrow", "transpose", "t", "permute"}
-_MANY = {"split", "split.sizes", "split_with_sizes", "unbind", "chunk"}
+# Composites that may give views which cannot be followed back; of other operators the table says so.
+_UNFOLLOWED = {
+    "expand_as", "broadcast_to", "broadcast_tensors", "movedim", "movedim.list", "adjoint", "chunk", "meshgrid",
+    "linalg_diagonal", "tensor_split", "tensor_split.indices", "hsplit", "hsplit.indices", "vsplit", "vsplit.indices",
+    "dsplit", "dsplit.indices", "atleast_1d", "atleast_2d", "atleast_3d",
+}  # fmt: skip
 
 
 class Writes:
@@ -33,7 +39,9 @@ class Writes:
             return value
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
             found = [self.newest(item) for item in value]
-            return value if all(a is b for a, b in zip(found, value, strict=True)) else type(value)(found)
+            if isinstance(value, tuple):
+                return tuple(found)
+            value[:] = found  # the same list, which may be changed later
         return value
 
     def note_view(self, name, source, args, results, walker):
@@ -44,7 +52,7 @@ class Writes:
             forward = _replay(walker, name, args)
             self._views[results[0]] = source, forward, _inverse(name, args)
             self._children.setdefault(source, []).append(results[0])
-        elif name in _MANY or name.startswith("expand"):
+        elif name in _UNFOLLOWED or TABLE[name]["view"]:
             for result in results[0] if isinstance(results[0], list) else results:
                 self._views[result] = source, None, None
                 self._children.setdefault(source, []).append(result)
@@ -85,8 +93,6 @@ class Writes:
 
 def _replay(walker, name, args):
     """The view, made again of the newest value."""
-    from wisp.onnx._export.lowerings import LOWERINGS, renamed
-
     def forward(source):
         made = LOWERINGS[name](walker.g, source, *args[1:]) if name in LOWERINGS else renamed(walker.g, name, [source])
         old = args[0]
@@ -115,8 +121,6 @@ def _inverted(order, rank):
 
 
 def _scattered(g, name, whole, part, *args):
-    from wisp.onnx._export.lowerings import LOWERINGS
-
     if name == "select":
         return LOWERINGS["select_scatter"](g, whole, part, *args)
     if name == "narrow":

@@ -27,9 +27,12 @@ from wisp.onnx._export.lowerings import (
 from wisp.onnx._export.values import ELEMENTS, Ref
 from wisp.onnx._package import defs
 
-_COMPOSITE = 128  # the trait of entries that are made of calls of other operators
+_COMPOSITE, _VIEW = 128, 4  # traits: made of calls of other operators; shares memory with its argument
 
-TABLE = {row["name"]: row | {"composite": bool(row["traits"] & _COMPOSITE)} for row in _op_table()[0]}
+TABLE = {
+    row["name"]: row | {"composite": bool(row["traits"] & _COMPOSITE), "view": bool(row["traits"] & _VIEW)}
+    for row in _op_table()[0]
+}
 _FAMILIES = (
     activations, arithmetic, attention, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
     recurrent, reductions, shapes, sorting,
@@ -40,8 +43,10 @@ LOWERINGS = {name: function for family in _FAMILIES for name, function in family
 def is_rename(name):
     """Whether a node has the name and the arguments of an operator: tensors, and no others."""
     row = TABLE[name]
+    if name in LOWERINGS or row["onnx"][0] == "-" or row["composite"]:
+        return False
     plain = all(param["type"] in ("Tensor", "Tensor?") for param in row["params"])
-    return name not in LOWERINGS and row["onnx"][0] != "-" and plain and not row["composite"]
+    return plain and defs.get_schema(row["onnx"]).min_input <= len(row["params"])
 
 
 def renamed(g, name, args):

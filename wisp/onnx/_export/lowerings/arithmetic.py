@@ -303,18 +303,26 @@ def _addcmul(kind):
 
 
 def _atan2(g, y, x):
+    """The angle of a point; which half of the plane it is in comes from the signs, those of zeros too."""
     y, x = together(g, y, x, dtype=result_dtype(g, y, x))
-    zero, pi = g.number(0, x.dtype), g.number(math.pi, x.dtype)
-    angle = g.op("Atan", g.op("Div", y, x))
-    turned = g.op("Where", g.op("Less", y, zero), g.op("Sub", angle, pi), g.op("Add", angle, pi))
-    angle = g.op("Where", g.op("Less", x, zero), turned, angle)
-    half = g.op("Mul", g.op("Sign", y), g.number(math.pi / 2, x.dtype))
-    return g.op("Where", g.op("Equal", x, zero), half, angle)
+    pi, zero = g.number(math.pi, x.dtype), g.number(0, x.dtype)
+    sizes = [g.op("Abs", value) for value in (y, x)]
+    far = g.op("And", *(is_infinite(g, size) for size in sizes))
+    ratio = g.op("Where", g.op("Equal", sizes[0], sizes[1]), g.number(1, x.dtype), g.op("Div", *sizes))
+    nothing = g.op("And", *(g.op("Equal", size, zero) for size in sizes))
+    angle = g.op("Where", nothing, zero, g.op("Atan", g.op("Where", far, g.number(1, x.dtype), ratio)))
+    angle = g.op("Where", _signbit(g, x), g.op("Sub", pi, angle), angle)
+    return g.op("Where", _signbit(g, y), g.op("Neg", angle), angle)
 
 
 def _hypot(g, a, b):
-    a, b = together(g, a, b, dtype=result_dtype(g, a, b))
-    return g.op("Sqrt", g.op("Add", _square(g, a), _square(g, b)))
+    """The length of a vector, by its larger part, so that squares do not overflow."""
+    a, b = (g.op("Abs", value) for value in together(g, a, b, dtype=result_dtype(g, a, b)))
+    large, small = g.op("Max", a, b), g.op("Min", a, b)
+    plain = g.op("Or", is_infinite(g, large), g.op("Equal", large, g.number(0, a.dtype)))
+    ratio = g.op("Div", small, g.op("Where", plain, g.number(1, a.dtype), large))
+    root = g.op("Sqrt", g.op("Add", _square(g, ratio), g.number(1, a.dtype)))
+    return g.op("Where", plain, large, g.op("Mul", large, root))
 
 
 def _copysign(g, a, b):
@@ -334,7 +342,7 @@ def _signbit(g, x):
 
 def _heaviside(g, x, values):
     zero = g.number(0, x.dtype)
-    step = g.op("Where", g.op("Less", x, zero), zero, g.number(1, x.dtype))
+    step = g.op("Where", g.op("Greater", x, zero), g.number(1, x.dtype), zero)
     return g.op("Where", g.op("Equal", x, zero), values, step)
 
 
@@ -349,11 +357,17 @@ def _nan_aware(kind):
     return lower
 
 
-def _log_add(g, a, b, base=None):
-    a, b = together(g, a, b, dtype=result_dtype(g, a, b))
-    top = g.op("Max", a, b)
-    gap = g.op("Neg", g.op("Abs", g.op("Sub", a, b)))
-    return g.op("Add", top, _log1p_of(g, g.op("Exp", gap)))
+def _log_add(scale):
+    """log(exp(a) + exp(b)) in the base whose logarithm is the scale."""
+
+    def lower(g, a, b):
+        a, b = together(g, a, b, dtype=result_dtype(g, a, b))
+        top, factor = g.op("Max", a, b), g.number(scale, a.dtype)
+        gap = g.op("Mul", g.op("Neg", g.op("Abs", g.op("Sub", a, b))), factor)
+        found = g.op("Add", top, g.op("Div", _log1p_of(g, g.op("Exp", gap)), factor))
+        return g.op("Where", g.op("Equal", a, b), g.op("Add", a, g.number(math.log(2) / scale, a.dtype)), found)
+
+    return lower
 
 
 def _log1p_of(g, x):
@@ -438,5 +452,7 @@ LOWERINGS = {
     "masked_fill": _masked_fill, "clamp": _clamp_numbers, "clamp_min": lambda g, x, low: _clamp(g, x, low),
     "clamp_max": lambda g, x, high: _clamp(g, x, None, high), "lerp": _lerp, "addcmul": _addcmul("Mul"),
     "addcdiv": _addcmul("Div"), "atan2": _atan2, "hypot": _hypot, "copysign": _copysign, "heaviside": _heaviside,
-    "logaddexp": _log_add, "xlogy": _xlogy, "rsub": _rsub, "nan_to_num": _nan_to_num, "sinc": _sinc, "logit": _logit,
+    "logaddexp": _log_add(1.0), "logaddexp2": _log_add(math.log(2)),
+    "xlog1py": lambda g, a, b: _xlogy(g, a, g.op("Add", g.tensor(b, result_dtype(g, a, b)), g.number(1, result_dtype(g, a, b)))),
+    "xlogy": _xlogy, "rsub": _rsub, "nan_to_num": _nan_to_num, "sinc": _sinc, "logit": _logit,
 }  # fmt: skip

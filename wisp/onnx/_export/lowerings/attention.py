@@ -16,9 +16,12 @@ def _attention(g, query, key, value, mask=None, dropout=0.0, causal=False, scale
     scores = g.op("MatMul", g.op("Mul", query, g.number(scale, query.dtype)), g.swap(key))
     if causal:
         mask = _causal(g, query, key)
-    if mask is not None:
-        scores = g.op("Add", scores, _bias(g, mask, query.dtype))
-    return g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
+    if mask is None:
+        return g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
+    weights = g.op("Softmax", g.op("Add", scores, _bias(g, mask, query.dtype)), axis=-1)
+    if not causal:  # a query that may look at nothing gives zeros
+        weights = g.op("Where", g.op("IsNaN", weights), g.number(0, query.dtype), weights, dtype=query.dtype)
+    return g.op("MatMul", weights, value)
 
 
 def _bias(g, mask, dtype):

@@ -78,7 +78,7 @@ def _resize(g, x, sizes, mode, align_corners, antialias, scales):
     if mode == "bicubic":
         how["cubic_coeff_a"] = -0.75 if not antialias else -0.5
     if antialias:
-        how["antialias"] = 1
+        how |= {"antialias": 1, "exclude_outside": 1}
     how["mode"] = _MODES[mode]
     if len(given) == dims and not align_corners:
         return g.op("Resize", x, None, wisp.tensor([1.0, 1.0, *given], dtype=wisp.float32), **how)

@@ -8,6 +8,8 @@ _END = 2**63 - 1
 
 
 def _nonzero(g, x):
+    if not x.rank:
+        raise Unsupported("the places of a tensor without dimensions")
     return g.op("Transpose", g.op("NonZero", x), perm=[1, 0], dtype=wisp.int64)
 
 
@@ -97,6 +99,14 @@ def _take(g, x, index):
     return g.op("Gather", g.reshape(x, [-1]), index, axis=0)
 
 
+def _put(g, x, index, source, accumulate=False):
+    if accumulate:
+        g.need_opset(16, "put with accumulate")
+    flat = g.op("ScatterElements", g.reshape(x, [-1]), g.reshape(index, [-1]), g.reshape(source, [-1]), axis=0,
+                reduction="add" if accumulate else None)  # fmt: skip
+    return g.reshape(flat, g.shape(x))
+
+
 def _index_select(g, x, dim, index):
     if not x.rank:
         return g.op("Identity", x)
@@ -107,7 +117,8 @@ def _index_select(g, x, dim, index):
 def _gather(g, x, dim, index, sparse_grad=False):
     if not x.rank:
         return g.expand(x, g.shape(index))
-    index = index if index.rank else g.unsqueeze(index, [0])
+    if not index.rank:
+        return g.reshape(g.op("GatherElements", x, g.unsqueeze(index, [0]), axis=0), [])
     return g.op("GatherElements", x, index, axis=dim_in(dim, x.rank))
 
 
@@ -163,6 +174,7 @@ def _along(g, index, dim, source):
 def _index_write(reduction):
     def lower(g, x, dim, index, source, alpha=1):
         source = g.cast(source, x.dtype)
+        source = source if source.rank else g.unsqueeze(source, [0])
         if not isinstance(alpha, Ref) and alpha != 1:
             source = g.op("Mul", source, g.number(alpha, x.dtype), sizes=source.sizes)
         return scatter(g, x, dim, _along(g, index, dim, source), source, reduction)
@@ -208,6 +220,8 @@ def _masked_select(g, x, mask):
 
 
 def _masked_scatter(g, x, mask, source):
+    if mask.rank > x.rank:
+        raise Unsupported("a mask with more dimensions than the tensor")
     wide = g.expand(mask, g.shape(x))
     count = g.op("CumSum", g.cast(g.reshape(wide, [-1]), wisp.int64), g.number(0, wisp.int64))
     places = g.op("Max", g.op("Sub", count, g.number(1, wisp.int64)), g.number(0, wisp.int64))
@@ -225,12 +239,14 @@ def _embedding(g, weight, indices, *_):
 def _one_hot(g, x, classes=-1):
     if isinstance(classes, Ref) or classes < 0:
         raise Unsupported("one_hot without a number of classes")
-    return g.op("OneHot", x, g.number(classes, wisp.int64), wisp.tensor([0, 1]), axis=-1, dtype=wisp.int64)
+    if not x.rank:
+        return g.squeeze(_one_hot(g, g.unsqueeze(x, [0]), classes), [0])
+    return g.op("OneHot", x, g.number(classes, wisp.int64), wisp.tensor([0, 1]), axis=-1, dtype=wisp.int64, sizes=(*x.sizes, classes))
 
 
 LOWERINGS = {
     **dict.fromkeys(("nonzero", "argwhere"), lambda g, x, *_: _nonzero(g, x)), "index": _index, "index_put": _index_put,
-    "take": _take, "index_select": _index_select, "gather": _gather, "scatter.src": _scatter_source(),
+    "take": _take, "put": _put, "index_select": _index_select, "gather": _gather, "scatter.src": _scatter_source(),
     "scatter.value": _scatter_value, "scatter.reduce": _scatter_source(), "scatter.value_reduce": _scatter_value,
     "scatter_add": _scatter_source("add"), "scatter_reduce": _scatter_reduce, "index_add": _index_write("add"),
     "index_copy": _index_write(None), "index_fill": _index_fill, "slice_scatter": _slice_scatter,

@@ -1,6 +1,7 @@
 """Products of matrices."""
 
 import wisp
+from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
 from wisp.onnx._export.lowerings.arithmetic import scaled
 
 
@@ -12,7 +13,7 @@ def matmul(g, a, b):
 
 
 def _linear(g, x, weight, bias=None):
-    if x.rank == 2 and x.is_float:
+    if x.rank == 2 and weight.rank == 2 and x.is_float:
         return g.op("Gemm", x, weight, bias, alpha=1.0, beta=1.0, transB=1)
     weight = g.swap(weight) if weight.rank == 2 else weight
     made = g.op("MatMul", x, weight)
@@ -40,8 +41,6 @@ def _summed(g, a, b):
 
 
 def _outer(g, a, b):
-    from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
-
     return POINTWISE["mul"](g, g.unsqueeze(a, [1]), g.unsqueeze(b, [0]))
 
 

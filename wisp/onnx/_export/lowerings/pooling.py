@@ -2,12 +2,15 @@
 
 import wisp
 from wisp.onnx._export.lowerings.convolution import batched, spread
+from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.values import Unsupported
 
 
 def _max_pool(dims, with_indices):
     def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
         kernel = spread(kernel, dims)
+        if ceil_mode and any(spread(padding, dims)):
+            raise Unsupported("pooling with ceil_mode and padding, whose last window runtimes count in different ways")
         settings = {
             "kernel_shape": kernel, "strides": spread(stride or kernel, dims), "pads": spread(padding, dims) * 2,
             "dilations": spread(dilation, dims), "ceil_mode": int(ceil_mode),
@@ -93,19 +96,29 @@ def _adaptive_max(dims):
         axes = list(range(x.rank - dims, x.rank))
         sizes = [x.fixed(axis) if size is None else size for axis, size in zip(axes, sizes, strict=True)]
         if any(x.fixed(axis) % size for axis, size in zip(axes, sizes, strict=True)):
-            raise Unsupported("windows of unequal size")
+            for axis, size in zip(axes, sizes, strict=True):
+                x = _max_of_windows(g, x, axis, size)
+            return (x,)
         kernel = [x.fixed(axis) // size for axis, size in zip(axes, sizes, strict=True)]
         return _max_pool(dims, True)(g, x, kernel)
 
     return lower
 
 
+def _max_of_windows(g, x, axis, size):
+    """Windows of unequal size along one dimension; shorter ones have their last element twice."""
+    windows = _windows(x.fixed(axis), size)
+    longest = max(end - start for start, end in windows)
+    places = [[min(start + i, end - 1) for i in range(longest)] for start, end in windows]
+    found = g.op("Gather", x, wisp.tensor(places, dtype=wisp.int64), axis=axis)
+    found.sizes = (*x.sizes[:axis], size, longest, *x.sizes[axis + 1 :])
+    return g.reduce("ReduceMax", found, [axis + 1])
+
+
 def _max_unpool(g, x, places, sizes):
     dims = len(sizes)
     front = g.sizes(x)[: x.rank - dims]
     flat_size = wisp.Size(sizes).numel()
-    from wisp.onnx._export.lowerings.creation import filled
-
     empty = filled(g, [*front, flat_size], 0, x.dtype)
     spread_out = g.op("ScatterElements", empty, g.reshape(places, [*front, -1]), g.reshape(x, [*front, -1]), axis=len(front))
     return g.reshape(spread_out, [*front, *sizes])

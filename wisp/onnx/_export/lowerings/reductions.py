@@ -38,6 +38,8 @@ def extremum(kind):
 
 def _truths(kind):
     def lower(g, x, dims=None, keepdim=False):
+        if dims == []:
+            return g.cast(truth(g, x), g.results[0][0] or wisp.bool)
         found = g.reduce(kind, g.cast(truth(g, x), wisp.int32), _dims(dims), keepdim)
         return g.cast(found, g.results[0][0] or wisp.bool)
 

@@ -1,5 +1,7 @@
 """Views, joins and other operators that move elements."""
 
+import math
+
 import wisp
 from wisp.onnx._export.lowerings.arithmetic import common_dtype
 from wisp.onnx._export.values import Ref, Unsupported, dim_in
@@ -162,6 +164,10 @@ def _chunk(g, x, chunks, dim=0):
     return _split(g, x, max(-(-x.fixed(dim) // chunks), 1), dim)
 
 
+def _cut_at_values(g, x, places, dim=0):
+    raise Unsupported("where a tensor is cut has to be the same in all calls")
+
+
 def _unbind(g, x, dim=0):
     return [_select(g, x, dim, i) for i in range(x.fixed(dim))]
 
@@ -170,7 +176,7 @@ def _unbind(g, x, dim=0):
 
 
 def flip(g, x, dims):
-    if not dims:
+    if not dims or not x.rank:
         return identity(g, x)
     count = len(dims)
     return g.slice(x, [-1] * count, [-_END] * count, [dim_in(dim, x.rank) for dim in dims], [-1] * count)
@@ -179,18 +185,17 @@ def flip(g, x, dims):
 def _roll(g, x, shifts, dims=()):
     if not dims:
         flat = g.reshape(x, [-1])
-        flat.sizes = (None,)
+        flat.sizes = (None if None in x.sizes else math.prod(x.sizes),)
         return g.reshape(_roll(g, flat, shifts, [0]), g.sizes(x))
     for shift, dim in zip(shifts, dims, strict=True):
-        size = x.size(dim)
-        if size == 0:
+        dim = dim_in(dim, x.rank)
+        if x.size(dim) == 0:
             return identity(g, x)
-        if size is not None:
-            shift %= size
-        if shift:
-            parts = g.slice(x, [-shift], [_END], [dim]), g.slice(x, [0], [-shift], [dim])
-            sizes = x.sizes
-            x = g.op("Concat", *parts, axis=dim_in(dim, x.rank), sizes=sizes)
+        cut = g.size(x, dim) if x.size(dim) is None else -shift % x.size(dim)
+        if isinstance(cut, Ref):
+            cut = g.op("Mod", g.number(-shift, wisp.int64), cut)
+        parts = g.slice(x, [cut], [_END], [dim]), g.slice(x, [0], [cut], [dim])
+        x = g.op("Concat", *parts, axis=dim, sizes=x.sizes)
     return identity(g, x)
 
 
@@ -233,6 +238,8 @@ def _pad(g, x, pad, mode="constant", value=None):
         return pad_constant(g, x, pad, 0 if value is None else value)
     if mode == "circular":
         return _wrapped(g, x, pad)
+    if any(size < 0 for size in pad):
+        raise Unsupported(f"padding with mode {mode!r} and negative sizes")
     if x.dtype not in (wisp.float32, wisp.float64):
         raise Unsupported(f"padding with mode {mode!r} of tensors of {x.dtype}")
     return g.op("Pad", x, _pads(pad, x.rank), mode={"reflect": "reflect", "replicate": "edge"}[mode])
@@ -297,6 +304,8 @@ def _unfold(g, x, dimension, size, step):
     dimension = dim_in(dimension, x.rank)
     if not x.rank:
         return g.reshape(x, [1])
+    if not size:
+        raise Unsupported("windows without elements")
     starts = range(0, x.fixed(dimension) - size + 1, step)
     places = wisp.tensor([[at + i for i in range(size)] for at in starts], dtype=wisp.int64).reshape(-1, size)
     found = g.op("Gather", x, places, axis=dimension)
@@ -305,7 +314,17 @@ def _unfold(g, x, dimension, size, step):
     return g.transpose(found, [*order, dimension + 1])
 
 
+def _block_diag(g, tensors):
+    """Matrices along a diagonal: each is padded to a row of blocks."""
+    matrices = [g.reshape(t, [1] * (2 - t.rank) + g.sizes(t)) if t.rank < 2 else t for t in tensors]
+    dtype = g.results[0][0] or common_dtype(*tensors)
+    widths = [m.fixed(1) for m in matrices]
+    rows = [pad_constant(g, g.cast(m, dtype), [sum(widths[:i]), sum(widths[i + 1 :])]) for i, m in enumerate(matrices)]
+    return g.op("Concat", *rows, axis=0)
+
+
 LOWERINGS = {
+    "block_diag": _block_diag,
     **dict.fromkeys(("clone", "contiguous", "alias", "detach", "positive", "restride", "alias_copy", "detach_copy"), identity),
     **dict.fromkeys(("_to_copy", "to"), _cast), "copy": _copy,
     **dict.fromkeys(("view", "reshape", "_reshape_copy", "view_copy"), _reshape),
@@ -319,12 +338,12 @@ LOWERINGS = {
     **dict.fromkeys(("unsqueeze", "unsqueeze_copy"), _unsqueeze),
     **dict.fromkeys(("transpose", "t", "transpose_copy", "t_copy"), _transpose),
     **dict.fromkeys(("permute", "permute_copy"), _permute), **dict.fromkeys(("movedim", "movedim.list"), _movedim),
-    "adjoint": lambda g, x: g.swap(x), **dict.fromkeys(("select", "select_copy"), _select),
+    "adjoint": lambda g, x: g.swap(x) if x.rank > 1 else identity(g, x), **dict.fromkeys(("select", "select_copy"), _select),
     **dict.fromkeys(("slice", "slice_copy"), _slice), **dict.fromkeys(("narrow", "narrow_copy"), _narrow),
     **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal), "diag_embed": _diag_embed,
     **dict.fromkeys(("unfold", "unfold_copy"), _unfold), "cat": cat, "stack": _stack,
     **dict.fromkeys(("split.sizes", "split_with_sizes", "split_with_sizes_copy"), lambda g, x, s, dim=0: split(g, x, s, dim)),
-    **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
+    **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, "tensor_split.tensor": _cut_at_values, **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
     "flip": flip, "roll": _roll, "repeat": _repeat, "tril": _triangle(0), "triu": _triangle(1),
     "constant_pad_nd": pad_constant, "pad": _pad,
     **dict.fromkeys((f"_{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),

@@ -64,7 +64,10 @@ def _unique(g, x, ordered=True, inverse=False, counts=False, dim=None):
     axis = {} if dim is None else {"axis": dim_in(dim, x.rank)}
     values, _, back, count = g.op("Unique", flat, outputs=4, sorted=1, **axis)
     back.dtype = count.dtype = wisp.int64
-    return values, back if dim is not None else g.reshape(back, g.shape(x)), count
+    if inverse:
+        back = back if dim is not None else g.reshape(back, g.shape(x))
+    nothing = wisp.empty(0, dtype=wisp.int64)
+    return values, back if inverse else g.constant(nothing), count if counts else g.constant(nothing)
 
 
 LOWERINGS = {
