@@ -12,7 +12,7 @@ def matmul(g, a, b):
     return g.op("MatMul", a, b)
 
 
-def _linear(g, x, weight, bias=None):
+def linear(g, x, weight, bias=None):
     if x.rank == 2 and weight.rank == 2 and x.is_float:
         return g.op("Gemm", x, weight, bias, alpha=1.0, beta=1.0, transB=1)
     weight = g.swap(weight) if weight.rank == 2 else weight
@@ -69,7 +69,7 @@ def _det(g, x):
 
 
 LOWERINGS = {
-    **dict.fromkeys(("mm", "bmm", "_stacked_mm", "mv", "dot", "vdot", "matmul"), matmul), "linear": _linear, "addmm": _addmm,
+    **dict.fromkeys(("mm", "bmm", "_stacked_mm", "mv", "dot", "vdot", "matmul"), matmul), "linear": linear, "addmm": _addmm,
     "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer), "outer": _outer,
     "einsum": _einsum, "cross.linalg": _cross, **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip

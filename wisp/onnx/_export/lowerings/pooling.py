@@ -8,13 +8,10 @@ from wisp.onnx._export.values import Unsupported
 
 def _max_pool(dims, with_indices):
     def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
-        kernel = spread(kernel, dims)
-        if ceil_mode and any(spread(padding, dims)):
-            raise Unsupported("pooling with ceil_mode and padding, whose last window runtimes count in different ways")
-        settings = {
-            "kernel_shape": kernel, "strides": spread(stride or kernel, dims), "pads": spread(padding, dims) * 2,
-            "dilations": spread(dilation, dims), "ceil_mode": int(ceil_mode),
-        }  # fmt: skip
+        kernel, padding, dilation = (spread(value, dims) for value in (kernel, padding, dilation))
+        stride = spread(stride or kernel, dims)
+        pads = _ceiled(x, kernel, stride, padding, dilation) if ceil_mode else padding * 2
+        settings = {"kernel_shape": kernel, "strides": stride, "pads": pads, "dilations": dilation}
 
         def pool(batch):
             if not with_indices:
@@ -26,6 +23,21 @@ def _max_pool(dims, with_indices):
         return batched(g, x, dims, pool)
 
     return lower
+
+
+def _ceiled(x, kernel, stride, padding, dilation):
+    """Padding that makes room for a last window which is only partly filled, unless it would begin behind the end.
+
+    The attribute of ONNX for that is not used: runtimes disagree about it.
+    """
+    extra = []
+    for i in range(len(kernel)):
+        size = x.fixed(i - len(kernel))
+        room = size + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1
+        steps = -(-room // stride[i])
+        steps -= steps * stride[i] >= size + padding[i]
+        extra.append(max(steps * stride[i] - room, 0))
+    return [*padding, *(p + e for p, e in zip(padding, extra, strict=True))]
 
 
 def _plane(g, x, dims):
@@ -40,16 +52,16 @@ def _plane(g, x, dims):
 def _avg_pool(dims):
     def lower(g, x, kernel, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None):
         kernel, padding = spread(kernel, dims), spread(padding, dims)
-        if ceil_mode and any(padding):
-            raise Unsupported("average pooling with ceil_mode and padding, which runtimes count in different ways")
-        whole = divisor is not None
+        stride = spread(stride or kernel, dims)
+        pads = _ceiled(x, kernel, stride, padding, [1] * dims) if ceil_mode else padding * 2
+        counted = count_include_pad and any(padding)
+        if pads != padding * 2 and (counted or divisor is not None):
+            raise Unsupported("average pooling with ceil_mode whose last window is only partly counted")
         made = batched(g, x, dims, lambda batch: g.op(
-            "AveragePool", batch, kernel_shape=kernel, strides=spread(stride or kernel, dims), pads=padding * 2,
-            ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad or whole)))  # fmt: skip
-        if not whole:
+            "AveragePool", batch, kernel_shape=kernel, strides=stride, pads=pads,
+            count_include_pad=int(counted or divisor is not None)))  # fmt: skip
+        if divisor is None:
             return made
-        if ceil_mode:
-            raise Unsupported("average pooling with ceil_mode and divisor_override")
         return g.op("Mul", made, g.number(wisp.Size(kernel).numel() / divisor, x.dtype))
 
     return lower

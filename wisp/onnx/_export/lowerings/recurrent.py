@@ -1,5 +1,6 @@
 """Recurrent layers."""
 
+from wisp.onnx._export.lowerings.matmul import linear
 from wisp.onnx._export.values import Unsupported
 
 # How ONNX orders the gates, in terms of the order here.
@@ -82,7 +83,48 @@ def _layers(g, kind, x, hx, params, settings):
     return x, [g.op("Concat", *parts, axis=0) for parts in zip(*ends, strict=True)]
 
 
+# --- single steps
+
+
+def _sums(g, x, weight, bias, count):
+    """What a step adds up from its input or state, for each of its gates."""
+    found = linear(g, x, weight, bias)
+    if count == 1:
+        return [found]
+    size = weight.fixed(0) // count
+    return list(g.op("Split", found, [size] * count, outputs=count, axis=x.rank - 1))
+
+
+def _added_up(g, x, h, weights, count):
+    w_ih, w_hh, b_ih, b_hh = (*weights, None, None)[:4]
+    return _sums(g, x, w_ih, b_ih, count), _sums(g, h, w_hh, b_hh, count)
+
+
+def _lstm_cell(g, x, hx, *weights):
+    h, c = hx
+    parts = [g.op("Add", a, b) for a, b in zip(*_added_up(g, x, h, weights, 4), strict=True)]
+    let_in, kept, out = (g.op("Sigmoid", parts[i]) for i in (0, 1, 3))
+    c = g.op("Add", g.op("Mul", kept, c), g.op("Mul", let_in, g.op("Tanh", parts[2])))
+    return g.op("Mul", out, g.op("Tanh", c)), c
+
+
+def _gru_cell(g, x, h, *weights):
+    own, past = _added_up(g, x, h, weights, 3)
+    reset, kept = (g.op("Sigmoid", g.op("Add", own[i], past[i])) for i in (0, 1))
+    new = g.op("Tanh", g.op("Add", own[2], g.op("Mul", reset, past[2])))
+    return g.op("Add", new, g.op("Mul", kept, g.op("Sub", h, new)))
+
+
+def _rnn_cell(activation):
+    def lower(g, x, h, *weights):
+        (own,), (past,) = _added_up(g, x, h, weights, 1)
+        return g.op(activation, g.op("Add", own, past))
+
+    return lower
+
+
 LOWERINGS = {
+    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "rnn_tanh_cell": _rnn_cell("Tanh"), "rnn_relu_cell": _rnn_cell("Relu"),
     "lstm.input": _recurrent("LSTM"), "gru.input": _recurrent("GRU"), "rnn_tanh.input": _recurrent("RNN", "Tanh"),
     "rnn_relu.input": _recurrent("RNN", "Relu"),
 }  # fmt: skip
