@@ -139,6 +139,12 @@ def _tensor(g, data, dtype, device, requires_grad):
     return g.constant(wisp.tensor(data, dtype=dtype))
 
 
+def _without_leading_ones(g, value, places):
+    """A value to be written into a tensor that has fewer dimensions."""
+    surplus = value.rank - places.rank
+    return g.squeeze(value, list(range(surplus))) if surplus > 0 else value
+
+
 # --- lists
 
 
@@ -207,7 +213,7 @@ BUILTINS = {
     "__contains__.dict": lambda g, table, key: key in table,
     "len.dict": lambda g, table: len(table), "keys.dict": lambda g, table: list(table),
     "values.dict": lambda g, table: list(table.values()), "items.dict": lambda g, table: list(table.items()),
-    "__is__": _is, "__isnot__": lambda g, a, b: not _is(g, a, b),
+    "_without_leading_ones": _without_leading_ones, "__is__": _is, "__isnot__": lambda g, a, b: not _is(g, a, b),
     "prod.int": lambda g, values: _folded(g, "mul.int", values), "sum.int": lambda g, values: _folded(g, "add.int", values),
 }  # fmt: skip
 # Those that have to be done here even if everything is known, because they change a list or look at what it is.

@@ -9,6 +9,7 @@ from wisp._C import no_grad
 from wisp.jit import ScriptFunction, ScriptModule
 from wisp.jit._record import parameter_names, record_function, record_module
 from wisp.jit._views import inlined
+from wisp.onnx._export.values import leaves
 
 
 @dataclass
@@ -20,6 +21,24 @@ class Program:
     arguments: dict
 
 
+class _Flat(nn.Module):
+    """A model whose results, of whatever structure, are a tuple of tensors."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.add_module(INNER, model)
+
+    def forward(self, *args, **kwargs):
+        return _flat(getattr(self, INNER)(*args, **kwargs))
+
+
+INNER = "exported_model"  # the name of the model in the one around it
+
+
+def _flat(result):
+    return tuple(leaf for leaf in leaves(result) if leaf is not None)
+
+
 def program_of(model, args, kwargs):
     if isinstance(model, ScriptModule):
         function = model._c.method("forward")
@@ -28,12 +47,13 @@ def program_of(model, args, kwargs):
         return Program(inlined(model._c.graph), None, _bound(model._c, args, kwargs))
     with no_grad():
         if isinstance(model, nn.Module):
-            owner = record_module(model, {"forward": (args, kwargs)}, False)
-            function = owner.method("forward")
-            written = model.forward
+            around = _Flat(model)
+            around.training = model.training
+            owner = record_module(around, {"forward": (args, kwargs)}, False)
+            function, written = owner.method("forward"), model.forward
         else:
             owner, written = None, model
-            function = record_function(model, "traced", args, kwargs, False)
+            function = record_function(lambda *a, **k: _flat(model(*a, **k)), "traced", args, kwargs, False)
     names = [*parameter_names(written, len(args)), *kwargs]
     return Program(inlined(function.graph), owner, dict(zip(names, (*args, *kwargs.values()), strict=True)))
 

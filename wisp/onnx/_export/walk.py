@@ -5,6 +5,7 @@ from dataclasses import replace
 import wisp
 from wisp.onnx._export import control, numbers
 from wisp.onnx._export.lowerings import LOWERINGS, TABLE, renamed
+from wisp.onnx._export.program import INNER
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
 from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leaves, read_type
 from wisp.onnx._export.writes import Writes
@@ -81,13 +82,16 @@ class Walker:
             raise Unsupported("it has no form in ONNX")
         call = Call(f"aten::{functional}", args, types, [_bare(value.type) for value in node.outputs()])
         if self._can_fold(functional, call):
-            return self._folded(evaluate(call), args, in_place)
-        results = self._lowered(node, functional, args, call)
+            results = [_structured(result, self.g) for result in evaluate(call)]
+        else:
+            results = self._lowered(node, functional, args, call)
+        target = self.env[node.inputs()[0]] if args else None
         if in_place:
-            self.writes.write(self.env[node.inputs()[0]], self._like(results[0], args[0]))
-            return [self.env[node.inputs()[0]]]
-        results = [replace(r) if any(r is arg for arg in leaves(args)) else r for r in results]
-        self.writes.note_view(functional, self.env[node.inputs()[0]] if args else None, args, results, self)
+            self.writes.write(target, self._like(results[0], args[0]))
+            return [target]
+        given = {id(leaf) for leaf in leaves(args) if isinstance(leaf, Ref)}
+        results = [replace(r) if id(r) in given else r for r in results]  # not the argument itself: it may be written
+        self.writes.note_view(functional, target, args, results, self)
         return results
 
     def _like(self, result, target):
@@ -102,13 +106,6 @@ class Walker:
             return False
         constant = [p.constant is not None if isinstance(p, Ref) else True for p in call.params]
         return all(constant) and (self.fold or not constant)
-
-    def _folded(self, results, args, in_place):
-        made = [_structured(result, self.g) for result in results]
-        if in_place:
-            self.writes.write(args[0], made[0])
-            return [args[0]]
-        return made
 
     def _lowered(self, node, name, args, call):
         """The results of an operator, with what is known of them."""
@@ -169,7 +166,7 @@ class Walker:
         """An attribute of a module: (object, path), a tensor or a plain value."""
         bare, path = owner
         part = bare.part(name)
-        path = f"{path}.{name}" if path else name
+        path = f"{path}.{name}" if path else "" if name == INNER else name
         if part is not None:
             return part, path
         value = bare.get(name)

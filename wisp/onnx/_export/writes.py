@@ -61,11 +61,14 @@ class Writes:
         """`target` holds `value` from now on, and so do its views and the tensor that it is a view of."""
         if not isinstance(target, Ref):
             raise Unsupported("it writes into what is not a tensor")
-        if target.depth < self.g.depth:
-            raise Unsupported("it writes, in a branch or loop, into a tensor from outside of it")
+        self._check_depth(target)
         self._newest[target] = value
         self._refresh(target, None)
         self._write_back(target, value)
+
+    def _check_depth(self, target):
+        if target.depth < self.g.depth:
+            raise Unsupported("it writes, in a branch or loop, into a tensor from outside of it")
 
     def _write_back(self, target, value):
         if target not in self._views:
@@ -73,6 +76,7 @@ class Writes:
         source, _, inverse = self._views[target]
         if inverse is None:
             raise Unsupported("it writes through a view that ONNX cannot follow")
+        self._check_depth(source)
         whole = inverse(self.g, self.newest(source), value)
         now = self.newest(source)
         whole = replace(whole, dtype=now.dtype, sizes=now.sizes, constant=None)

@@ -56,7 +56,7 @@ def scaled(g, value, factor):
     """A tensor times a number."""
     if not isinstance(factor, Ref) and factor == 1:
         return value
-    return g.op("Mul", value, g.number(factor, value.dtype))
+    return g.op("And" if value.dtype == wisp.bool else "Mul", value, g.number(factor, value.dtype))
 
 
 def _sum(kind):
@@ -382,6 +382,15 @@ def _xlogy(g, a, b):
     return g.op("Where", kept, zero, found)
 
 
+def _entropy(g, x):
+    """-x * log(x), 0 at 0, and minus infinity below."""
+    x = g.cast(x, result_dtype(g, x))
+    zero = g.number(0, x.dtype)
+    found = g.op("Neg", g.op("Mul", x, g.op("Log", x)))
+    found = g.op("Where", g.op("Equal", x, zero), zero, found)
+    return g.op("Where", g.op("Less", x, zero), g.number(-math.inf, x.dtype), found)
+
+
 def _rsub(g, a, b, alpha=1):
     dtype = result_dtype(g, a, b)
     a, b = together(g, a, b, dtype=dtype)
@@ -454,5 +463,5 @@ LOWERINGS = {
     "addcdiv": _addcmul("Div"), "atan2": _atan2, "hypot": _hypot, "copysign": _copysign, "heaviside": _heaviside,
     "logaddexp": _log_add(1.0), "logaddexp2": _log_add(math.log(2)),
     "xlog1py": lambda g, a, b: _xlogy(g, a, g.op("Add", g.tensor(b, result_dtype(g, a, b)), g.number(1, result_dtype(g, a, b)))),
-    "xlogy": _xlogy, "rsub": _rsub, "nan_to_num": _nan_to_num, "sinc": _sinc, "logit": _logit,
+    "xlogy": _xlogy, "rsub": _rsub, "entr": _entropy, "nan_to_num": _nan_to_num, "sinc": _sinc, "logit": _logit,
 }  # fmt: skip

@@ -67,6 +67,11 @@ def _expand(g, x, sizes):
     return made
 
 
+def _expand_as(g, x, other):
+    surplus = x.rank - other.rank
+    return g.expand(g.squeeze(x, list(range(surplus))) if surplus > 0 else x, g.shape(other))
+
+
 def _squeeze(g, x):
     if None in x.sizes:
         raise Unsupported("which dimensions have the size 1 has to be the same in all calls: name them")
@@ -332,7 +337,7 @@ LOWERINGS = {
     "reshape_as": lambda g, x, other: g.reshape(x, g.sizes(other)), "ravel": lambda g, x: g.reshape(x, [-1]),
     "flatten": _flatten, "unflatten": _unflatten,
     **dict.fromkeys(("expand", "broadcast_to", "expand_copy"), _expand),
-    "expand_as": lambda g, x, other: g.expand(x, g.shape(other)),
+    "expand_as": _expand_as,
     **dict.fromkeys(("squeeze", "squeeze_copy"), _squeeze),
     **dict.fromkeys(("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims"), _squeeze_dims),
     **dict.fromkeys(("unsqueeze", "unsqueeze_copy"), _unsqueeze),
