@@ -7,9 +7,9 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-import wisp  # noqa: E402
-from tests.onnx_exports import check, export_and_check  # noqa: E402
-from wisp import nn  # noqa: E402
+import wisp
+from tests.onnx_exports import check, export_and_check
+from wisp import nn
 
 R = wisp.randn
 

@@ -4,9 +4,9 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-import wisp  # noqa: E402
-from tests.onnx_exports import export_and_check  # noqa: E402
-from wisp import models, nn  # noqa: E402
+import wisp
+from tests.onnx_exports import export_and_check
+from wisp import models, nn
 
 R = wisp.randn
 IMAGE, ROWS, LINE, VOLUME = (2, 4, 6, 8), (3, 8), (2, 4, 9), (2, 4, 4, 6, 4)
@@ -65,7 +65,9 @@ def test_losses_of_pairs(loss):
 
 
 @pytest.mark.parametrize(
-    "loss", [nn.CrossEntropyLoss(), nn.CrossEntropyLoss(label_smoothing=0.1), nn.NLLLoss(), nn.MultiMarginLoss()], ids=repr
+    "loss",
+    [nn.CrossEntropyLoss(), nn.CrossEntropyLoss(label_smoothing=0.1), nn.NLLLoss(), nn.MultiMarginLoss()],
+    ids=repr,
 )
 def test_losses_of_classes(loss):
     export_and_check(loss, R(3, 4), wisp.tensor([0, 3, 1]))
@@ -114,7 +116,9 @@ def test_transformers():
     export_and_check(layer, R(2, 5, 8), others=[(R(3, 4, 8),)], **ANY_SEQUENCE)
     whole = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     axes = {"src": {0: "batch", 1: "s"}, "tgt": {0: "batch", 1: "t"}}
-    export_and_check(whole, R(2, 5, 8), R(2, 4, 8), others=[(R(3, 2, 8), R(3, 6, 8))], dynamic_axes=axes, tolerance=1e-4)
+    export_and_check(
+        whole, R(2, 5, 8), R(2, 4, 8), others=[(R(3, 2, 8), R(3, 6, 8))], dynamic_axes=axes, tolerance=1e-4
+    )
 
 
 def test_attention():
@@ -129,6 +133,16 @@ def test_networks(name):
     options = {"dynamic_axes": {"x": {0: "batch"}}, "tolerance": 1e-3}
     model = export_and_check(getattr(models, name)(), R(1, 3, 64, 64), others=[(R(2, 3, 64, 64),)], **options)
     assert len(model.graph.node) < 200
+
+
+def test_small_networks():
+    options = {"dynamic_axes": {"x": {0: "batch"}}, "tolerance": 1e-3}
+    vision = models.VisionTransformer(
+        image_size=16, patch_size=4, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=16, num_classes=5
+    )
+    export_and_check(vision, R(1, 3, 16, 16), others=[(R(3, 3, 16, 16),)], **options)
+    dense = models.DenseNet(growth_rate=4, block_config=(2, 2), num_init_features=8, num_classes=5)
+    export_and_check(dense, R(1, 3, 32, 32), others=[(R(3, 3, 32, 32),)], **options)
 
 
 def test_language_models():

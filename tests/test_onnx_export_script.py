@@ -4,9 +4,9 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
-import wisp  # noqa: E402
-from tests.onnx_exports import export_and_check  # noqa: E402
-from wisp import Tensor, nn  # noqa: E402
+import wisp
+from tests.onnx_exports import export_and_check
+from wisp import Tensor, nn
 
 R = wisp.randn
 ANY_ROWS = {"dynamic_axes": {"x": {0: "rows"}}}

@@ -59,7 +59,9 @@ def test_all_unsupported_operators_are_named():
         node("Relu", "x", "a"),
         node("Nonsense", "a", "b", name="first"),
         node("Scaler", "b", "c", domain="ai.onnx.ml", name="second"),
-        node("If", "c", "d", then_branch=graph([node("Unheard", "b", "t")], [], ["t"]), else_branch=graph([], [], ["b"])),
+        node(
+            "If", "c", "d", then_branch=graph([node("Unheard", "b", "t")], [], ["t"]), else_branch=graph([], [], ["b"])
+        ),
     ]
     text = refused(model(nodes, ["x"], ["d"], domains=["ai.onnx.ml"]), "unsupported operators", RuntimeError)
     for words in ("ai.onnx.Nonsense (version 21) in Nonsense node 'first'", "ai.onnx.ml.Scaler (version 1)", "Unheard"):
@@ -213,7 +215,9 @@ def test_external_data_of_a_model_that_is_not_a_file(folder):
     assert wisp.onnx.load(data, base_dir=folder)().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("location", ["../secret.bin", "data/../../secret.bin", "link.bin", "linked/secret.bin", "/abs"])
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "data/../../secret.bin", "link.bin", "linked/secret.bin", "/abs"]
+)
 def test_external_data_stays_in_the_folder(folder, location):
     (folder / "link.bin").symlink_to(folder.parent / "secret.bin")
     (folder / "linked").symlink_to(folder.parent)

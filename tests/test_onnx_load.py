@@ -145,7 +145,9 @@ def test_initializers_are_defaults_of_inputs(ir_version):
 
 
 def test_files_from_before_versions_of_operators():
-    old = model([node("Add", "a b", "c", broadcast=1, axis=0)], [floats("a", 2, 3), floats("b", 2)], ["c"], ir_version=2)
+    old = model(
+        [node("Add", "a b", "c", broadcast=1, axis=0)], [floats("a", 2, 3), floats("b", 2)], ["c"], ir_version=2
+    )
     del old.opset_import[:]
     old.graph.node[0].attribute[0].type = 0  # such files may not say the types of attributes
     result = wisp.onnx.load(old)(wisp.zeros(2, 3), wisp.tensor([1.0, 2.0]))

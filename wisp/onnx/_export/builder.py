@@ -6,7 +6,19 @@ import wisp
 from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
 from wisp.onnx._package import onnx
 
-_COMPARISONS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"}
+_COMPARISONS = {
+    "Equal",
+    "Less",
+    "LessOrEqual",
+    "Greater",
+    "GreaterOrEqual",
+    "And",
+    "Or",
+    "Xor",
+    "Not",
+    "IsNaN",
+    "IsInf",
+}
 _POINTWISE = {
     *_COMPARISONS, "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Where", "Neg", "Abs", "Sign", "Floor", "Ceil",
     "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sigmoid", "Tanh", "Erf", "Softplus", "Relu", "Clip", "Cast", "Identity",
@@ -93,9 +105,7 @@ class Builder:
             return values
         if all(not isinstance(value, Ref) for value in values):
             return self.constant(wisp.tensor([int(value) for value in values], dtype=wisp.int64))
-        parts = [
-            self.unsqueeze(value, [0]) if isinstance(value, Ref) else self.ints([value]) for value in values
-        ]
+        parts = [self.unsqueeze(value, [0]) if isinstance(value, Ref) else self.ints([value]) for value in values]
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0, dtype=wisp.int64)
 
     def number(self, value, dtype):
@@ -203,7 +213,9 @@ class Builder:
 
     def reshape(self, value, sizes):
         known = None if isinstance(sizes, Ref) else tuple(s if isinstance(s, int) and s >= 0 else None for s in sizes)
-        return self.op("Reshape", value, sizes, allowzero=1 if self.opset >= 14 and _has_zero(sizes) else None, sizes=known)
+        return self.op(
+            "Reshape", value, sizes, allowzero=1 if self.opset >= 14 and _has_zero(sizes) else None, sizes=known
+        )
 
     def transpose(self, value, order):
         order = [dim_in(dim, value.rank) for dim in order]

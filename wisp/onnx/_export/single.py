@@ -1,6 +1,7 @@
 """Graphs of a single operator: to compute it, to find out what it gives, and to see what a composite is made of."""
 
 import json
+import math
 import re
 from functools import lru_cache
 
@@ -72,7 +73,7 @@ def _constant_type(value, kind):
 def _text(value):
     if isinstance(value, str):
         return json.dumps(value)
-    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+    if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, (list, tuple)):
         inner = ", ".join(map(_text, value))

@@ -130,8 +130,10 @@ class Walker:
         """[(dtype, sizes)] of the results: as traced if that holds for all calls, else as it follows from the arguments."""
         traced = [read_type(value.type) for value in node.outputs()]
         fixed = all(ref.sizes is not None and None not in ref.sizes for ref in call.params if isinstance(ref, Ref))
-        if fixed and all(dtype is not None for dtype, _ in traced) and not any(
-            isinstance(p, Ref) and p.number for p in call.params
+        if (
+            fixed
+            and all(dtype is not None for dtype, _ in traced)
+            and not any(isinstance(p, Ref) and p.number for p in call.params)
         ):
             return traced
         found = facts(call)

@@ -26,7 +26,9 @@ def _tensor(name, tensor):
 
 def model_of(graph, opset):
     imports = [onnx.helper.make_opsetid("", opset)]
-    model = onnx.helper.make_model(graph, opset_imports=imports, producer_name="wisp", producer_version=version.__version__)
+    model = onnx.helper.make_model(
+        graph, opset_imports=imports, producer_name="wisp", producer_version=version.__version__
+    )
     model.ir_version = onnx.helper.find_min_ir_version_for(imports)
     return model
 
@@ -125,5 +127,3 @@ def _umask():
     now = os.umask(0)
     os.umask(now)
     return now
-
-

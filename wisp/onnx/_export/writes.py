@@ -97,6 +97,7 @@ class Writes:
 
 def _replay(walker, name, args):
     """The view, made again of the newest value."""
+
     def forward(source):
         made = LOWERINGS[name](walker.g, source, *args[1:]) if name in LOWERINGS else renamed(walker.g, name, [source])
         old = args[0]

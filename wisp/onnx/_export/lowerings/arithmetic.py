@@ -178,7 +178,6 @@ def _square(g, x):
     return g.op("Mul", x, x)
 
 
-
 # --- comparisons and logic
 
 
@@ -277,7 +276,7 @@ def _clamp_in(g, x, low, high):
 def _clamp_numbers(g, x, low=None, high=None):
     numbers = [value for value in (low, high) if value is not None]
     same = x.dtype == result_dtype(g, x)
-    if same and len(numbers) == 2 and not any(isinstance(n, Ref) or n != n for n in numbers) and low <= high:
+    if same and len(numbers) == 2 and not any(isinstance(n, Ref) or math.isnan(n) for n in numbers) and low <= high:
         return clip(g, x, low, high)
     return _clamp(g, x, low, high)
 

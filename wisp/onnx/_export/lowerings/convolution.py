@@ -110,7 +110,9 @@ def _pixel_unshuffle(g, x, factor):
 
 def _channel_shuffle(g, x, groups):
     sizes = g.sizes(x)
-    parts = g.reshape(x, [sizes[0], groups, x.fixed(1) // groups, *[-1 if i == 0 else s for i, s in enumerate(sizes[2:])]])
+    parts = g.reshape(
+        x, [sizes[0], groups, x.fixed(1) // groups, *[-1 if i == 0 else s for i, s in enumerate(sizes[2:])]]
+    )
     parts.sizes = (None,) * (x.rank + 1)
     return g.reshape(g.swap(parts, 1, 2), g.shape(x))
 

@@ -78,14 +78,17 @@ def _index_put(g, x, indices, values, accumulate=False):
     dims = list(places)
     rest = [dim for dim in range(x.rank) if dim not in places]
     stacked, rank = _stacked(g, list(places.values()))
+    adjacent = dims == list(range(dims[0], dims[0] + len(dims)))
+    before = rest[: dims[0]] if adjacent else []
+    after = rest[len(before) :]
+    shape = [g.op("Gather", g.shape(x), before, axis=0)] if before else []
+    shape.append(g.slice(g.op("Shape", stacked), [0], [-1], [0]))
+    shape += [g.op("Gather", g.shape(x), after, axis=0)] if after else []
+    updates = g.expand(values, shape[0] if len(shape) == 1 else g.op("Concat", *shape, axis=0))
+    updates.sizes = (None,) * (rank + len(rest))
+    middle = range(len(before), len(before) + rank)
+    updates = g.transpose(updates, [*middle, *(d for d in range(rank + len(rest)) if d not in middle)])
     moved = g.transpose(x, [*dims, *rest])
-    target = g.op("Shape", stacked)
-    shape = g.slice(target, [0], [-1], [0])
-    if rest:
-        shape = g.op("Concat", shape, g.slice(g.op("Shape", moved), [len(dims)], [_END], [0]), axis=0)
-    if rest and dims[0] and values.rank > len(rest) - dims[0] and values.rank:
-        raise Unsupported("writing several values at places of dimensions that are not the first")
-    updates = g.expand(values, shape)
     made = g.op("ScatterND", moved, stacked, updates, reduction="add" if accumulate else None)
     made.sizes = tuple(x.sizes[dim] for dim in [*dims, *rest])
     order = [*dims, *rest]
@@ -241,7 +244,15 @@ def _one_hot(g, x, classes=-1):
         raise Unsupported("one_hot without a number of classes")
     if not x.rank:
         return g.squeeze(_one_hot(g, g.unsqueeze(x, [0]), classes), [0])
-    return g.op("OneHot", x, g.number(classes, wisp.int64), wisp.tensor([0, 1]), axis=-1, dtype=wisp.int64, sizes=(*x.sizes, classes))
+    return g.op(
+        "OneHot",
+        x,
+        g.number(classes, wisp.int64),
+        wisp.tensor([0, 1]),
+        axis=-1,
+        dtype=wisp.int64,
+        sizes=(*x.sizes, classes),
+    )
 
 
 LOWERINGS = {

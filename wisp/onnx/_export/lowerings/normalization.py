@@ -76,7 +76,6 @@ def _instance_norm(g, x, mean=None, var=None, weight=None, bias=None, use_input=
     return g.op("InstanceNormalization", x, weight, bias, epsilon=eps)
 
 
-
 def _dropout(g, x, p=0.5, training=True, inplace=False):
     if not training or p == 0:
         return g.op("Identity", x)

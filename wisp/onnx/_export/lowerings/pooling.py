@@ -132,7 +132,9 @@ def _max_unpool(g, x, places, sizes):
     front = g.sizes(x)[: x.rank - dims]
     flat_size = wisp.Size(sizes).numel()
     empty = filled(g, [*front, flat_size], 0, x.dtype)
-    spread_out = g.op("ScatterElements", empty, g.reshape(places, [*front, -1]), g.reshape(x, [*front, -1]), axis=len(front))
+    spread_out = g.op(
+        "ScatterElements", empty, g.reshape(places, [*front, -1]), g.reshape(x, [*front, -1]), axis=len(front)
+    )
     return g.reshape(spread_out, [*front, *sizes])
 
 

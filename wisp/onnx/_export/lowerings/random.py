@@ -4,8 +4,6 @@ import wisp
 from wisp.onnx._export.lowerings.creation import filled
 
 
-
-
 def _of_sizes(kind):
     def lower(g, sizes, *args):
         like = filled(g, sizes, 0, g.results[0][0] or wisp.get_default_dtype())

@@ -114,7 +114,9 @@ def _select(g, x, dim, index):
 
 
 def _slice(g, x, dim=0, start=None, end=None, step=1):
-    return g.slice(x, [start or 0 if not isinstance(start, Ref) else start], [_END if end is None else end], [dim], [step])
+    return g.slice(
+        x, [start or 0 if not isinstance(start, Ref) else start], [_END if end is None else end], [dim], [step]
+    )
 
 
 def _narrow(g, x, dim, start, length):

@@ -10,7 +10,9 @@ def _ranked(g, x, count, dim, largest, ordered=True):
     if not x.rank:
         return identity(g, x), g.number(0, wisp.int64)
     wide = g.cast(x, wisp.int32) if x.dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16) else x
-    values, places = g.op("TopK", wide, [count], outputs=2, axis=dim_in(dim, x.rank), largest=int(largest), sorted=int(ordered))
+    values, places = g.op(
+        "TopK", wide, [count], outputs=2, axis=dim_in(dim, x.rank), largest=int(largest), sorted=int(ordered)
+    )
     places.dtype = wisp.int64
     return g.cast(values, x.dtype), places
 
