@@ -136,8 +136,9 @@ def test_modules_that_scripts_import_but_rarely_use_are_empty():
     assert printed.splitlines()[-1] == "cannot import"
 
 
-def test_nothing_is_compiled():
-    printed = as_torch("""
+def test_scripts_are_compiled(tmp_path):
+    write(tmp_path, "script.py", """
+        import io
         import torch
         from typing import Dict, List, Optional, Tuple
 
@@ -150,28 +151,24 @@ def test_nothing_is_compiled():
             def forward(self, x):
                 return self.hidden(double(x))
 
-            @torch.jit.ignore(drop=True)
-            def hidden(self, x):
+            @torch.jit.ignore
+            def hidden(self, x: torch.Tensor) -> torch.Tensor:
                 return x + 1
 
-            @torch.jit.ignore
-            @torch.jit.unused
-            @torch.jit.export
-            def other(self):
-                pass
-
-        net = torch.jit.script(torch.nn.Sequential(Part()))
-        print(torch.jit.trace(net, torch.ones(1))(torch.ones(1)).item(), isinstance(net[0], torch.nn.Module))
-        print(torch.jit.is_scripting(), torch.jit.is_tracing(), torch.jit.annotate(int, 3), torch.jit.Attribute(4, int))
+        net = torch.nn.Sequential(Part())
+        print(net(torch.ones(1)).item(), isinstance(net[0], torch.jit.ScriptModule), type(double).__name__)
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.trace(double, torch.ones(1)), file)
+        print(torch.jit.load(io.BytesIO(file.getvalue()))(torch.ones(2)).tolist())
+        print(torch.jit.is_scripting(), torch.jit.is_tracing(), torch.jit.annotate(int, 3), torch.jit.Attribute(4, int).value)
         of = torch.jit.isinstance
         print(of([1], List[int]), of(["a"], List[int]), of({"a": 1}, Dict[str, int]), of((1, "a"), Tuple[int, str]),
               of((1, 2), Tuple[int, str]), of(None, Optional[int]), of("a", Optional[int]), of(1, (int, str)), of((1, 2), Tuple[int, ...]))
-        print(hasattr(torch.jit, "load"), of(1, int | str), of(1.5, int | str))
-    """).splitlines()
-    assert printed[0] == "3.0 True"
-    assert printed[1] == "False False 3 4"
-    assert printed[2] == "True False True True False True False True True"
-    assert printed[3] == "False True False"
+        print(of(1, int | str), of(1.5, int | str))
+    """)  # fmt: skip
+    assert run("script.py", cwd=tmp_path).stdout.splitlines() == [
+        "3.0 True ScriptFunction", "[2.0, 2.0]", "False False 3 4", "True False True True False True False True True", "True False",
+    ]  # fmt: skip
 
 
 def test_compile_leaves_programs_as_they_are():

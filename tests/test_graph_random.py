@@ -11,97 +11,125 @@ jit = wisp._C._jit
 SIZE = (3, 3)
 
 
+UNARY = ["neg({x})", "tanh({x})", "sigmoid({x})", "relu({x})", "mul({x}, %half)"]
+BINARY = ["add({x}, {y}, %one)", "sub({x}, {y}, %one)", "mm({x}, {y})", "maximum({x}, {y})"]
+WRITES = ["add_({x}, {y}, %one)", "mul_({x}, %half)", "copy_({x}, {y}, %false)"]
+VIEWS = ["t({x})", "alias({x})", "reshape({x}, %size)", "contiguous({x}, %contiguous)", "add({x}, %zero, %one)"]
+KINDS = ["call"] * 7 + ["repeat"] * 4 + ["overwrite"] * 4 + ["view"] * 2 + ["chunk", "list", "take", "append", "pair"]
+
+HEAD = """\
+graph(%x : Float(3, 3), %y : Float(3, 3), %flag : bool, %n : int):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %three : int = prim::Constant[value=3]()
+  %last : int = prim::Constant[value=-1]()
+  %half : float = prim::Constant[value=0.5]()
+  %true : bool = prim::Constant[value=True]()
+  %false : bool = prim::Constant[value=False]()
+  %size : int[] = prim::Constant[value=[3, 3]]()
+  %contiguous : MemoryFormat = prim::Constant[value=wisp.contiguous_format]()
+"""
+
+
 class Writer:
     """Writes a graph of 3 x 3 matrices in which everything may share memory with everything."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.choice = self.random.choice
         self.count = 0
-        self.lines = []
+        self.text = HEAD
+        self.calls = []  # that can be repeated: their operands are known everywhere below
+
+    def write(self):
+        known = self.body(1, ["%x", "%y"], [])
+        results = {self.choice(known) for _ in range(3)}
+        self.line(1, f"return ({', '.join(sorted(results))})")
+        return self.text
+
+    def line(self, indent, text):
+        self.text += "  " * indent + text + "\n"
 
     def name(self):
         self.count += 1
         return f"%v{self.count}"
 
-    def line(self, indent, text):
-        self.lines.append("  " * indent + text)
-
-    def statement(self, indent, known, lists, depth):
-        choice = self.random.choice
-        x, y, new = choice(known), choice(known), self.name()
-        kinds = ["unary"] * 4 + ["binary"] * 5 + ["write"] * 2 + ["view"] * 2 + ["chunk", "list", "take", "append", "tuple"]
-        kind = choice(kinds + ["if", "loop"] * (depth < 2))
-        if kind == "unary":
-            self.line(indent, f"{new} : Tensor = aten::{choice(['neg', 'tanh', 'sigmoid', 'relu'])}({x})")
-        elif kind == "binary":
-            op = choice(["add({x}, {y}, %one)", "sub({x}, {y}, %one)", "mm({x}, {y})", "maximum({x}, {y})", "mul({x}, %half)"])
-            self.line(indent, f"{new} : Tensor = aten::{op.format(x=x, y=y)}")
-        elif kind == "write":
-            op = choice(["add_({x}, {y}, %one)", "mul_({x}, %half)", "tanh_({x})", "copy_({x}, {y}, %false)"])
-            self.line(indent, f"{new} : Tensor = aten::{op.format(x=x, y=y)}")
-        elif kind == "view":
-            op = choice(["t({x})", "alias({x})", "reshape({x}, %size)", "contiguous({x}, %contiguous)", "add({x}, %zero, %one)"])
-            self.line(indent, f"{new} : Tensor = aten::{op.format(x=x)}")
-        elif kind == "chunk":
-            parts = [self.name() for _ in range(3)]
-            self.line(indent, f"{new} : Tensor[] = aten::chunk({x}, %three, %zero)")
-            self.line(indent, ", ".join(f"{p} : Tensor" for p in parts) + f" = prim::ListUnpack({new})")
-            done = [self.name() for _ in parts]
-            for part, result in zip(parts, done, strict=True):
-                self.line(indent, f"{result} : Tensor = aten::tanh({part})")
-            joined, new = self.name(), self.name()
-            self.line(indent, f"{joined} : Tensor[] = prim::ListConstruct({', '.join(done)})")
-            self.line(indent, f"{new} : Tensor = aten::cat({joined}, %zero)")
-        elif kind == "list":
-            self.line(indent, f"{new} : Tensor[] = prim::ListConstruct({x}, {y})")
-            lists.append(new)
-            return
-        elif kind == "take" and lists:
-            self.line(indent, f"{new} : Tensor = aten::__getitem__.t({choice(lists)}, {choice(['%zero', '%last'])})")
-        elif kind == "append" and lists:
-            self.line(indent, f"= aten::append.t({choice(lists)}, {x})")
-            return
-        elif kind == "tuple":
-            pair = self.name()
-            self.line(indent, f"{pair} : (Tensor, Tensor) = prim::TupleConstruct({x}, {y})")
-            self.line(indent, f"{new} : Tensor = prim::TupleIndex[index={choice([0, 1])}]({pair})")
-        elif kind == "if":
-            self.line(indent, f"{new} : Tensor = prim::If({choice(['%flag', '%flag', '%true', '%false'])})")
-            for i in range(2):
-                self.line(indent + 1, f"block{i}():")
-                inner = self.body(indent + 2, known, lists, depth + 1)
-                self.line(indent + 2, f"-> ({choice(inner)})")
-        elif kind == "loop":
-            counter, carried = self.name(), self.name()
-            self.line(indent, f"{new} : Tensor = prim::Loop({choice(['%n', '%three', '%zero'])}, %true, {x})")
-            self.line(indent + 1, f"block0({counter} : int, {carried} : Tensor):")
-            inner = self.body(indent + 2, [*known, carried, carried], lists, depth + 1)
-            self.line(indent + 2, f"-> (%true, {choice(inner)})")
-        else:
-            return
-        known.append(new)
-
-    def body(self, indent, known, lists, depth):
+    def body(self, indent, known, lists):
+        """Some statements; the matrices that are known after them."""
         known, lists = list(known), list(lists)
-        for _ in range(self.random.randint(1, 12 if depth == 0 else 4)):
-            self.statement(indent, known, lists, depth)
+        for _ in range(self.random.randint(1, 12 if indent == 1 else 4)):
+            kind = self.choice(KINDS + ["branch", "loop"] * (indent < 5))
+            new = getattr(self, kind)(indent, known, lists)
+            if new:
+                known.append(new)
         return known
 
-    def write(self):
-        self.lines = [
-            "graph(%x : Float(3, 3), %y : Float(3, 3), %flag : bool, %n : int):",
-            *(f"  %{name} : int = prim::Constant[value={value}]()" for name, value in
-              {"zero": 0, "one": 1, "three": 3, "last": -1}.items()),
-            "  %half : float = prim::Constant[value=0.5]()",
-            "  %true : bool = prim::Constant[value=True]()",
-            "  %false : bool = prim::Constant[value=False]()",
-            "  %size : int[] = prim::Constant[value=[3, 3]]()",
-            "  %contiguous : MemoryFormat = prim::Constant[value=wisp.contiguous_format]()",
-        ]  # fmt: skip
-        known = self.body(1, ["%x", "%y"], [], 0)
-        results = {self.random.choice(known) for _ in range(3)}
-        self.line(1, f"return ({', '.join(sorted(results))})")
-        return "\n".join(self.lines) + "\n"
+    def define(self, indent, right, kind="Tensor"):
+        new = self.name()
+        self.line(indent, f"{new} : {kind} = {right}")
+        return new
+
+    def operands(self, known):
+        return {"x": self.choice(known[-4:]), "y": self.choice(self.choice([known, known[-4:]]))}
+
+    def call(self, indent, known, lists):
+        call = self.choice(UNARY + BINARY).format(**self.operands(known))
+        if indent == 1:
+            self.calls.append(call)
+        return self.define(indent, "aten::" + call)
+
+    def repeat(self, indent, known, lists):
+        return self.define(indent, "aten::" + self.choice(self.calls)) if self.calls else None
+
+    def overwrite(self, indent, known, lists):
+        return self.define(indent, "aten::" + self.choice(WRITES).format(**self.operands(known)))
+
+    def view(self, indent, known, lists):
+        return self.define(indent, "aten::" + self.choice(VIEWS).format(**self.operands(known)))
+
+    def chunk(self, indent, known, lists):
+        source = self.choice(known[-4:])
+        pieces = self.define(indent, f"aten::chunk({source}, %three, %zero)", "Tensor[]")
+        parts = [self.name() for _ in range(3)]
+        self.line(indent, ", ".join(f"{part} : Tensor" for part in parts) + f" = prim::ListUnpack({pieces})")
+        if self.random.random() < 0.5:
+            self.overwrite(indent, [source], lists)
+        done = [self.define(indent, f"aten::tanh({part})") for part in parts]
+        joined = self.define(indent, f"prim::ListConstruct({', '.join(done)})", "Tensor[]")
+        return self.define(indent, f"aten::cat({joined}, %zero)")
+
+    def list(self, indent, known, lists):
+        lists.append(self.define(indent, "prim::ListConstruct({x}, {y})".format(**self.operands(known)), "Tensor[]"))
+
+    def take(self, indent, known, lists):
+        if lists:
+            place = self.choice(["%zero", "%last"])
+            return self.define(indent, f"aten::__getitem__.t({self.choice(lists)}, {place})")
+
+    def append(self, indent, known, lists):
+        if lists:
+            self.line(indent, f"= aten::append.t({self.choice(lists)}, {self.choice(known)})")
+
+    def pair(self, indent, known, lists):
+        pair = self.define(indent, "prim::TupleConstruct({x}, {y})".format(**self.operands(known)), "(Tensor, Tensor)")
+        return self.define(indent, f"prim::TupleIndex[index={self.choice([0, 1])}]({pair})")
+
+    def branch(self, indent, known, lists):
+        new = self.define(indent, f"prim::If({self.choice(['%flag', '%flag', '%true', '%false'])})")
+        for i in range(2):
+            self.line(indent + 1, f"block{i}():")
+            inner = self.body(indent + 2, known, lists)
+            self.line(indent + 2, f"-> ({self.choice(inner)})")
+        return new
+
+    def loop(self, indent, known, lists):
+        counter, carried = self.name(), self.name()
+        trips = self.choice(["%n", "%three", "%zero"])
+        new = self.define(indent, f"prim::Loop({trips}, %true, {self.choice(known)})")
+        self.line(indent + 1, f"block0({counter} : int, {carried} : Tensor):")
+        inner = self.body(indent + 2, [*known, carried, carried], lists)
+        self.line(indent + 2, f"-> (%true, {self.choice(inner)})")
+        return new
 
 
 def outcome(graph, flag, n):

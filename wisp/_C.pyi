@@ -30,6 +30,7 @@ _get_default_device: Any
 _increment_version: Any
 _is_arranged: Any
 _is_batched: Any
+_jit: Any
 _leave_level: Any
 _linalg: Any
 _make_dual: Any

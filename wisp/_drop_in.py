@@ -15,11 +15,11 @@ from wisp._missing import MissingName
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
-)} | {"torch.jit.annotations": "wisp._jit_off.annotations"}  # fmt: skip
+)}  # fmt: skip
 # What stands in for modules that wisp may not have: for the compiler, one that compiles nothing. Modules without a name
 # here are imported by many programs and used, if at all, when asked to: importing them works and using them is an error.
 _INSTEAD = {
-    "torch.compiler": "wisp._compiler_off", "torch.fx": "wisp._fx_off", "torch.jit": "wisp._jit_off", "torch.onnx": None,
+    "torch.compiler": "wisp._compiler_off", "torch.fx": "wisp._fx_off", "torch.onnx": None,
 }  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.

@@ -192,6 +192,11 @@ PyObject* graph_code(PyObject* self, void*) {
   return guarded([&] { return string(graph::to_python(*graph_of(self).graph)).release(); });
 }
 
+PyObject* graph_pretty_print(PyObject* self, PyObject*) {
+  return guarded(
+      [&] { return string(graph::to_python(*graph_of(self).graph, "graph")).release(); });
+}
+
 PyObject* graph_inputs(PyObject* self, PyObject*) {
   return guarded([&] { return parts(value_type, self, graph_of(self).graph->top().params); });
 }
@@ -296,6 +301,7 @@ void graph_dealloc(PyObject* self) {
 PyMethodDef graph_methods[] = {
     {"to_text", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graph_to_text)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"pretty_print", graph_pretty_print, METH_NOARGS, nullptr},
     {"inputs", graph_inputs, METH_NOARGS, nullptr},
     {"outputs", graph_outputs, METH_NOARGS, nullptr},
     {"nodes", graph_nodes, METH_NOARGS, nullptr},

@@ -181,23 +181,34 @@ PyObject* function_params(PyObject* self, void*) {
   });
 }
 
-// {name: default}
-PyObject* function_defaults(PyObject* self, void*) {
+// complete(args, kwargs) -> all arguments in order, as they were given or as their defaults
+PyObject* function_complete(PyObject* self, PyObject* given) {
+  PyObject *args, *kwargs;
+  if (!PyArg_ParseTuple(given, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
   return guarded([&] {
-    Ref dict = owned(PyDict_New());
-    for (const Parameter& param : as<FunctionObject>(self).function->params) {
-      if (!param.has_default) continue;
-      const Ref value(to_python(param.fallback, param.type.get()));
-      must_succeed(PyDict_SetItemString(dict.get(), param.name.c_str(), value.get()));
+    const Function& function = *as<FunctionObject>(self).function;
+    Ref list = owned(PyList_New(0));
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      const Parameter& param = function.params[i];
+      const auto at = static_cast<Py_ssize_t>(i);
+      PyObject* found = at < PyTuple_GET_SIZE(args)
+                            ? PyTuple_GET_ITEM(args, at)
+                            : PyDict_GetItemString(kwargs, param.name.c_str());
+      WISP_CHECK(found || param.has_default, function.name, "() is missing value for argument '",
+                 param.name, "'");
+      const Ref value =
+          found ? Ref::borrow(found) : Ref(to_python(param.fallback, param.type.get()));
+      must_succeed(PyList_Append(list.get(), value.get()));
     }
-    return dict.release();
+    return list.release();
   });
 }
 
 PyObject* function_code(PyObject* self, void*) {
   return guarded([&] {
     const Function& function = *as<FunctionObject>(self).function;
-    return string(graph::to_python(*function.graph, function.name)).release();
+    const std::string name = function.name.substr(function.name.rfind('.') + 1);
+    return string(graph::to_python(*function.graph, name)).release();
   });
 }
 
@@ -210,10 +221,10 @@ PyGetSetDef function_getset[] = {{"name", function_name, nullptr, nullptr, nullp
                                  {"graph", function_graph, nullptr, nullptr, nullptr},
                                  {"schema", function_schema, nullptr, nullptr, nullptr},
                                  {"params", function_params, nullptr, nullptr, nullptr},
-                                 {"defaults", function_defaults, nullptr, nullptr, nullptr},
                                  {"program", function_program, nullptr, nullptr, nullptr},
                                  {"code", function_code, nullptr, nullptr, nullptr},
                                  {}};
+PyMethodDef function_methods[] = {{"complete", function_complete, METH_VARARGS, nullptr}, {}};
 PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -221,6 +232,7 @@ PyType_Slot function_slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc<FunctionObject, destroy_function>)},
     {Py_tp_getset, function_getset},
+    {Py_tp_methods, function_methods},
     {Py_tp_members, function_members},
     {0, nullptr}};
 constexpr unsigned long closed = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
@@ -476,6 +488,19 @@ PyObject* program_set_tensors(PyObject* self, PyObject* tensors) {
   });
 }
 
+// link(function) -> its name in this program; link(object) -> an object of a class of this program.
+// What they need comes with them.
+PyObject* program_link(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    graph::Linker linker(program_of(self));
+    if (Py_TYPE(other) == function_type)
+      return string(linker.add(*as<FunctionObject>(other).function).name).release();
+    const wisp::Ref<ObjectData> object = object_in(other);
+    WISP_CHECK_TYPE(object, "link(): expected a Function or an Object");
+    return make_object(*linker.add(*object, as<ProgramObject>(self).program));
+  });
+}
+
 void destroy_program(ProgramObject& self) { self.program.~Ref(); }
 
 PyMethodDef program_methods[] = {{"parse", program_parse, METH_O, nullptr},
@@ -484,6 +509,7 @@ PyMethodDef program_methods[] = {{"parse", program_parse, METH_O, nullptr},
                                  {"create", program_create, METH_O, nullptr},
                                  {"functions", program_functions, METH_NOARGS, nullptr},
                                  {"classes", program_classes, METH_NOARGS, nullptr},
+                                 {"link", program_link, METH_O, nullptr},
                                  {"set_tensors", program_set_tensors, METH_O, nullptr},
                                  {}};
 PyType_Slot program_slots[] = {

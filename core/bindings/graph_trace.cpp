@@ -45,7 +45,8 @@ Value* traced_value(PyObject* number) {
     return nullptr;
   }
   const Ref kept(found);
-  return value_in(found);
+  Value* value = value_in(found);
+  return value && tracing && tracing->knows(*value) ? value : nullptr;
 }
 
 PyObject* make_number(PyObject* number, Value& value) {
@@ -129,7 +130,7 @@ PyObject* know_items(Recorder& recorder, PyObject* object, Value& value) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
   if (PyTuple_CheckExact(object)) return Ref(tuple).release();
   if (PyObject_HasAttrString(object, "_make"))
-    return must(PyObject_CallMethod(type, "_make", "O", tuple.get()));
+    return must(PyObject_CallMethod(type, "_make", "(O)", tuple.get()));
   return must(PyObject_CallOneArg(type, tuple.get()));
 }
 
@@ -222,6 +223,8 @@ PyObject* param(PyObject* self, PyObject* args) {
   return guarded([&] {
     Recorder& recorder = recorder_of(self);
     Value& value = recorder.add_param(name, exact_type(example));
+    if (PyBool_Check(example) || PyUnicode_Check(example))
+      recorder.require(value, to_datum(example), name);
     return know(recorder, example, value);
   });
 }
@@ -262,6 +265,20 @@ PyObject* call_method(PyObject* self, PyObject* args) {
   return guarded([&] {
     Recorder& recorder = recorder_of(self);
     Value& made = recorder.call_method(path_in(path), method, values_in(values));
+    return know(recorder, result, made);
+  });
+}
+
+// call_function(name, values, result) -> the result, known in the function being recorded
+PyObject* call_function(PyObject* self, PyObject* args) {
+  PyObject *values, *result;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "sOO", &name, &values, &result)) return nullptr;
+  return guarded([&] {
+    Recorder& recorder = recorder_of(self);
+    const graph::Function* function = recorder.program().find_function(name);
+    WISP_CHECK_VALUE(function, "there is no function ", name);
+    Value& made = recorder.call_function(name, values_in(values), function->result);
     return know(recorder, result, made);
   });
 }
@@ -309,6 +326,13 @@ PyObject* stop(PyObject*, PyObject*) {
   });
 }
 
+PyObject* close(PyObject* self, PyObject*) {
+  return guarded([&] {
+    recorder_of(self).close();
+    return none();
+  });
+}
+
 PyObject* leaked(PyObject* self, void*) { return boolean(recorder_of(self).leaked()); }
 
 PyObject* current_recorder(PyObject*, PyObject*) {
@@ -321,10 +345,12 @@ PyMethodDef methods[] = {{"name_tensor", name_tensor, METH_VARARGS, nullptr},
                          {"value", value, METH_O, nullptr},
                          {"end", end, METH_VARARGS, nullptr},
                          {"call_method", call_method, METH_VARARGS, nullptr},
+                         {"call_function", call_function, METH_VARARGS, nullptr},
                          {"number", number, METH_VARARGS, nullptr},
                          {"take_apart", take_apart, METH_O, nullptr},
                          {"start", start, METH_NOARGS, nullptr},
                          {"stop", stop, METH_NOARGS, nullptr},
+                         {"close", close, METH_NOARGS, nullptr},
                          {}};
 PyGetSetDef getset[] = {{"leaked", leaked, nullptr, nullptr, nullptr}, {}};
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(recorder_new)},

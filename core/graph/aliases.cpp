@@ -127,6 +127,8 @@ void Aliases::visit(const Node& node) {
     case Prim::CallMethod:
     case Prim::HostCall:
       return join_outside(node);
+    case Prim::Print:
+      return;
     case Prim::Constant:
       return visit_constant(node.output(), *constant_of(node.output()));
     default:

@@ -67,6 +67,14 @@ Datum to_list(BuiltinArgs args) {
 
 // --- tensor()
 
+Scalar number_in(const Datum& data) {
+  const Tag tag = data.tag();
+  const bool number =
+      tag == Tag::boolean || tag == Tag::integer || tag == Tag::real || tag == Tag::complex;
+  WISP_CHECK_TYPE(number, "tensor(): a tensor is made of numbers, not of ", repr(data));
+  return data.scalar();
+}
+
 void measure(const Datum& data, Dims& sizes, DType& dtype, bool& known) {
   const Datum* at = &data;
   while (at->tag() == Tag::list || at->tag() == Tag::tuple) {
@@ -75,7 +83,7 @@ void measure(const Datum& data, Dims& sizes, DType& dtype, bool& known) {
     at = &at->items()[0];
   }
   known = true;
-  dtype = at->is_tensor() ? at->tensor().dtype() : at->scalar().dtype();
+  dtype = at->is_tensor() ? at->tensor().dtype() : number_in(*at).dtype();
 }
 
 void fill(const Datum& data, const Tensor& target, int64_t dim) {
@@ -85,7 +93,7 @@ void fill(const Datum& data, const Tensor& target, int64_t dim) {
     if (data.is_tensor()) {
       ops::copy_(target, ops::detach(data.tensor()));
     } else {
-      ops::fill_(target, data.scalar());
+      ops::fill_(target, number_in(data));
     }
     return;
   }
@@ -159,6 +167,17 @@ Datum without_leading_ones(BuiltinArgs args) {
   const int64_t ndim = args[1].tensor().ndim();
   while (value.ndim() > ndim && value->size(0) == 1) value = ops::select(value, 0, 0);
   return value;
+}
+
+// Indices of the last dimensions, behind nothing for those in front: what follows `...`.
+Datum indices_at_end(BuiltinArgs args) {
+  const auto& last = args[1].items();
+  const int64_t ndim = args[0].tensor().ndim();
+  WISP_CHECK_INDEX(static_cast<int64_t>(last.size()) <= ndim,
+                   "too many indices for tensor of dimension ", ndim);
+  std::vector<Datum> indices(static_cast<size_t>(ndim) - last.size());
+  indices.insert(indices.end(), last.begin(), last.end());
+  return Datum::list(std::move(indices));
 }
 
 template <auto f>
@@ -255,6 +274,7 @@ void add_values(std::vector<Builtin>& table) {
        false},
       {"tensor.like(Scalar value, Tensor like) -> Tensor", like_number, false},
       {"_without_leading_ones(Tensor value, Tensor places) -> Tensor", without_leading_ones},
+      {"_indices_at_end(Tensor self, Tensor?[] indices) -> Tensor?[]", indices_at_end},
       {"requires_grad_(Tensor self, bool requires_grad) -> Tensor", require_grad, false},
       {"_set_grad_enabled(bool enabled) -> bool", set_grad_enabled, false},
       {"is_grad_enabled() -> bool", [](BuiltinArgs) -> Datum { return mode.grad; }, false},

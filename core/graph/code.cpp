@@ -1,6 +1,7 @@
 #include "graph/code.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -83,11 +84,20 @@ bool is_folded(const Node& node) {
   return false;
 }
 
+// A list that an operator returns only to be taken apart: its items go where they are wanted.
+bool is_fused_unpack(const Node& node) {
+  if (!node.is(Prim::ListUnpack) || node.outputs.size() < 2) return false;
+  const Value& list = node.input(0);
+  return list.node && list.node->op && list.node->block == node.block && list.uses.size() == 1 &&
+         list.node->op->sig.returns_list();
+}
+
 bool is_constant(const Value& value) { return value.node && value.node->is(Prim::Constant); }
 
 // Calls f with every value that a node reads itself.
 template <class F>
 void each_input(const Node& node, F f) {
+  if (is_fused_unpack(node)) return;
   for (const Value* value : node.inputs) {
     if (value->node && is_folded(*value->node)) {
       for (const Value* item : value->node->inputs) f(*item);
@@ -164,11 +174,36 @@ class Compiler {
   }
 
   // The results of the block just compiled, as inputs of the instruction just begun.
-  void results(const Block& block, size_t first = 0) {
+  void results(const Block& block) {
     const Values last = std::move(ending_.back());
     ending_.pop_back();
-    for (size_t i = first; i < block.results.size(); ++i) input(*block.results[i], false);
+    for (const Value* value : block.results) input(*value, false);
     mark_last(last);
+  }
+
+  // Completes a move. What is where it belongs, or wanted nowhere (-1), is left out.
+  void finish_move(const std::vector<int32_t>& targets) {
+    const size_t first = current().inputs;
+    std::vector<Input> kept;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const Input& input = code_.inputs[first + i];
+      if (targets[i] < 0 || input.at == targets[i]) continue;
+      kept.push_back(input);
+      output_at(targets[i]);
+    }
+    // One after the other will do unless something is read after it was written.
+    for (size_t i = 0; i < kept.size(); ++i) {
+      for (size_t k = i + 1; k < kept.size(); ++k) {
+        if (kept[k].at == code_.outputs[current().outputs + i]) current().target = 1;
+      }
+    }
+    code_.inputs.resize(first);
+    code_.inputs.insert(code_.inputs.end(), kept.begin(), kept.end());
+    current().input_count = static_cast<uint16_t>(kept.size());
+    if (kept.empty()) {
+      code_.instructions.pop_back();
+      code_.spans.pop_back();
+    }
   }
 
   // --- Instructions are begun, given their inputs and outputs, and are complete then.
@@ -204,10 +239,19 @@ class Compiler {
     ++current().output_count;
     code_.outputs.push_back(at);
   }
-  void output(const Value& value) {
-    output_at(value.uses.empty() ? -1 : at_.try_emplace(&value, fresh()).first->second);
+  void output(const Value& value) { output_at(place_for(value)); }
+  // Where a result goes; -1 if nobody wants it.
+  int32_t place_for(const Value& value) {
+    if (value.uses.empty()) return -1;
+    const auto found = at_.find(&value);
+    return found != at_.end() ? found->second : at_[&value] = fresh();
   }
   int32_t fresh() { return code_.registers++; }
+  std::vector<int32_t> places(const std::vector<Value*>& values) {
+    std::vector<int32_t> found;
+    for (const Value* value : values) found.push_back(place_for(*value));
+    return found;
+  }
 
   // Marks the last input of the current instruction that reads each of these registers.
   void mark_last(const Values& last) {
@@ -238,6 +282,7 @@ class Compiler {
   }
 
   void emit(const Node& node, const Values& last);
+  void emit_single(Step step, const Node& node, const Values& last);
   void emit_op(const Node& node, const Values& last);
   void emit_if(const Node& node, const Values& last);
   void emit_loop(const Node& node, const Values& last);
@@ -263,7 +308,9 @@ void Compiler::add_argument(const Node& node, size_t i, Arg& arg) {
     return;
   }
   if (!value.node || !is_folded(*value.node)) {
-    input(value).param = static_cast<uint8_t>(i);
+    Input& made = input(value);
+    made.param = static_cast<uint8_t>(i);
+    made.tensor = param.takes_tensor();
     return;
   }
   Input& list = input_at(0);
@@ -282,7 +329,10 @@ void Compiler::emit_op(const Node& node, const Values& last) {
   code_.args.resize(first + node.inputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i) add_argument(node, i, code_.args[first + i]);
   mark_last(last);
-  for (const Value* value : node.outputs) output(*value);
+  const bool taken_apart = node.outputs.size() == 1 && node.output().uses.size() == 1 &&
+                           node.output().uses[0] && is_fused_unpack(*node.output().uses[0]);
+  for (const Value* value : taken_apart ? node.output().uses[0]->outputs : node.outputs)
+    output(*value);
 }
 
 void Compiler::emit_if(const Node& node, const Values& last) {
@@ -299,7 +349,7 @@ void Compiler::emit_if(const Node& node, const Values& last) {
     block(*node.blocks[i], inner);
     begin(Step::move, node.span);
     results(*node.blocks[i]);
-    for (const Value* value : node.outputs) output(*value);
+    finish_move(places(node.outputs));
     if (i == 1) break;
     skip = here();
     begin(Step::jump, node.span);
@@ -316,10 +366,8 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
     if (last.contains(&value)) captured.insert(&value);
   });
   // What goes round is moved into the registers of the block's parameters, and stays there.
-  auto go_round = [&] {
-    output_at(condition);
-    for (size_t i = 1; i < body.params.size(); ++i) output_at(at_.at(body.params[i]));
-  };
+  std::vector<int32_t> round = {condition};
+  for (size_t i = 1; i < body.params.size(); ++i) round.push_back(at_.at(body.params[i]));
   Values entering;
   for (const Value* value : last) {
     if (!captured.contains(value)) entering.insert(value);
@@ -327,8 +375,9 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
   begin(Step::move, node.span);
   for (const Value* value : node.inputs) input(*value, false);
   mark_last(entering);
-  output_at(limit);
-  go_round();
+  std::vector<int32_t> targets = round;
+  targets.insert(targets.begin(), limit);
+  finish_move(targets);
   begin(Step::loop_start, node.span);
   output_at(counter);
   const uint32_t test = here();
@@ -338,7 +387,9 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
   block(body, {});
   begin(Step::move, node.span);
   results(body);
-  go_round();
+  if (is_constant(*body.results[0]) && code_.constants[~place(*body.results[0])].boolean())
+    round[0] = -1;  // it goes on for as long as it may
+  finish_move(round);
   begin(Step::loop_next, node.span).target = test;
   output_at(counter);
   code_.instructions[test].target = here();
@@ -390,12 +441,57 @@ const std::string& method_of(const Node& node, const std::string& name) {
   return method->second->name;
 }
 
+// Of forms that one instruction does, with the inputs and outputs of the node.
+std::optional<Step> single_step(Prim prim) {
+  switch (prim) {
+    case Prim::ListConstruct:
+      return Step::make_list;
+    case Prim::TupleConstruct:
+      return Step::make_tuple;
+    case Prim::DictConstruct:
+      return Step::make_dict;
+    case Prim::ListUnpack:
+    case Prim::TupleUnpack:
+      return Step::unpack;
+    case Prim::TupleIndex:
+      return Step::item;
+    case Prim::CreateObject:
+      return Step::create;
+    case Prim::UncheckedCast:
+      return Step::cast;
+    case Prim::RaiseException:
+      return Step::raise;
+    case Prim::Print:
+      return Step::print;
+    default:
+      return std::nullopt;
+  }
+}
+
+void Compiler::emit_single(Step step, const Node& node, const Values& last) {
+  if (is_fused_unpack(node)) return;
+  simple(step, node, last);
+  if (step == Step::item) {
+    current().target = static_cast<uint32_t>(node.attributes.at("index").integer());
+  } else if (step == Step::create) {
+    current().cls = &class_of(node.output());
+  } else if (step == Step::cast) {
+    code_.inputs.back().tags = tags_of(*node.output().type);
+  }
+}
+
 void Compiler::emit(const Node& node, const Values& last) {
   if (node.op) return emit_op(node, last);
   if (node.builtin) {
-    simple(Step::builtin, node, last);
+    const bool plain = node.inputs.size() <= few_inputs &&
+                       std::none_of(node.inputs.begin(), node.inputs.end(),
+                                    [](const Value* value) { return owns_memory(*value->type); });
+    simple(plain ? Step::plain_builtin : Step::builtin, node, last);
     current().builtin = node.builtin;
     return;
+  }
+  if (const std::optional<Step> step = single_step(node.prim)) {
+    return emit_single(*step, node, last);
   }
   switch (node.prim) {
     case Prim::Constant:
@@ -404,19 +500,6 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_if(node, last);
     case Prim::Loop:
       return emit_loop(node, last);
-    case Prim::ListConstruct:
-      return simple(Step::make_list, node, last);
-    case Prim::TupleConstruct:
-      return simple(Step::make_tuple, node, last);
-    case Prim::DictConstruct:
-      return simple(Step::make_dict, node, last);
-    case Prim::ListUnpack:
-    case Prim::TupleUnpack:
-      return simple(Step::unpack, node, last);
-    case Prim::TupleIndex:
-      simple(Step::item, node, last);
-      current().target = static_cast<uint32_t>(node.attributes.at("index").integer());
-      return;
     case Prim::GetAttr:
       return emit_attribute(Step::get, node, last);
     case Prim::SetAttr:
@@ -428,24 +511,12 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_call(node, last, method_of(node, word(node)));
     case Prim::HostCall:
       return emit_host_call(node, last);
-    case Prim::CreateObject:
-      simple(Step::create, node, last);
-      current().cls = &class_of(node.output());
-      return;
     case Prim::Uninitialized:
       begin(Step::move, node.span);
       code_.constants.emplace_back();
       input_at(~static_cast<int32_t>(code_.constants.size() - 1));
       output(node.output());
       return;
-    case Prim::UncheckedCast:
-      simple(Step::cast, node, last);
-      code_.inputs.back().tags = tags_of(*node.output().type);
-      return;
-    case Prim::RaiseException:
-      return simple(Step::raise, node, last);
-    case Prim::Print:
-      return simple(Step::print, node, last);
     default:
       fail(ErrorKind::runtime, "graph: cannot run ", node.kind());
   }

@@ -15,13 +15,14 @@ enum class Step : uint8_t {
   op,           // of the table
   op_in_place,  // in its form "name_"
   builtin,
-  move,         // inputs into outputs, all at once
-  drop,         // frees inputs that nobody will read
-  jump,         // to `target`
-  jump_unless,  // input 0
-  loop_start,   // outputs: counter
-  loop_test,    // inputs: counter, limit, condition; outputs: the number of this round; else jumps
-  loop_next,    // counts and jumps
+  plain_builtin,  // of values that own nothing, few of them
+  move,           // inputs into outputs, all at once (`target` is 1), or one after the other
+  drop,           // frees inputs that nobody will read
+  jump,           // to `target`
+  jump_unless,    // input 0
+  loop_start,     // outputs: counter
+  loop_test,  // inputs: counter, limit, condition; outputs: the number of this round; else jumps
+  loop_next,  // counts and jumps
   make_list,
   make_tuple,
   make_dict,
@@ -40,11 +41,12 @@ enum class Step : uint8_t {
 
 // One input of an instruction.
 struct Input {
-  int32_t at = 0;      // register, or ~index of a constant
-  uint16_t tags = ~0;  // bit per Tag that is allowed
-  uint8_t param = 0;   // of an operator: which of its parameters
-  bool last = false;   // nobody reads the register after this
-  int32_t items = -1;  // of an operator: a list of the inputs that follow, that many
+  int32_t at = 0;       // register, or ~index of a constant
+  uint16_t tags = ~0;   // bit per Tag that is allowed
+  uint8_t param = 0;    // of an operator: which of its parameters
+  bool tensor = false;  // which takes a tensor
+  bool last = false;    // nobody reads the register after this
+  int32_t items = -1;   // of an operator: a list of the inputs that follow, that many
 };
 
 struct Instruction {
@@ -53,7 +55,7 @@ struct Instruction {
   uint16_t input_count = 0, output_count = 0;
   uint32_t inputs = 0;   // first of them in Code::Impl::inputs
   uint32_t outputs = 0;  // first of them in Code::Impl::outputs
-  uint32_t target = 0;   // instruction to jump to, item, attribute, or first entry of `args`
+  uint32_t target = 0;   // instruction to jump to, item, attribute, first entry of `args`, ...
   union {
     const OpDef* op = nullptr;
     const Builtin* builtin;
@@ -69,7 +71,7 @@ struct Code::Impl {
   std::vector<Span> spans;  // of each instruction
   std::vector<Input> inputs;
   std::vector<int32_t> outputs;  // registers; -1: nobody wants it
-  std::deque<Datum> constants;
+  std::vector<Datum> constants;
   std::vector<Arg> args;          // arguments of operators, constants filled in
   std::deque<Scratch> arg_lists;  // what those point to
   std::deque<HostFunction> host_functions;
@@ -77,6 +79,9 @@ struct Code::Impl {
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;
 };
+
+// How many inputs the shortest paths of the interpreter are made for.
+constexpr size_t few_inputs = 8;
 
 // Bit per Tag that a value of this type may have.
 uint16_t tags_of(const Type& type);

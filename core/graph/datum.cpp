@@ -1,5 +1,6 @@
 #include "graph/datum.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -104,11 +105,64 @@ DictData& Datum::dict_data() const { return *static_cast<DictData*>(as_.object);
 ObjectData& Datum::object() const { return *static_cast<ObjectData*>(as_.object); }
 Generator* Datum::generator() const { return static_cast<Generator*>(as_.object); }
 
-Datum* DictData::find(const Datum& key) {
-  for (auto& [own, value] : entries) {
-    if (equal(own, key)) return &value;
+namespace {
+
+// Objects that wait to be freed because others are being freed that led to them.
+constinit WISP_THREAD_LOCAL std::vector<ObjectData*>* waiting = nullptr;
+constinit WISP_THREAD_LOCAL int depth = 0;
+
+}  // namespace
+
+void ObjectData::destroy() {
+  constexpr int deepest = 64;
+  if (waiting && depth >= deepest) return waiting->push_back(this);
+  if (waiting) {
+    ++depth;
+    delete this;
+    --depth;
+    return;
   }
-  return nullptr;
+  std::vector<ObjectData*> later = {this};
+  waiting = &later;
+  while (!later.empty()) {
+    ObjectData* next = later.back();
+    later.pop_back();
+    delete next;
+  }
+  waiting = nullptr;
+}
+
+namespace {
+
+size_t hash_of(const Datum& key) {
+  if (key.tag() == Tag::string) return std::hash<std::string>()(key.string());
+  return std::hash<double>()(key.scalar().real());  // equal for equal numbers of other types
+}
+
+}  // namespace
+
+size_t DictData::place_of(const Datum& key) {
+  constexpr size_t few = 16;
+  if (entries.size() <= few) {
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const auto& entry) { return equal(entry.first, key); });
+    return static_cast<size_t>(found - entries.begin());
+  }
+  if (indexed_ > entries.size()) indexed_ = 0;
+  if (indexed_ == 0) index_.clear();
+  for (; indexed_ < entries.size(); ++indexed_) {
+    index_.emplace(hash_of(entries[indexed_].first), indexed_);
+  }
+  const auto [begin, end] = index_.equal_range(hash_of(key));
+  for (auto at = begin; at != end; ++at) {
+    if (equal(entries[at->second].first, key)) return at->second;
+  }
+  return entries.size();
+}
+
+Datum* DictData::find(const Datum& key) {
+  const size_t place = place_of(key);
+  return place < entries.size() ? &entries[place].second : nullptr;
 }
 
 void DictData::set(Datum key, Datum value) {
@@ -120,12 +174,11 @@ void DictData::set(Datum key, Datum value) {
 }
 
 bool DictData::erase(const Datum& key) {
-  for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
-    if (!equal(entry->first, key)) continue;
-    entries.erase(entry);
-    return true;
-  }
-  return false;
+  const size_t place = place_of(key);
+  if (place == entries.size()) return false;
+  entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place));
+  indexed_ = 0;
+  return true;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ enum class Tag : uint8_t {
 struct ComplexData;
 struct StringData;
 struct ListData;  // of a list and of a tuple
-struct DictData;
+class DictData;
 class ObjectData;
 
 class Datum {
@@ -135,12 +136,20 @@ struct StringData : Object {
 struct ListData : Object {
   std::vector<Datum> items;
 };
-// In the order of insertion. Keys are strings or numbers.
-struct DictData : Object {
+// In the order of insertion. Keys are strings or numbers. Entries may be added at the end by
+// anyone; none may be taken out but by erase(), or all at once.
+class DictData : public Object {
+ public:
   std::vector<std::pair<Datum, Datum>> entries;
   Datum* find(const Datum& key);
   void set(Datum key, Datum value);
   bool erase(const Datum& key);
+
+ private:
+  size_t place_of(const Datum& key);  // entries.size() if there is none
+  // Places of the first `indexed_` entries by hash; only dicts of many entries have it.
+  std::unordered_multimap<size_t, size_t> index_;
+  size_t indexed_ = 0;
 };
 
 // Equal as Python's == says, for everything but tensors (which are equal if they are the same).

@@ -14,15 +14,20 @@ namespace {
 class Freezing {
  public:
   Freezing(Graph& graph, ObjectData& self, const std::vector<std::string>& kept)
-      : graph_(graph), self_(self), kept_(kept) {
-    objects_[graph.top().params[0]] = &self;
-  }
+      : graph_(graph), self_(self), kept_(kept) {}
 
+  // What is written may turn out to be so in a branch that is never taken.
   void run() {
-    find_objects(graph_.top());
-    find_written();
-    for_each_node(graph_.top(), [&](Node& node) { replace(node); });
-    dead_code(graph_);
+    do {
+      changed_ = false;
+      objects_ = {{graph_.top().params[0], &self_}};
+      written_.clear();
+      find_objects(graph_.top());
+      find_written();
+      for_each_node(graph_.top(), [&](Node& node) { replace(node); });
+      constant_folding(graph_);
+      dead_code(graph_);
+    } while (changed_);
   }
 
  private:
@@ -79,6 +84,7 @@ class Freezing {
     Value& made = graph_.constant(node, std::move(constant), without_shapes(node.output().type));
     graph_.replace_uses(node.output(), made);
     graph_.remove(node);
+    changed_ = true;
   }
 
   Graph& graph_;
@@ -86,6 +92,7 @@ class Freezing {
   const std::vector<std::string>& kept_;
   std::unordered_map<const Value*, ObjectData*> objects_;
   std::unordered_set<const Datum*> written_;
+  bool changed_ = false;
 };
 
 void forget_shapes(Block& block) {
@@ -134,10 +141,10 @@ class FrozenModule {
   std::unique_ptr<Graph> frozen_graph(const std::string& name) {
     std::unique_ptr<Graph> graph = method(name).graph->clone();
     inlining(*graph);
+    forget_shapes(graph->top());
     Freezing(*graph, from_, kept_).run();
     WISP_CHECK(!names_inner_objects(*graph), "freeze: '", name, "' writes attributes of a ",
                "submodule, or passes one to a function that calls itself");
-    forget_shapes(graph->top());
     return graph;
   }
 

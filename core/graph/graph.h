@@ -274,6 +274,9 @@ class ObjectData : public Object {
   const Ref<Program> program;
   ClassDef* const cls;
   std::vector<Datum> slots;  // one per attribute
+
+ protected:
+  void destroy() override;  // without a stack as deep as chains of objects are long
 };
 
 }  // namespace wisp::graph

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "dispatch/call.h"
+#include "dispatch/direct.h"
 #include "graph/code.h"
 #include "graph/error.h"
 
@@ -75,6 +75,32 @@ Datum copy_of_constant(const Datum& value) {
   return value.tag() == Tag::list ? Datum::list(std::move(items)) : Datum::tuple(std::move(items));
 }
 
+// A few values, made as they are added.
+class Inputs {
+ public:
+  explicit Inputs(size_t capacity) {
+    if (WISP_UNLIKELY(capacity > few)) many_.reset(new Slot[capacity]);
+    data_ = reinterpret_cast<Datum*>(many_ ? many_.get() : few_);
+  }
+  ~Inputs() {
+    for (size_t i = 0; i < size_; ++i) data_[i].~Datum();
+  }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+  void add(Datum value) { new (data_ + size_++) Datum(std::move(value)); }
+  std::span<Datum> all() { return {data_, size_}; }
+
+ private:
+  static constexpr size_t few = few_inputs;
+  struct alignas(Datum) Slot {
+    unsigned char bytes[sizeof(Datum)];
+  };
+  Slot few_[few];
+  std::unique_ptr<Slot[]> many_;
+  Datum* data_;
+  size_t size_ = 0;
+};
+
 // One call of a function: its registers and what runs on them.
 class Frame {
  public:
@@ -98,7 +124,10 @@ class Frame {
     return value;
   }
   Datum take(const Input& input) {
-    if (WISP_UNLIKELY(input.at < 0)) return copy_of_constant(code_.constants[~input.at]);
+    if (input.at < 0) {
+      const Datum& constant = code_.constants[~input.at];
+      return constant.tag() < Tag::list ? constant : copy_of_constant(constant);
+    }
     Datum& value = registers_[input.at];
     if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
     return input.last ? std::move(value) : value;
@@ -115,9 +144,13 @@ class Frame {
   }
 
   const Input* set_list(const Input* input, const Param& param, Scratch& scratch, Arg& arg) const;
+  void set_args(const Instruction& in, Arg* args, Scratch& scratch) const;
+  void drop_last(const Instruction& in);
   void op(const Instruction& in);
+  void op_in_place(const Instruction& in);
   void put_op_results(const Instruction& in, TensorList& outs);
   void builtin(const Instruction& in);
+  void plain_builtin(const Instruction& in);
   void move(const Instruction& in);
   void unpack(const Instruction& in);
   void make_dict(const Instruction& in);
@@ -149,40 +182,61 @@ const Input* Frame::set_list(const Input* input, const Param& param, Scratch& sc
   return input;
 }
 
+void Frame::set_args(const Instruction& in, Arg* args, Scratch& scratch) const {
+  const OpDef& op = *in.op;
+  const Arg* constants = code_.args.data() + in.target;
+  for (size_t i = 0; i < op.sig.params.size(); ++i) args[i] = constants[i];
+  const Input* const end = inputs(in) + in.input_count;
+  for (const Input* input = inputs(in); input != end; ++input) {
+    Arg& arg = args[input->param];
+    if (WISP_UNLIKELY(input->items >= 0)) {
+      input = set_list(input, op.sig.params[input->param], scratch, arg);
+      continue;
+    }
+    const Datum& value = registers_[input->at];
+    if (WISP_LIKELY(value.is_tensor() && input->tensor)) {
+      arg.kind = ArgKind::tensor;
+      arg.as.tensor = value.tensor().impl();
+    } else {
+      set_arg(value, op.sig.params[input->param], scratch, arg);
+    }
+  }
+}
+
+void Frame::drop_last(const Instruction& in) {
+  const Input* input = inputs(in);
+  for (const Input* const end = input + in.input_count; input != end; ++input) {
+    if (input->last) registers_[input->at] = Datum();
+  }
+}
+
 __attribute__((noinline)) void Frame::op(const Instruction& in) {
   const OpDef& op = *in.op;
   alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
   Arg* args = reinterpret_cast<Arg*>(memory);
-  std::memcpy(memory, code_.args.data() + in.target, op.sig.params.size() * sizeof(Arg));
   Scratch scratch;
-  const Input* const end = inputs(in) + in.input_count;
-  for (const Input* input = inputs(in); input != end; ++input) {
-    const Param& param = op.sig.params[input->param];
-    Arg& arg = args[input->param];
-    if (input->items >= 0) {
-      input = set_list(input, param, scratch, arg);
-      continue;
-    }
-    const Datum& value = registers_[input->at];
-    if (WISP_LIKELY(value.is_tensor() && param.takes_tensor())) {
-      arg.kind = ArgKind::tensor;
-      arg.as.tensor = value.tensor().impl();
-    } else {
-      set_arg(value, param, scratch, arg);
-    }
+  set_args(in, args, scratch);
+  if (TensorImpl* made = call_direct(op, args)) {
+    drop_last(in);
+    return put(in, 0, Datum(Tensor::adopt(made)));
   }
   if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
   TensorList outs;
-  if (in.step == Step::op_in_place) {
-    call_in_place(op, args);
-    outs.push(args[0].tensor());
-  } else {
-    wisp::call(op, args, outs);
-  }
-  for (const Input* input = inputs(in); input != end; ++input) {
-    if (input->last) registers_[input->at] = Datum();
-  }
+  wisp::call(op, args, outs);
+  drop_last(in);
   put_op_results(in, outs);
+}
+
+__attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(in, args, scratch);
+  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
+  call_in_place(*in.op, args);
+  Tensor self = args[0].tensor();
+  drop_last(in);
+  put(in, 0, Datum(std::move(self)));
 }
 
 void Frame::put_op_results(const Instruction& in, TensorList& outs) {
@@ -201,23 +255,39 @@ void Frame::put_op_results(const Instruction& in, TensorList& outs) {
     if (returns[0].type == "bool") return put(in, 0, Datum(value.truth()));
     return put(in, 0, returns[0].type == "int" ? Datum(value.integer()) : Datum(value.real()));
   }
+  WISP_CHECK_VALUE(!in.op->sig.returns_list() || outs.size() == in.output_count, "expected ",
+                   in.output_count, " values to unpack, got ", outs.size());
   for (size_t i = 0; i < in.output_count; ++i) {
     put(in, i, i < outs.size() ? Datum(std::move(outs[i])) : Datum());
   }
 }
 
 __attribute__((noinline)) void Frame::builtin(const Instruction& in) {
-  InlineList<Datum, 6> args(in.input_count);
-  for (size_t i = 0; i < in.input_count; ++i) args[i] = take(inputs(in)[i]);
-  Datum result = in.builtin->run({args.data(), args.size()});
+  Inputs args(in.input_count);
+  for (size_t i = 0; i < in.input_count; ++i) args.add(take(inputs(in)[i]));
+  Datum result = in.builtin->run(args.all());
+  if (in.output_count) put(in, 0, std::move(result));
+}
+
+// Copies are made and forgotten without counting.
+void Frame::plain_builtin(const Instruction& in) {
+  alignas(Datum) unsigned char memory[few_inputs * sizeof(Datum)];
+  Datum* args = reinterpret_cast<Datum*>(memory);
+  for (size_t i = 0; i < in.input_count; ++i) {
+    std::memcpy(memory + i * sizeof(Datum), &peek(inputs(in)[i]), sizeof(Datum));
+  }
+  Datum result = in.builtin->run({args, in.input_count});
   if (in.output_count) put(in, 0, std::move(result));
 }
 
 void Frame::move(const Instruction& in) {
-  if (in.input_count == 1) return put(in, 0, take(inputs(in)[0]));
-  InlineList<Datum, 8> values(in.input_count);
-  for (size_t i = 0; i < in.input_count; ++i) values[i] = take(inputs(in)[i]);
-  for (size_t i = 0; i < in.input_count; ++i) put(in, i, std::move(values[i]));
+  if (WISP_LIKELY(in.target == 0)) {
+    for (size_t i = 0; i < in.input_count; ++i) put(in, i, take(inputs(in)[i]));
+    return;
+  }
+  Inputs values(in.input_count);
+  for (size_t i = 0; i < in.input_count; ++i) values.add(take(inputs(in)[i]));
+  for (size_t i = 0; i < in.input_count; ++i) put(in, i, std::move(values.all()[i]));
 }
 
 void Frame::unpack(const Instruction& in) {
@@ -386,12 +456,19 @@ void Frame::run(F take_result) {
     for (;;) {
       switch (in->step) {
         case Step::op:
-        case Step::op_in_place:
           op(*in);
+          ++in;
+          break;
+        case Step::op_in_place:
+          op_in_place(*in);
           ++in;
           break;
         case Step::builtin:
           builtin(*in);
+          ++in;
+          break;
+        case Step::plain_builtin:
+          plain_builtin(*in);
           ++in;
           break;
         case Step::call:

@@ -15,11 +15,14 @@ std::string free_name(const std::string& wanted, F is_taken) {
 
 }  // namespace
 
+std::string free_function_name(Program& program, const std::string& wanted) {
+  return free_name(wanted, [&](const auto& name) { return program.find_function(name); });
+}
+
 Function& Linker::add(const Function& function) {
   Function*& made = functions_[&function];
   if (made) return *made;
-  made = &to_.add_function(
-      free_name(function.name, [&](const auto& name) { return to_.find_function(name); }));
+  made = &to_.add_function(free_function_name(to_, function.name));
   Function& result = *made;  // adding others may move the entry
   result.graph = function.graph->clone();
   adopt(*result.graph);
@@ -42,6 +45,18 @@ ClassDef& Linker::add(const ClassDef& cls) {
   }
   for (const auto& [name, function] : cls.methods) result.methods[name] = &add(*function);
   return result;
+}
+
+Ref<ObjectData> Linker::add(ObjectData& object, Ref<Program> to) {
+  const auto found = objects_.find(&object);
+  if (found != objects_.end()) return found->second;
+  auto made = Ref<ObjectData>::adopt(new ObjectData(to, add(*object.cls)));
+  objects_[&object] = made;
+  for (size_t i = 0; i < object.slots.size(); ++i) {
+    const Datum& value = object.slots[i];
+    made->slots[i] = value.tag() == Tag::object ? Datum(add(value.object(), to)) : value;
+  }
+  return made;
 }
 
 TypeRef Linker::adopted(const TypeRef& type) {

@@ -9,6 +9,9 @@
 
 namespace wisp::graph {
 
+// The name, or the name with a number if a function of the program has it already.
+std::string free_function_name(Program& program, const std::string& wanted);
+
 // Copies functions and classes into a program, with all that they name. A name that is taken there
 // gets a number.
 class Linker {
@@ -16,6 +19,8 @@ class Linker {
   explicit Linker(Program& to) : to_(to) {}
   Function& add(const Function& function);
   ClassDef& add(const ClassDef& cls);
+  // An object of a class of the program with the same attributes; tensors are shared.
+  Ref<ObjectData> add(ObjectData& object, Ref<Program> to);
   // From now on `cls` is called for by the name of `instead`, a class of the program.
   void replace(const ClassDef& cls, ClassDef& instead) { classes_[&cls] = &instead; }
   // Makes a graph, which names what other programs have, one of the program.
@@ -28,6 +33,7 @@ class Linker {
   Program& to_;
   std::unordered_map<const Function*, Function*> functions_;
   std::unordered_map<const ClassDef*, ClassDef*> classes_;
+  std::unordered_map<const ObjectData*, Ref<ObjectData>> objects_;
 };
 
 // An object of a new program that does what these methods of `object` do with the attributes as

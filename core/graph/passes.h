@@ -37,7 +37,7 @@ struct Pass {
 };
 std::span<const Pass> passes();
 const Pass* find_pass(std::string_view name);  // null if there is none
-// Runs it and verifies what it made.
+// Runs it and verifies what it made, if anything.
 bool run_pass(Graph& graph, const Pass& pass);
 
 struct OptimizeOptions {

@@ -14,10 +14,17 @@ namespace {
 
 bool is_constant(const Value& value) { return value.node && value.node->is(Prim::Constant); }
 const Datum& constant_of(const Value& value) { return value.node->attributes.at("value"); }
-bool is_true(const Value& value) {
-  return is_constant(value) && constant_of(value).tag() == Tag::boolean &&
-         constant_of(value).boolean();
+// The number of a dimension, or -1 if it is not known.
+int64_t known_dim(const Value& value) {
+  if (!is_constant(value) || constant_of(value).tag() != Tag::integer) return -1;
+  const int64_t dim = constant_of(value).integer();
+  return dim < max_ndim ? dim : -1;
 }
+bool is_bool(const Value& value, bool wanted) {
+  return is_constant(value) && constant_of(value).tag() == Tag::boolean &&
+         constant_of(value).boolean() == wanted;
+}
+bool is_true(const Value& value) { return is_bool(value, true); }
 
 bool same_default(const Arg& fallback, const Datum& value) {
   switch (fallback.kind) {
@@ -163,6 +170,11 @@ class PythonWriter {
     Expression made = call(node);
     if (node.outputs.empty()) return line(made.text);
     if (node.outputs.size() > 1) return assign(node.outputs, made.text);
+    set_value(node, std::move(made));
+  }
+
+  // The one output of a node: written where it is used, or a variable.
+  void set_value(const Node& node, Expression made) {
     const Value& output = node.output();
     if (is_written_in_place_of_use(node) && made.text.size() < 60) {
       values_[&output] = std::move(made);
@@ -243,15 +255,58 @@ class PythonWriter {
   // --- Control flow
 
   void write_if(const Node& node) {
+    if (is_conditional_expression(node)) return write_conditional(node);
     const Block &yes = *node.blocks[0], &no = *node.blocks[1];
-    const std::string condition = text_of(node.input(0));
+    const bool only_else = node.outputs.empty() && is_empty(yes);
+    const std::string condition = text_of(node.input(0), only_else ? comparison : loose);
     std::vector<std::string> names;
     for (const Value* output : node.outputs) names.push_back(declare(*output));
-    line("if " + condition + ":");
-    write_branch(yes, names);
-    if (!no.first && names.empty()) return;
+    line((only_else ? "if not " : "if ") + condition + ":");
+    write_branch(only_else ? no : yes, names);
+    if (names.empty() && (only_else || is_empty(no))) return;
     line("else:");
     write_branch(no, names);
+  }
+
+  static bool is_empty(const Block& block) {
+    for (const Node* node = block.first; node; node = node->next) {
+      if (!node->is(Prim::Constant)) return false;
+    }
+    return true;
+  }
+
+  // a if c else b, where both are short.
+  static bool is_conditional_expression(const Node& node) {
+    if (node.outputs.size() != 1) return false;
+    for (const Block* block : node.blocks) {
+      int size = 0;
+      for (const Node* inner = block->first; inner; inner = inner->next) {
+        if (inner->is(Prim::Constant)) continue;
+        const bool inlined = inner->outputs.size() == 1 && inner->blocks.empty() &&
+                             !inner->is(Prim::Uninitialized) && is_written_in_place_of_use(*inner);
+        if (!inlined || ++size > 3) return false;
+      }
+      const Node* result = block->results[0]->node;
+      if (result && result->is(Prim::Uninitialized)) return false;
+    }
+    return true;
+  }
+
+  void write_conditional(const Node& node) {
+    for (const Block* block : node.blocks) {
+      for (const Node* inner = block->first; inner; inner = inner->next) {
+        if (!inner->is(Prim::Constant)) values_[inner->outputs[0]] = call(*inner);
+      }
+    }
+    const Value &yes = *node.blocks[0]->results[0], &no = *node.blocks[1]->results[0];
+    set_value(node, {conditional(node.input(0), yes, no), loose});
+  }
+
+  std::string conditional(const Value& condition, const Value& yes, const Value& no) {
+    const std::string left = text_of(condition, comparison);
+    if (is_bool(no, false)) return left + " and " + text_of(yes, comparison);
+    if (is_bool(yes, true)) return left + " or " + text_of(no, comparison);
+    return text_of(yes, comparison) + " if " + left + " else " + text_of(no, comparison);
   }
 
   void write_branch(const Block& block, const std::vector<std::string>& names) {
@@ -345,6 +400,10 @@ class PythonWriter {
       return {text_of(node.input(0), tight) + "." + schema.base + "_(" + arguments(node, 1) + ")",
               tight};
     }
+    if (schema.name == "slice" && known_dim(node.input(1)) >= 0) return tensor_slice(node);
+    if (schema.name == "to") {
+      return {text_of(node.input(0), tight) + ".to(" + arguments(node, 1, true) + ")", tight};
+    }
     return {function_name(*node.op, node) + "(" + arguments(node, is_method(*node.op)) + ")",
             tight};
   }
@@ -383,9 +442,8 @@ class PythonWriter {
   }
 
   // Defaults are left out; what follows one that was, and what is only known by name, is named.
-  std::string arguments(const Node& node, size_t from) {
+  std::string arguments(const Node& node, size_t from, bool named = false) {
     std::string text;
-    bool named = false;
     for (size_t i = from; i < node.inputs.size(); ++i) {
       const Param& param = node.op->sig.params[i];
       if (has_default(node, i)) {
@@ -426,14 +484,21 @@ class PythonWriter {
   }
 
   Expression slice(const Node& node) {
+    return {text_of(node.input(0), tight) + "[" + range(node, 1) + "]", tight};
+  }
+  Expression tensor_slice(const Node& node) {
+    std::string all;
+    for (int64_t i = 0; i < known_dim(node.input(1)); ++i) all += ":, ";
+    return {text_of(node.input(0), tight) + "[" + all + range(node, 2) + "]", tight};
+  }
+  // start:stop:step, which are three inputs.
+  std::string range(const Node& node, int first) {
     const auto part = [&](int i) {
       const Value& value = node.input(i);
       return is_constant(value) && constant_of(value).is_none() ? std::string() : text_of(value);
     };
-    const std::string step = part(3);
-    return {text_of(node.input(0), tight) + "[" + part(1) + ":" + part(2) +
-                (step.empty() ? "" : ":" + step) + "]",
-            tight};
+    const std::string step = part(first + 2);
+    return part(first) + ":" + part(first + 1) + (step.empty() || step == "1" ? "" : ":" + step);
   }
 
   Expression named_builtin(const Node& node) {

@@ -5,6 +5,7 @@
 #include "dispatch/call.h"
 #include "graph/builtins.h"
 #include "graph/interpreter.h"
+#include "graph/link.h"
 
 namespace wisp::graph {
 
@@ -15,8 +16,8 @@ TypeRef exact_type(const Tensor& tensor) {
 
 // --- Functions
 
-void Recorder::begin(std::string function, ClassDef* cls, Path path) {
-  Function& made = program_->add_function(std::move(function));
+void Recorder::begin(const std::string& function, ClassDef* cls, Path path) {
+  Function& made = program_->add_function(free_function_name(*program_, function));
   made.graph = std::make_unique<Graph>();
   made.graph->program = program_.get();
   frames_.push_back({&made, made.graph.get(), cls, std::move(path), {}, {}, {}, {}});
@@ -30,7 +31,7 @@ Value& Recorder::add_param(std::string name, TypeRef type) {
 }
 
 Function& Recorder::end(Value& result) {
-  Frame ended = std::move(frames_.back());
+  Frame ended = std::move(frame());
   ended.graph->add_result(ended.graph->top(), result);
   frames_.pop_back();
   for (const auto& [tensor, value] : ended.known) gone_.insert(tensor);
@@ -47,7 +48,8 @@ Value& Recorder::call_method(const Path& object, const std::string& method,
   Node& node = frame().graph->make(Prim::CallMethod);
   node.attributes["name"] = Datum(method);
   arguments.insert(arguments.begin(), &self);
-  arguments.insert(arguments.end(), last_outer_.begin(), last_outer_.end());
+  const std::vector<Value*> outer = std::exchange(last_outer_, {});
+  arguments.insert(arguments.end(), outer.begin(), outer.end());
   for (Value* argument : arguments) frame().graph->add_input(node, *argument);
   Value& result = frame().graph->add_output(node, without_shapes(function.result));
   append(node);
@@ -211,6 +213,7 @@ Value* Recorder::find_alias(const Tensor& tensor) {
 }
 
 Value& Recorder::value_of(const Tensor& tensor) {
+  frame();
   Value* found = find(tensor, frames_.size() - 1);
   if (!found) found = find_alias(tensor);
   if (!found) {
@@ -219,6 +222,37 @@ Value& Recorder::value_of(const Tensor& tensor) {
   }
   know(tensor, *found);
   return *found;
+}
+
+bool Recorder::knows(const Value& value) {
+  return std::any_of(frames_.begin(), frames_.end(),
+                     [&](const Frame& frame) { return frame.graph == value.block->graph; });
+}
+
+void Recorder::require(Value& value, const Datum& expected, const std::string& name) {
+  Graph& graph = *frame().graph;
+  Value* const both[] = {&value, &constant(expected, value.type)};
+  Node& branch = graph.make(Prim::If);
+  graph.add_input(branch, builtin("eq.any", both, simple_type(Kind::boolean)));
+  append(branch);
+  graph.add_block(branch);
+  Block& otherwise = graph.add_block(branch);
+  const TypeRef& text = simple_type(Kind::string);
+  const std::string message = "the trace was recorded with " + name + "=" + repr(expected) +
+                              ", and is right for that value only";
+  Value* const parts[] = {&constant(Datum(message), text), &constant(Datum("RuntimeError"), text)};
+  Node& raise = graph.make(Prim::RaiseException);
+  for (Value* part : parts) graph.add_input(raise, *part);
+  raise.span = branch.span;
+  graph.append(otherwise, raise);
+  for (Value* part : parts) graph.move_before(branch, *part->node);
+}
+
+void Recorder::close() {
+  names_.clear();
+  by_storage_.clear();
+  gone_.clear();
+  kept_.clear();
 }
 
 Value& Recorder::here(Value& value) {

@@ -33,7 +33,7 @@ class Recorder final : public Object, public CallRecorder {
   // --- Functions
   // What is called from now on belongs to this function, a method if it has a class. The path leads
   // from the outermost object to its own.
-  void begin(std::string function, ClassDef* cls = nullptr, Path path = {});
+  void begin(const std::string& function, ClassDef* cls = nullptr, Path path = {});
   Value& add_param(std::string name, TypeRef type);
   void know(const Tensor& tensor, Value& value);
   // Ends the innermost function.
@@ -45,7 +45,10 @@ class Recorder final : public Object, public CallRecorder {
 
   // --- Values of the innermost function
   Value& value_of(const Tensor& tensor);
-  Value& here(Value& value);  // which may belong to a function around
+  Value& here(Value& value);       // which may belong to a function around
+  bool knows(const Value& value);  // whether it belongs to one of the functions
+  // Fails when the graph is run with another value than this one.
+  void require(Value& value, const Datum& expected, const std::string& name);
   Value& constant(const Datum& value, TypeRef type);
   Value& construct(Prim prim, std::span<Value* const> parts, TypeRef type);
   std::vector<Value*> unpack(Value& whole, const std::vector<TypeRef>& types);
@@ -67,6 +70,8 @@ class Recorder final : public Object, public CallRecorder {
 
   bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) override;
 
+  // Forgets all tensors: nothing more will be recorded.
+  void close();
   Program& program() const { return *program_; }
   // Whether a tensor was asked for that only a function that has ended knows.
   bool leaked() const { return leaked_; }
@@ -87,7 +92,10 @@ class Recorder final : public Object, public CallRecorder {
     Value* value;
   };
 
-  Frame& frame() { return frames_.back(); }
+  Frame& frame() {
+    WISP_CHECK(!frames_.empty(), "trace: no function is being recorded");
+    return frames_.back();
+  }
   void keep(const Tensor& tensor);
   Value* find(const Tensor& tensor, size_t level);
   Value* find_attribute(const Tensor& tensor, Frame& frame);

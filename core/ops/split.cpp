@@ -17,6 +17,7 @@ int64_t split_dim(const Args& args, int dim_argument) {
 // Pieces of the given sizes one after the other.
 void cut(const Tensor& self, int64_t dim, IntSpan sizes, std::vector<ViewSpec>& pieces) {
   int64_t start = 0;
+  pieces.reserve(sizes.size());
   for (int64_t size : sizes) {
     ViewSpec spec{Dims(self.sizes()), Dims(self.strides()),
                   self->offset() + start * self->stride(dim), self.dtype()};
@@ -67,6 +68,7 @@ void unbind_views(const Args& args, std::vector<ViewSpec>& pieces) {
   WISP_CHECK_INDEX(self.ndim() > 0, "Dimension specified as ", args.integer(1),
                    " but tensor has no dimensions");
   const int64_t dim = wrap_dim(args.integer(1), self.ndim(), args.name());
+  pieces.reserve(static_cast<size_t>(self->size(dim)));
   for (int64_t i = 0; i < self->size(dim); ++i) {
     ViewSpec spec{Dims(self.sizes()), Dims(self.strides()), self->offset() + i * self->stride(dim),
                   self.dtype()};
@@ -121,7 +123,8 @@ void chunk_body(const Args& args, TensorList& outs) {
                 total = args.tensor(0)->size(dim);
   WISP_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   if (total == 0) return push_all(outs, split_with_sizes(args.tensor(0), Dims(chunks, 0), dim));
-  push_all(outs, split(args.tensor(0), (total + chunks - 1) / chunks, dim));
+  const Arg pieces[] = {args.tensor(0), (total + chunks - 1) / chunks, dim};
+  call(op_def<"split">(), pieces, outs);
 }
 
 // Sections of nearly equal size: the first `total % sections` are one longer.

@@ -1,7 +1,7 @@
 """batch_matmul and tree_batching."""
 
 import wisp
-from tests.graph_passes.common import check, check_unchanged, parse
+from tests.graph_passes.common import assert_same, check, check_unchanged, jit, parse
 
 
 def test_products_with_a_common_left_side():
@@ -96,6 +96,33 @@ def test_products_with_a_common_right_side():
         (wisp.rand(3, 4), wisp.rand(2, 4), wisp.rand(4, 6)),
     )
     assert not graph.run_pass("batch_matmul")
+
+
+def test_constants_are_joined_at_once():
+    """Frozen layers beside each other, their weights written where they are used, become one layer."""
+    first, second = wisp.nn.Linear(4, 2), wisp.nn.Linear(4, 3)
+    program = jit.Program()
+    program.set_tensors([t.detach() for layer in (first, second) for t in (layer.weight, layer.bias)])
+    program.parse("""program 1
+function f {
+  graph(%x : Tensor):
+    %a : Tensor = prim::Constant[value=<tensor 0>]()
+    %b : Tensor = prim::Constant[value=<tensor 1>]()
+    %p : Tensor = aten::linear(%x, %a, %b)
+    %r : Tensor = aten::relu(%p)
+    %c : Tensor = prim::Constant[value=<tensor 2>]()
+    %d : Tensor = prim::Constant[value=<tensor 3>]()
+    %q : Tensor = aten::linear(%x, %c, %d)
+    %s : Tensor = aten::neg(%q)
+    return (%r, %s)
+}
+""")
+    graph = program.function("f").graph
+    graph.optimize()
+    kinds = [node.kind() for node in graph.nodes() if node.kind() != "prim::Constant"]
+    assert kinds == ["aten::linear", "aten::split_with_sizes", "prim::ListUnpack", "aten::relu", "aten::neg"]
+    x = wisp.rand(5, 4)
+    assert_same((first(x).relu().detach(), -second(x).detach()), graph.run(x))
 
 
 def test_gradients_flow_through_the_batched_product():

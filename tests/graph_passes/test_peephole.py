@@ -78,6 +78,21 @@ def test_pairs_that_undo_each_other():
     )
 
 
+def test_pairs_with_a_write_between():
+    check_unchanged(
+        "peephole",
+        """\
+        graph(%x : Tensor):
+          %half : float = prim::Constant[value=0.5]()
+          %a : Tensor = aten::neg(%x)
+          %b : Tensor = aten::mul_(%a, %half)
+          %c : Tensor = aten::neg(%a)
+          %d : Tensor = aten::exp(%c)
+          return (%d)
+        """,
+    )
+
+
 def test_dropout_in_evaluation_and_reshapes():
     check(
         "peephole",

@@ -10,14 +10,14 @@ _HOMES = {
     "_freeze": ("freeze", "optimize_for_inference"),
     "_futures": ("Future", "fork", "wait"),
     "_html": ("graph_html",),
-    "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
-    "_record": ("is_tracing",),
-    "_script": ("CompileError", "FrontendError", "script", "script_if_tracing"),
-    "_script.marks": (
+    "_marks": (
         "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
         "unused",
     ),
-    "_trace": ("TracerWarning", "TracingCheckError", "trace", "trace_module"),
+    "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
+    "_record": ("is_tracing",),
+    "_script": ("CompilationUnit", "CompileError", "Error", "FrontendError", "_overload", "_overload_method", "script"),
+    "_trace": ("TracerWarning", "TracingCheckError", "script_if_tracing", "trace", "trace_module"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -78,7 +78,9 @@ def graph_html(graph, title=None):
     """
     title = title or getattr(graph, "original_name", None) or getattr(graph, "name", None) or "graph"
     drawing = Drawing(getattr(graph, "graph", graph))
-    body = "".join(map(_box, drawing.boxes)) + "".join(map(_edge, drawing.edges))
+    groups = [box for box in drawing.boxes if box.inner]  # edges are above these and below the others
+    plain = [box for box in drawing.boxes if not box.inner]
+    body = "".join([*map(_box, groups), *map(_edge, drawing.edges), *map(_box, plain)])
     margin = 40
     view = f"{-margin} {-margin} {drawing.width + 2 * margin:.0f} {drawing.height + 2 * margin:.0f}"
     return (

@@ -4,6 +4,7 @@ from collections import namedtuple
 
 _CHAR, _ROW, _GAP_X, _GAP_Y, _PAD = 7.3, 17, 22, 34, 14
 _LONGEST = 60
+_NEAR_USERS = ("prim::GetAttr", "prim::Constant")
 
 Edge = namedtuple("Edge", "source target")
 
@@ -129,9 +130,12 @@ class Drawing:
         for box in boxes:
             depth[box] = max((depth[each] + 1 for each in above[box]), default=0)
         last = max(depth.values(), default=0)
-        for box in boxes:
+        for box in reversed(boxes):  # results at the end, attributes just above those who read them
+            users = [depth[each] for each in boxes if box in above[each]] if box.label.startswith(_NEAR_USERS) else ()
             if box.label.startswith("return "):
                 depth[box] = last
+            elif users:
+                depth[box] = min(users) - 1
         rows = [[box for box in boxes if depth[box] == i] for i in range(last + 1)]
         width = max((sum(box.width + _GAP_X for box in row) - _GAP_X for row in rows if row), default=0)
         y = 0

@@ -171,8 +171,6 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
             return own["_modules"][name]
         if name in own["_attributes"]:
             return own["_c"].get(name)
-        if name in own["_c"].methods():
-            return own["_c"].method(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name, value):
@@ -242,9 +240,6 @@ class RecursiveScriptModule(ScriptModule):
         self.__dict__["_original_name"] = name or bare.class_name.rpartition(".")[2]
         attach(self, bare)
 
-    def forward(self, *args, **kwargs):
-        return self.__dict__["_c"].method("forward")(*args, **kwargs)
-
     def __len__(self):
         return len(self._modules)
 
@@ -265,8 +260,8 @@ class RecursiveScriptModule(ScriptModule):
 
 def _compile(module):
     """Compiles the marked methods of an instance, which becomes the compiled module."""
+    from wisp.jit._marks import marker
     from wisp.jit._script import compile_module
-    from wisp.jit._script.marks import marker
 
     cls = type(module)
     methods = [
@@ -277,8 +272,6 @@ def _compile(module):
     for name in (*module._modules, *(name for name, _, _ in bare.attributes())):
         module.__dict__.pop(name, None)
     attach(module, bare)
-    for name in bare.methods():
-        module.__dict__[name] = bare.method(name)
 
 
 def attach(module, bare, children=()):
@@ -299,6 +292,8 @@ def attach(module, bare, children=()):
     own["_modules"] = _Children(bare, parts, children)
     temporary = {name for name, (role, _) in attributes.items() if role == "temporary_buffer"}
     own["_non_persistent_buffers_set"] = temporary
+    for name in bare.methods():  # of which the class may have others of the same name
+        own[name] = bare.method(name)
 
 
 def _is_module(bare, name):

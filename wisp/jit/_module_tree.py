@@ -1,5 +1,6 @@
 """A tree of modules as classes and objects of a program: what traces read their parameters from."""
 
+from wisp.jit._module import ScriptModule
 from wisp.jit._names import fresh_class
 
 
@@ -12,24 +13,37 @@ class Tree:
         classes: {module: name of its class}.
         paths: {module: names that lead to it}, without the outermost one.
         tensors: [(tensor, names that lead to it)] of all parameters and buffers.
+        compiled: modules that were compiled before, which keep their methods.
     """
 
     def __init__(self, program, module):
         self.program, self.objects = program, {}
-        self.classes, self.paths, self.tensors = {}, {}, []
-        self._name_all(module, (), set())
-        program.parse("program 1\n" + "".join(self._class(each) for each in self.classes))
+        self.classes, self.paths, self.tensors, self.compiled = {}, {}, [], set()
+        self._link_compiled(module)
+        self._name_all(module, (), set(program.classes()))
+        own = [each for each in self.classes if each not in self.compiled]
+        program.parse("program 1\n" + "".join(self._class(each) for each in own))
         self.root = self._object(module)
         self.name = self.classes[module].removeprefix("__wisp__.")
+
+    def _link_compiled(self, module):
+        for child in module._modules.values():
+            if isinstance(child, ScriptModule):
+                if child not in self.compiled:
+                    self.compiled.add(child)
+                    self.objects[child] = self.program.link(child._c)
+            elif child is not None:
+                self._link_compiled(child)
 
     def _name_all(self, module, path, taken):
         if module in self.classes:
             return
-        self.classes[module] = fresh_class(type(module), taken)
         if path:
             self.paths[module] = path
+        linked = self.objects.get(module)
+        self.classes[module] = fresh_class(type(module), taken) if linked is None else linked.class_name
         self.tensors += [(tensor, (*path, name)) for name, tensor in _tensors(module) if tensor is not None]
-        for name, child in module._modules.items():
+        for name, child in module._modules.items() if module not in self.compiled else ():
             if child is not None:
                 self._name_all(child, (*path, name), taken)
 

@@ -2,8 +2,10 @@
 
 import inspect
 from contextlib import contextmanager
+from threading import RLock
 
 from wisp._C import _jit
+from wisp.jit._module import ScriptFunction
 from wisp.jit._module_tree import Tree
 from wisp.nn import Module
 
@@ -17,18 +19,50 @@ def is_tracing():
     return _jit.current_recorder() is not None
 
 
+# Calls of modules and compiled functions go through the classes, which all threads share.
+_one_at_a_time = RLock()
+
+
 @contextmanager
-def _recording(recorder, calls=None):
-    """Calls are recorded; ``calls`` takes those of modules."""
-    original = Module.__call__
-    recorder.start()
-    if calls is not None:
-        Module.__call__ = calls
+def _recording(recorder, program, tree=None):
+    """Calls are recorded; with a tree of modules, those of submodules as calls of their methods."""
+    with _one_at_a_time:
+        recorder.start()
+        originals = Module.__call__, ScriptFunction.__call__
+        ScriptFunction.__call__ = _calls_of_functions(recorder, program)
+        if tree is not None:
+            Module.__call__ = _calls_of_submodules(recorder, tree)
+        try:
+            yield
+        finally:
+            Module.__call__, ScriptFunction.__call__ = originals
+            recorder.stop()
+            recorder.close()
+
+
+def _run_aside(recorder, function, args):
+    """Runs a compiled function without recording what it calls."""
+    recorder.stop()
     try:
-        yield
+        return function(*args)
     finally:
-        Module.__call__ = original
-        recorder.stop()
+        recorder.start()
+
+
+def _calls_of_functions(recorder, program):
+    """What stands in for ScriptFunction.__call__: compiled functions are called by the trace as they are."""
+    names = {}
+
+    def call(function, *args, **kwargs):
+        if not is_tracing():
+            return function._c(*args, **kwargs)
+        given = function._c.complete(args, kwargs)
+        values = [recorder.value(value) for value in given]
+        if function not in names:
+            names[function] = program.link(function._c)
+        return recorder.call_function(names[function], values, _run_aside(recorder, function._c, given))
+
+    return call
 
 
 def _calls_of_submodules(recorder, tree):
@@ -50,10 +84,22 @@ def _calls_of_submodules(recorder, tree):
             raise _Unstructured from None
         return recorder.call_method(path, method, values, result)
 
+    def call_compiled(module, args, kwargs):
+        forward = module._c.method("forward")
+        given = forward.complete(args, kwargs)
+        values = [recorder.value(value) for value in given]
+        return recorder.call_method(tree.paths[module], "forward", values, _run_aside(recorder, forward, given))
+
     def call(module, *args, **kwargs):
-        if module not in tree.paths or not is_tracing() or not _can_pass((args, kwargs)):
+        compiled = module in tree.compiled
+        if (
+            module not in tree.paths
+            or not is_tracing()
+            or not _can_pass((args, kwargs))
+            or (compiled and module._hooked)
+        ):
             return plain(module, *args, **kwargs)
-        return record(module, args, kwargs)
+        return call_compiled(module, args, kwargs) if compiled else record(module, args, kwargs)
 
     return call
 
@@ -90,7 +136,7 @@ def _finish(recorder, result, method, strict):
     if strict:
         _refuse_containers(result)
     try:
-        recorder.end(result, method)
+        return recorder.end(result, method)
     except TypeError as error:
         raise RuntimeError(
             f"a traced function returned what a graph cannot hold: {error}. Return tensors, or tuples of tensors"
@@ -119,11 +165,11 @@ def record_function(function, name, args, kwargs, strict):
     """A function of a new program: what the given one calls."""
     program = _jit.Program()
     recorder = _jit.Recorder(program)
-    with _recording(recorder):
+    with _recording(recorder, program):
         recorder.begin(name, None, ())
-        _finish(recorder, _run(recorder, function, function, args, kwargs), None, strict)
+        made = _finish(recorder, _run(recorder, function, function, args, kwargs), None, strict)
     _tidied(program)
-    return program.function(name)
+    return program.function(made)
 
 
 def record_module(module, inputs, strict):
@@ -143,7 +189,7 @@ def _record_module(module, inputs, strict, keep_calls):
             recorder.name_tensor(tensor, path)
         written = getattr(module, method)
         function = module if method == "forward" else written
-        with _recording(recorder, _calls_of_submodules(recorder, tree) if keep_calls else None):
+        with _recording(recorder, program, tree if keep_calls else None):
             recorder.begin(f"{tree.name}.{method}", tree.classes[module], ())
             _finish(recorder, _run(recorder, function, written, args, kwargs), method, strict)
         if recorder.leaked:

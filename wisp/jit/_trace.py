@@ -3,10 +3,11 @@
 import sys
 import warnings
 from contextlib import contextmanager
+from functools import wraps
 
 from wisp._C import Tensor, no_grad
 from wisp.jit._module import RecursiveScriptModule, ScriptFunction
-from wisp.jit._record import is_tracing, record_function, record_module  # noqa: F401  (is_tracing is public)
+from wisp.jit._record import is_tracing, record_function, record_module
 from wisp.nn import Module
 
 
@@ -185,10 +186,10 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
     ...     def forward(self, x):
     ...         return x + 1
     ...
-    ...     def double(self, x):
+    ...     def twice(self, x):
     ...         return x * 2
-    >>> net = wisp.jit.trace_module(Net(), {"forward": wisp.ones(2), "double": wisp.ones(2)})
-    >>> net.double(wisp.ones(3))
+    >>> net = wisp.jit.trace_module(Net(), {"forward": wisp.ones(2), "twice": wisp.ones(2)})
+    >>> net.twice(wisp.ones(3))
     tensor([2., 2., 2.])
     """
     if not isinstance(mod, Module):
@@ -218,3 +219,20 @@ def _traced_module(module, inputs, check_trace, tolerance, strict):
             written, compiled = (each if method == "forward" else getattr(each, method) for each in (module, made))
             _check_results(module, written, compiled, given, tolerance)
     return made
+
+
+def script_if_tracing(fn):
+    """A decorator: inside of a trace the function is compiled by script(), so that its control flow is kept."""
+    compiled = []
+
+    @wraps(fn)
+    def call(*args, **kwargs):
+        if not is_tracing():
+            return fn(*args, **kwargs)
+        if not compiled:
+            from wisp.jit._script import script
+
+            compiled.append(script(fn))
+        return compiled[0](*args, **kwargs)
+
+    return call

@@ -2,12 +2,14 @@
 
 from collections import namedtuple
 
-from wisp import cat, nn
+from wisp import Tensor, cat, nn
+from wisp.jit import is_scripting
 from wisp.models._parts import BasicConv2d, init_truncated, normalised_anew, state_dict_of, with_weights
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "googlenet"]
 
 GoogLeNetOutputs = namedtuple("GoogLeNetOutputs", ["logits", "aux_logits2", "aux_logits1"])
+GoogLeNetOutputs.__annotations__ = {"logits": Tensor, "aux_logits2": Tensor | None, "aux_logits1": Tensor | None}
 
 # Channels of the four branches: 1x1; reduced and 3x3; reduced and "5x5"; after pooling.
 _BLOCKS = {
@@ -97,9 +99,11 @@ class GoogLeNet(nn.Module):
         second = x = self.inception4d(self.inception4c(self.inception4b(x)))
         x = self.inception5b(self.inception5a(self.maxpool4(self.inception4e(x))))
         x = self.fc(self.dropout(self.avgpool(x).flatten(1)))
-        if self.training and self.aux_logits:
-            return GoogLeNetOutputs(x, self.aux2(second), self.aux1(first))
-        return x
+        half_way = self.training and self.aux_logits
+        aux2 = self.aux2(second) if half_way and self.aux2 is not None else None
+        aux1 = self.aux1(first) if half_way and self.aux1 is not None else None
+        # Scripts give results of one type.
+        return GoogLeNetOutputs(x, aux2, aux1) if is_scripting() or half_way else x
 
 
 def googlenet(*, weights=None, progress=True, **kwargs):

@@ -47,7 +47,8 @@ class CausalSelfAttention(nn.Module):
         batch, length, width = x.shape
         parts = self.c_attn(x).reshape(batch, length, 3, self.n_head, width // self.n_head).permute(2, 0, 3, 1, 4)
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(*parts.unbind(0), dropout_p=dropout, is_causal=True)
+        query, key, value = parts.unbind(0)
+        y = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).reshape(batch, length, width)))
 
 

@@ -2,12 +2,14 @@
 
 from collections import namedtuple
 
-from wisp import cat, nn
+from wisp import Tensor, cat, nn
+from wisp.jit import is_scripting
 from wisp.models._parts import BasicConv2d, init_truncated, normalised_anew, state_dict_of, with_weights
 
 __all__ = ["Inception3", "InceptionOutputs", "inception_v3"]
 
 InceptionOutputs = namedtuple("InceptionOutputs", ["logits", "aux_logits"])
+InceptionOutputs.__annotations__ = {"logits": Tensor, "aux_logits": Tensor | None}
 F = nn.functional
 
 
@@ -190,7 +192,10 @@ class Inception3(nn.Module):
         half_way = x = self.Mixed_6e(self.Mixed_6d(self.Mixed_6c(self.Mixed_6b(x))))
         x = self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x)))
         x = self.fc(self.dropout(self.avgpool(x)).flatten(1))
-        return InceptionOutputs(x, self.AuxLogits(half_way)) if self.training and self.aux_logits else x
+        training = self.training and self.aux_logits
+        aux = self.AuxLogits(half_way) if training and self.AuxLogits is not None else None
+        # Scripts give results of one type.
+        return InceptionOutputs(x, aux) if is_scripting() or training else x
 
 
 def inception_v3(*, weights=None, progress=True, **kwargs):

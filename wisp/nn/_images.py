@@ -217,8 +217,7 @@ def _check_modes(input, mode, align_corners, antialias):
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode]}D input")
 
 
-def _check_count(input, given, what):
-    dims = input.dim() - 2
+def _check_count(input, dims, given, what):
     if isinstance(given, (tuple, list)) and len(given) != dims:
         raise ValueError("Input and output must have the same number of spatial dimensions, but got input with spatial "
                          f"dimensions of {list(input.shape[2:])} and {what} of {given}. Please provide input tensor in "
@@ -226,22 +225,21 @@ def _check_count(input, given, what):
                          f"{what} in {'(o1, o2, ...,oK)' if what == 'output size' else '(s1, s2, ...,sK)'} format.")  # fmt: skip
 
 
-def _target_size(input, size, scale_factor, recompute_scale_factor):
+def _target_size(input, dims, size, scale_factor, recompute_scale_factor):
     """(size, factors to compute with) of the result."""
-    dims = input.dim() - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
         if recompute_scale_factor:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        _check_count(input, size, "output size")
+        _check_count(input, dims, size, "output size")
         sizes = _per_dim(size, dims)
         if not all(hasattr(n, "__index__") for n in sizes):
             raise TypeError(f"expected size to be one of int or tuple of ints, but got size {size}")
         return sizes, ()
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    _check_count(input, scale_factor, "scale_factor")
+    _check_count(input, dims, scale_factor, "scale_factor")
     factors = [float(factor) for factor in _per_dim(scale_factor, dims)]
     sizes = tuple(math.floor(float(n) * factor) for n, factor in zip(input.shape[2:], factors))
     return sizes, () if recompute_scale_factor else factors
@@ -264,8 +262,17 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     tensor([[[0.0000, 0.5000, 1.0000]]])
     """
     _check_modes(input, mode, align_corners, antialias)
-    sizes, factors = _target_size(input, size, scale_factor, recompute_scale_factor)
-    dims = len(sizes)
+    how = (size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    if mode in _LINEAR:
+        return _resized(input, _LINEAR[mode] - 2, *how)
+    # One call for each number of dimensions: where it is known, scripts can be compiled.
+    if input.dim() == 3:
+        return _resized(input, 1, *how)
+    return _resized(input, 2, *how) if input.dim() == 4 else _resized(input, 3, *how)
+
+
+def _resized(input, dims, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    sizes, factors = _target_size(input, dims, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return _table[f"adaptive_avg_pool{dims}d"](input, sizes)
     name = _OPERATORS[mode].format(dims) + ("_aa" if antialias else "")

@@ -80,7 +80,7 @@ class Batcher {
   static bool belongs(const Node& node, const Node& first, const Form& form) {
     const Value &part = node.input(form.joined), &other = first.input(form.joined);
     if (&node.input(form.shared) != &first.input(form.shared)) return false;
-    if (part.type->dtype != other.type->dtype || !is_known_at(part, first)) return false;
+    if (part.type->dtype != other.type->dtype || !can_be_known_at(part, first)) return false;
     const int rest = 1 - form.at;
     if ((*known_sizes(part))[rest] != (*known_sizes(other))[rest]) return false;
     return node.inputs.size() < 3 || biases_fit(node.input(2), first.input(2), first);
@@ -88,11 +88,14 @@ class Batcher {
   static bool biases_fit(const Value& bias, const Value& other, const Node& first) {
     if (is_none(bias) || is_none(other)) return is_none(bias) && is_none(other);
     const bool known = has_sizes(bias, 1) && has_sizes(other, 1);
-    return known && bias.type->dtype == other.type->dtype && is_known_at(bias, first);
+    return known && bias.type->dtype == other.type->dtype && can_be_known_at(bias, first);
   }
 
   void batch(const std::vector<Node*>& group, const std::vector<Value*>& parts, const Form& form) {
     Node& first = *group[0];
+    for (const Node* node : group) {
+      for (Value* input : node->inputs) bring_before(graph_, first, *input);
+    }
     std::vector<Value*> inputs = first.inputs;
     inputs[form.joined] = &join_before(graph_, first, parts, form.at);
     if (inputs.size() > 2 && !is_none(*inputs[2])) {

@@ -22,7 +22,8 @@ class Lowering {
   const Node* maker(const Node& node, Prim prim) const {
     const Value& made = node.input(0);
     if (!made.node || !made.node->is(prim)) return nullptr;
-    const bool fixed = prim == Prim::TupleConstruct || is_only_read(made) || !aliases_.is_written(made);
+    const bool fixed =
+        prim == Prim::TupleConstruct || is_only_read(made) || !aliases_.is_written(made);
     return fixed ? made.node : nullptr;
   }
 

@@ -33,12 +33,17 @@ const Pass* find_pass(std::string_view name) {
 
 bool run_pass(Graph& graph, const Pass& pass) {
   const bool changed = pass.run(graph);
-  verify(graph);
+  if (changed) verify(graph);
   return changed;
 }
 
 void optimize(Graph& graph, const OptimizeOptions& options) {
   constexpr int max_rounds = 8;
+  for (const auto* names : {&options.without, &options.with}) {
+    for (const std::string& name : *names) {
+      WISP_CHECK_VALUE(find_pass(name), "there is no pass '", name, "'");
+    }
+  }
   const auto round = [&](bool by_itself) {
     bool changed = false;
     for (const Pass& pass : passes()) {

@@ -64,11 +64,13 @@ class Peephole {
 
   void visit_op(Node& node) {
     if (has_neutral_operand(node)) return become(node, node.input(0));
-    if (undoes_input(node)) return become(node, *node.input(0).node->inputs[0]);
+    if (undoes_input(node) && !aliases_.is_written(node.input(0))) {
+      return become(node, *node.input(0).node->inputs[0]);
+    }
     const bool drops = node.op->sig.base.ends_with("dropout") && node.op->has(trait::random);
     if (drops && is_off(argument(node, "training"))) return become(node, node.input(0));
     if (is_op(node, "reshape") && is_op(node.input(0), "reshape")) {
-      if (aliases_.is_written(node.output())) return;
+      if (aliases_.is_written(node.output()) || aliases_.is_written(node.input(0))) return;
       graph_.replace_input(node, 0, *node.input(0).node->inputs[0]);
       changed_ = true;
     }

@@ -65,6 +65,14 @@ bool is_known_at(const Value& value, const Node& place) {
   return false;
 }
 
+bool can_be_known_at(const Value& value, const Node& place) {
+  return is_known_at(value, place) || (constant_of(value) && value.block == place.block);
+}
+
+void bring_before(Graph& graph, Node& place, Value& value) {
+  if (!is_known_at(value, place)) graph.move_before(place, *value.node);
+}
+
 Value& call_before(Graph& graph, Node& place, std::string_view op, std::vector<Value*> inputs,
                    TypeRef type) {
   Node& node = graph.make(registry().get(op));

@@ -36,6 +36,10 @@ bool same_known_type(const Value& a, const Value& b);  // tensors of the same kn
 // Whether `value` is known where `place` stands.
 bool is_known_at(const Value& value, const Node& place);
 
+// The same of a value that can be brought there, as constants can.
+bool can_be_known_at(const Value& value, const Node& place);
+void bring_before(Graph& graph, Node& place, Value& value);
+
 // A call of an operator in front of `place`, at whose line it is said to be.
 Value& call_before(Graph& graph, Node& place, std::string_view op, std::vector<Value*> inputs,
                    TypeRef type = simple_type(Kind::tensor));

@@ -3,8 +3,7 @@
 import inspect
 from builtins import isinstance as _is
 
-from wisp.jit._script.errors import CompileError, FrontendError
-from wisp.jit._script.marks import (
+from wisp.jit._marks import (
     Attribute,
     Final,
     annotate,
@@ -12,12 +11,24 @@ from wisp.jit._script.marks import (
     ignore,
     interface,
     is_scripting,
-    isinstance as isinstance,  # noqa: PLC0414
     script_method,
     unused,
 )
+from wisp.jit._marks import (
+    isinstance as isinstance,
+)
+from wisp.jit._script.errors import CompileError, FrontendError
 from wisp.jit._script.program import Program
 from wisp.nn import Module
+
+
+def __getattr__(name):
+    if name == "CompilationUnit":
+        from wisp.jit._script.units import CompilationUnit
+
+        return CompilationUnit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 Error = CompileError
 __all__ = ["Attribute", "CompileError", "Error", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
@@ -31,10 +42,17 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     with ``export`` are compiled; the result shares its parameters. A class is returned as it is, after a check that
     scripts can use it.
     """
-    from wisp.jit._module import RecursiveScriptModule, ScriptFunction
+    from wisp.jit._module import ScriptFunction, ScriptModule
 
-    if _is(obj, (ScriptFunction, RecursiveScriptModule)):
+    if _is(obj, (ScriptFunction, ScriptModule)):
         return obj
+    try:
+        return _script(obj)
+    except CompileError as error:
+        raise error.with_traceback(None) from None
+
+
+def _script(obj):
     if _is(obj, Module):
         return script_module(obj)
     if inspect.isclass(obj):
@@ -43,9 +61,15 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         return script_function(obj)
     if inspect.ismethod(obj) and _is(obj.__self__, Module):
         raise TypeError("a method of a module cannot be compiled on its own: compile the module")
-    if callable(obj) and hasattr(type(obj), "__call__"):
-        raise TypeError(f"an object of type {type(obj).__name__} cannot be compiled: pass a function, a module or a class")
-    raise TypeError(f"expected a function, module or class to compile, not {type(obj).__name__}")
+    raise TypeError(f"an object of type {type(obj).__name__} cannot be compiled: pass a function, a module or a class")
+
+
+def _overload(fn):
+    """A decorator for declarations of other types that a function takes: the implementation decides."""
+    return fn
+
+
+_overload_method = _overload
 
 
 def script_function(fn):
@@ -79,7 +103,7 @@ def compile_module(module, methods=None):
 
 def _methods_to_compile(module):
     """forward(), and those that are marked."""
-    from wisp.jit._script.marks import marker
+    from wisp.jit._marks import marker
 
     cls = type(module)
     found = [] if cls.forward is Module.forward or marker(cls.forward) in ("ignore", "unused") else [cls.forward]

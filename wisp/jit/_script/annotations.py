@@ -49,23 +49,29 @@ def type_of_annotation(annotation, lookup, program):
     return from_object(annotation, program, lookup)
 
 
+def _no_names(name):
+    raise NameError(f"name '{name}' is not defined")
+
+
 def from_object(obj, program, lookup=None):
     """The type that a Python object means as an annotation."""
     if isinstance(obj, T.Type):
         return obj
-    if isinstance(obj, str) or isinstance(obj, typing.ForwardRef):
+    if isinstance(obj, (str, typing.ForwardRef)):
         text = obj if isinstance(obj, str) else obj.__forward_arg__
-        return type_of_annotation(text, lookup or (lambda name: (_ for _ in ()).throw(NameError(name))), program)
+        return type_of_annotation(text, lookup or _no_names, program)
     try:
         if obj in _SIMPLE:
             return _SIMPLE[obj]
     except TypeError:
         pass
     origin, parts = typing.get_origin(obj), typing.get_args(obj)
-    if origin is not None:
+    if origin is not None and (parts or obj is not getattr(typing, getattr(obj, "_name", "") or "", None)):
         return _from_generic(obj, origin, parts, program, lookup)
     if obj in (list, tuple, dict, typing.List, typing.Dict, typing.Tuple):  # noqa: UP006
-        raise TypeError(f"{getattr(obj, '__name__', obj)} needs the types of its items, as in List[int] or Dict[str, Tensor]")
+        raise TypeError(
+            f"{getattr(obj, '__name__', obj)} needs the types of its items, as in List[int] or Dict[str, Tensor]"
+        )
     if isinstance(obj, type):
         return _from_class(obj, program)
     raise TypeError(f"unknown type {obj!r}")
@@ -121,7 +127,7 @@ def named_tuple(cls, program):
     """The type of a NamedTuple; fields without annotation are tensors."""
     hints = {}
     for base in reversed(cls.__mro__):
-        hints.update(base.__dict__.get("__annotations__", {}))
+        hints.update(inspect.get_annotations(base))
     names = vars(inspect.getmodule(cls) or python_types).copy()
 
     def lookup(name):

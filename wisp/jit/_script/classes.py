@@ -5,10 +5,10 @@ import inspect
 from wisp import _C
 from wisp.jit._script import annotations
 from wisp.jit._script import types as T
-from wisp.jit._script.errors import CompileError
 from wisp.jit._script.emitter import Frame
+from wisp.jit._script.errors import CompileError
 from wisp.jit._script.modules import ModuleSpec, _class_of
-from wisp.jit._script.values import Const, Method, ModuleValue, Tuple
+from wisp.jit._script.values import Const, Method, ModuleValue, StaticObject, Tuple
 from wisp.nn import Module
 
 
@@ -44,13 +44,19 @@ class Classes:
         if cls is _C.Size:
             return self.convert(arguments[0], T.list_of(T.INT))
         if issubclass(cls, Module):
-            self.unsupported(f"making a module ('{cls.__name__}')", "Make it in __init__ and assign it as an attribute.", node)
+            self.unsupported(
+                f"making a module ('{cls.__name__}')", "Make it in __init__ and assign it as an attribute.", node
+            )
         if issubclass(cls, _C.Tensor):
             self.unsupported(f"{cls.__name__}(...)", "Use tensor(), zeros() and the like.", node)
         try:
             spec = self.program.class_spec(cls)
         except CompileError as error:
             raise error.inside(self.describe_here()) from None
+        if spec is None and self.program.is_library(cls) and inspect.isfunction(cls.__init__):
+            made = StaticObject(cls, self.program.next_number())
+            self.call_library(cls.__init__, [made, *arguments], keywords)
+            return made
         if spec is None:
             self.fail(f"objects of the Python class '{cls.__name__}' cannot be made in a script", node)
         made = self.emit_one("prim::CreateObject", [], spec.type, {"name": spec.name})
@@ -90,6 +96,15 @@ class Classes:
             return Method(owner, found)
         return self.wrap(getattr(spec.python_class, name))
 
+    def static_attribute(self, owner, name, node):
+        """An attribute or method of one of the library's own objects."""
+        if f"@{owner.number}.{name}" in self.scope:
+            return self.scope[f"@{owner.number}.{name}"]
+        found = inspect.getattr_static(owner.cls, name, None)
+        if found is None:
+            self.fail(f"'{owner.cls.__name__}' object has no attribute '{name}'", node)
+        return Method(owner, found) if inspect.isfunction(found) else self.wrap(getattr(owner.cls, name))
+
     def class_attribute(self, kind, name, value, node):
         """The type of an attribute that is set; __init__ creates them."""
         spec = kind.host
@@ -111,7 +126,7 @@ class Classes:
 
     def call_object_method(self, owner, fn, arguments, keywords, node):
         """A method of an object, of a named tuple, or of a class."""
-        if isinstance(owner, Tuple) or isinstance(owner, Const):
+        if isinstance(owner, (Tuple, Const, StaticObject)):
             return self.call_inline(fn, [owner, *arguments], keywords, None, node)
         owner = self.materialize(owner)
         spec = owner.type.host

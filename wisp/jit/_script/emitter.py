@@ -85,7 +85,10 @@ class EmitterBase:
                 outputs = self.emit("aten::" + schema.full_name, values, [result] if schema.result else [])
                 return outputs[0] if outputs else NONE
         shown = ", ".join(T.shown(v.type) for v in values)
-        return self.fail(f"{name.partition('.')[0]}() cannot be called with ({shown})")
+        advice = ""
+        if any(v.type.kind == "optional" for v in values):
+            advice = ": test `is not None`, or assert it, before an Optional is used"
+        return self.fail(f"{name.partition('.')[0]} cannot be called with ({shown}){advice}")
 
     # --- from what is known to values of the graph
 
@@ -203,7 +206,9 @@ class EmitterBase:
         if wanted == T.DEVICE and found == T.STR:
             return self.builtin("Device", value)
         if found == T.TENSOR and implicit and wanted in (T.INT, T.FLOAT, T.NUMBER, T.COMPLEX):
-            return self.builtin({"int": "Int", "float": "Float", "Scalar": "item", "complex": "Complex"}[wanted.kind], value)
+            return self.builtin(
+                {"int": "Int", "float": "Float", "Scalar": "item", "complex": "Complex"}[wanted.kind], value
+            )
         if found.kind == "tuple" and wanted.kind in ("list", "tuple"):
             items = self.emit("prim::TupleUnpack", [value], found.items)
             return self._convert_tuple(Tuple(items), wanted, wanted)

@@ -14,11 +14,16 @@ class CompileError(RuntimeError):
         return self
 
     def __str__(self):
-        return "\n".join([self.message, "", *(frame for frame in self.frames if frame)]) if self.frames else self.message
+        return (
+            "\n".join([self.message, "", *(frame for frame in self.frames if frame)]) if self.frames else self.message
+        )
 
 
 class FrontendError(CompileError):
     """The construct is not part of the language."""
+
+
+CompileError.__module__ = FrontendError.__module__ = "wisp.jit"
 
 
 def describe(source, begin, end, function):

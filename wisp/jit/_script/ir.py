@@ -97,7 +97,7 @@ def constant_text(value, tensors):
         parts = [constant_text(item, tensors) for item in value]
         if None in parts:
             return None
-        if isinstance(value, list) or isinstance(value, _C.Size):
+        if isinstance(value, (list, _C.Size)):
             return "[" + ", ".join(parts) + "]"
         return "(" + ", ".join(parts) + (",)" if len(parts) == 1 else ")")
     if isinstance(value, dict):
@@ -159,7 +159,9 @@ class _Writer:
             self._node(node, indent)
 
     def _node(self, node, indent):
-        attributes = ", ".join(f"{k}={v.text if isinstance(v, Constant) else quoted(v)}" for k, v in node.attributes.items())
+        attributes = ", ".join(
+            f"{k}={v.text if isinstance(v, Constant) else quoted(v)}" for k, v in node.attributes.items()
+        )
         attributes = f"[{attributes}]" if attributes else ""
         place = f"  # @{node.place[0]} {node.place[1]} {node.place[2]}" if node.place else ""
         inputs = self._names(node.inputs)

@@ -4,12 +4,13 @@ import inspect
 import typing
 
 from wisp import _C
+from wisp.jit._marks import Attribute as Declared
+from wisp.jit._marks import marker
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
-from wisp.jit._script.marks import Attribute as Declared
-from wisp.jit._script.marks import marker
-from wisp.jit._script.values import NONE, Const, Method, ModuleValue, Tuple
+from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
+from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c"}
@@ -75,8 +76,10 @@ class ModuleSpec:
     def _find_attributes(self):
         declared = self._declared()
         fixed = self.final | set(getattr(self.python_class, "__constants__", ()))
-        library = any(self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object)
-        for name, value in vars(self.module).items():
+        library = any(
+            self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object
+        )
+        for name, value in {**self._compiled_values(), **vars(self.module)}.items():
             if name in _INTERNAL or name in self.attributes or name in self.constants or name in self.children:
                 continue
             if isinstance(value, Declared):
@@ -88,6 +91,11 @@ class ModuleSpec:
                 self.constants[name] = value
             else:
                 self.attributes[name] = ("plain", ir.type_of_constant(value))
+
+    def _compiled_values(self):
+        """Attributes of a module that has compiled itself."""
+        names = vars(self.module).get("_attributes", ())
+        return {name: self.value(name) for name in names if name not in self.children}
 
     def _is_value(self, value):
         return isinstance(value, _PLAIN) and not isinstance(value, type) and ir.type_of_constant(value) is not None
@@ -150,21 +158,46 @@ class Modules:
 
     def module_attribute(self, owner, name, node):
         spec = owner.spec
+        if isinstance(spec, ImportedSpec):
+            return self._imported_attribute(owner, name, node)
+        if name == "_modules":
+            return StaticDict({child: self.module_attribute(owner, child, node) for child in spec.children})
         if name in spec.children:
             child = spec.children[name]
             if child is None:
                 return NONE
-            return ModuleValue(self.emit_one("prim::GetAttr", [owner.value], child.type, {"name": name}), child, (*owner.path, name))
+            return ModuleValue(
+                self.emit_one("prim::GetAttr", [owner.value], child.type, {"name": name}), child, (*owner.path, name)
+            )
         if name in spec.attributes:
             return self.emit_one("prim::GetAttr", [owner.value], spec.attributes[name][1], {"name": name})
         if name in spec.constants:
             return self._constant_member(owner, name)
         return self._class_member(owner, name, node)
 
+    def _imported_attribute(self, owner, name, node):
+        spec = owner.spec
+        for found, _, kind in spec.bare.attributes():
+            if found == name and spec.bare.part(name) is None:
+                return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
+        if name in spec.bare.methods():
+            return Attribute(owner, name)
+        return self.fail(f"the compiled module has no attribute '{name}'", node)
+
+    def call_imported(self, owner, name, arguments, keywords, node):
+        """A method of a module that was compiled before."""
+        if name not in owner.spec.bare.methods():
+            self.fail(f"the compiled module has no method '{name}'", node)
+        compiled = ImportedFunction(name, owner.spec.bare.method(name), {})
+        values = self.bind(compiled, arguments, keywords, node)
+        return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result, {"name": name})
+
     def _constant_member(self, owner, name):
         value = owner.spec.constants[name]
         if isinstance(value, Module):
-            return self.fail(f"the module '{name}' is kept where scripts do not find it: assign it as an attribute of its own")
+            return self.fail(
+                f"the module '{name}' is kept where scripts do not find it: assign it as an attribute of its own"
+            )
         return self.wrap(value)
 
     def _class_member(self, owner, name, node):
@@ -213,8 +246,12 @@ class Modules:
         if issubclass(cls, (ModuleList, Sequential)):
             return [self.module_attribute(owner, name, None) for name in owner.spec.children]
         if issubclass(cls, ParameterList):
-            return [self.module_attribute(owner, name, None) for name in owner.spec.attributes if name != "training"]
+            return [self.module_attribute(owner, name, None) for name in self._parameter_names(owner)]
         return None
+
+    @staticmethod
+    def _parameter_names(owner):
+        return [name for name, (role, _) in owner.spec.attributes.items() if role == "parameter"]
 
     def module_item(self, owner, index, node):
         cls, names = owner.spec.python_class, list(owner.spec.children)
@@ -222,7 +259,7 @@ class Modules:
         if issubclass(cls, (ModuleDict, ParameterDict)) and isinstance(known, str):
             return self.module_attribute(owner, known, node)
         if issubclass(cls, ParameterList):
-            names = [n for n in owner.spec.attributes if n != "training"]
+            names = self._parameter_names(owner)
         if isinstance(known, slice):
             return Tuple([self.module_attribute(owner, name, node) for name in names[known]])
         if isinstance(known, int) and -len(names) <= known < len(names):
@@ -238,14 +275,27 @@ class Modules:
                  "named_children": lambda k: Tuple([Const(k), self.module_attribute(owner, k, None)]),
                  "keys": Const, "values": lambda k: self.module_attribute(owner, k, None),
                  "children": lambda k: self.module_attribute(owner, k, None)}  # fmt: skip
-        names = {"named_modules", "named_parameters", "parameters", "modules", "named_buffers", "buffers"}
-        if name in names:
+        if name in parts:
+            return Tuple([parts[name](k) for k in children])
+        if name in ("modules", "named_modules"):
             return self.unsupported(f"{name}()", "Name the members, or loop over a ModuleList.")
-        return Tuple([parts[name](k) for k in children])
+        found = self._tensors_below(owner, "parameter" if "parameters" in name else "buffer", "")
+        return Tuple([Tuple([Const(k), v]) if name.startswith("named") else v for k, v in found])
+
+    def _tensors_below(self, owner, role, prefix):
+        """(name, value) of the parameters or buffers of a module and all below it."""
+        found = [(prefix + name, self.module_attribute(owner, name, None))
+                 for name, (kind, _) in owner.spec.attributes.items() if kind.endswith(role)]  # fmt: skip
+        for name, child in owner.spec.children.items():
+            if child is not None:
+                found += self._tensors_below(self.module_attribute(owner, name, None), role, f"{prefix}{name}.")
+        return found
 
     # --- calls
 
     def call_module(self, owner, arguments, keywords, node):
+        if isinstance(owner.spec, ImportedSpec):
+            return self.call_imported(owner, "forward", arguments, keywords, node)
         cls = owner.spec.python_class
         if owner.spec.module._forward_hooks or owner.spec.module._forward_pre_hooks:
             self.fail(f"'{cls.__name__}' has forward hooks, which cannot be compiled: remove them before", node)
@@ -276,12 +326,28 @@ class Modules:
             return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
         if getattr(spec.python_class, name, None) is not fn:  # of a base class, by super()
             return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
+        if self.program.is_library(fn) and self._needs_own(spec, fn, arguments, keywords):
+            return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
         try:
             compiled = self.program.method_of(spec, fn)
         except CompileError as error:
             raise error.inside(self.describe_here()) from None
         values = self.bind(compiled, arguments, keywords, node)
         return self.emit_one("prim::CallMethod", [owner.value, *values], compiled.result_type(self), {"name": name})
+
+    def _needs_own(self, spec, fn, arguments, keywords):
+        """Whether forward() of one of the library's modules is called with other types than it is compiled for."""
+        params = {p.name: p.type for p in self.program.signature_of(spec, fn)[0]}
+        given = {**dict(zip(params, arguments)), **keywords}
+        for name, value in given.items():
+            found, wanted = self.type_of(value), params.get(name)
+            if (
+                wanted is None
+                or found is None
+                or not (T.is_subtype(found, wanted) or T.unify(found, wanted) is not None)
+            ):
+                return True
+        return False
 
 
 def _class_of(cls, fn):

@@ -10,7 +10,13 @@ from wisp.jit._script.values import NONE, Const, Iterable, Tuple
 
 _SIMPLE = {"str": T.STR, "Dtype": T.DTYPE, "Layout": T.LAYOUT, "MemoryFormat": T.MEMORY_FORMAT, "Generator": T.GENERATOR,
            "bool": T.BOOL}  # fmt: skip
-_ITEMS = {"int[]": T.INT, "float[]": T.FLOAT, "Tensor[]": T.TENSOR, "Tensor...": T.TENSOR, "Tensor?[]": T.optional_of(T.TENSOR)}
+_ITEMS = {
+    "int[]": T.INT,
+    "float[]": T.FLOAT,
+    "Tensor[]": T.TENSOR,
+    "Tensor...": T.TENSOR,
+    "Tensor?[]": T.optional_of(T.TENSOR),
+}
 _SELF = ("input", "x", "a", "x1")
 _OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x2": "other"}
 _IGNORED = {"layout", "pin_memory", "names"}  # accepted and without effect, as in Python
@@ -38,7 +44,9 @@ class Operators:
                 if bound is not None:
                     return self._emit_operator(op, in_place, bound, special)
         given = [T.shown(self.type_of(a)) if self.type_of(a) else self.what_is(a) for a in arguments]
-        given += [f"{k}: {T.shown(self.type_of(v)) if self.type_of(v) else self.what_is(v)}" for k, v in keywords.items()]
+        given += [
+            f"{k}: {T.shown(self.type_of(v)) if self.type_of(v) else self.what_is(v)}" for k, v in keywords.items()
+        ]
         expected = "".join(f"\n  {op.schema}" for op in overloads)
         return self.fail(f"{shown}() cannot be called with ({', '.join(given)}). Expected one of:{expected}")
 
@@ -110,7 +118,9 @@ class Operators:
         if isinstance(value, Iterable):
             return param.type in ("int[]", "Tensor[]", "Tensor...")
         if found is None:
-            return param.type.endswith("[]") and isinstance(value, Tuple) and self._fits_list(value, None, param, implicit)
+            return (
+                param.type.endswith("[]") and isinstance(value, Tuple) and self._fits_list(value, None, param, implicit)
+            )
         if found == T.NONE:
             return param.optional
         if found.kind == "optional":
@@ -166,7 +176,11 @@ class Operators:
         if len(outputs) > 1:
             return Tuple(outputs, op.base if op.fields else "", op.fields)
         wants_grad = special.get("requires_grad")
-        if op.traits & FACTORY and wants_grad is not None and not (isinstance(wants_grad, Const) and not wants_grad.obj):
+        if (
+            op.traits & FACTORY
+            and wants_grad is not None
+            and not (isinstance(wants_grad, Const) and not wants_grad.obj)
+        ):
             return self.builtin("requires_grad_", outputs[0], wants_grad)
         return outputs[0]
 
@@ -183,7 +197,9 @@ class Operators:
             return self.builtin("item", value) if found == T.TENSOR else self.materialize(value)
         if param.type == "float":
             return self._float_argument(value, found)
-        wanted = {"int": T.INT, "Device": T.DEVICE, "True": T.BOOL, "False": T.BOOL}.get(param.type) or _SIMPLE[param.type]
+        wanted = {"int": T.INT, "Device": T.DEVICE, "True": T.BOOL, "False": T.BOOL}.get(param.type) or _SIMPLE[
+            param.type
+        ]
         return self.convert(value, T.optional_of(wanted) if found.kind == "optional" else wanted)
 
     def _float_argument(self, value, found):

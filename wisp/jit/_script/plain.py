@@ -367,7 +367,14 @@ class Plain:
         return self.builtin("join", owner, self.convert(value, T.list_of(T.STR)))
 
     def _item(self, owner, value):
-        return self.convert(value, owner.type.items[0])
+        wanted, found = owner.type.items[0], self.type_of(value)
+        converted = self.try_convert(value, wanted)
+        if converted is None:
+            advice = (
+                f": write `name: List[{T.shown(found)}] = []` where it is made" if wanted == T.TENSOR and found else ""
+            )
+            self.fail(f"{self.what_is(value)} cannot be an item of a {T.shown(owner.type)}{advice}")
+        return converted
 
     def list_append(self, owner, values):
         return self.builtin("append", owner, self._item(owner, values[0]))
@@ -445,6 +452,8 @@ class Plain:
         return self.builtin("update.dict", owner, self.convert(values[0], owner.type))
 
 
-FUNCTIONS = {getattr(builtins, name.removeprefix("function_")): name for name in vars(Plain) if name.startswith("function_")}
+FUNCTIONS = {
+    getattr(builtins, name.removeprefix("function_")): name for name in vars(Plain) if name.startswith("function_")
+}
 MATH = {getattr(math, name): name for name in (*_MATH_FLOAT, *_MATH_TWO, "log", "pow", "ldexp", "gcd", "factorial", "prod")
         if hasattr(math, name)}  # fmt: skip

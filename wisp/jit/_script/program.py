@@ -9,29 +9,41 @@ import types as python_types
 import warnings
 
 from wisp import _C
+from wisp.jit import _marks as marks
+from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._names import _fresh
-from wisp.jit._script import annotations, ir, marks
+from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.calls import Calls
 from wisp.jit._script.classes import Classes, ClassSpec
+from wisp.jit._script.conditions import Conditions
+from wisp.jit._script.displays import Displays
 from wisp.jit._script.emitter import EmitterBase, Frame
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.expressions import Expressions
+from wisp.jit._script.functions import Functions
+from wisp.jit._script.imported import Imports
+from wisp.jit._script.loops import Loops
+from wisp.jit._script.members import Members
 from wisp.jit._script.modules import Modules, ModuleSpec
 from wisp.jit._script.operators import Operators
 from wisp.jit._script.plain import Plain
 from wisp.jit._script.source import closure_values, parse
+from wisp.jit._script.special import Special
 from wisp.jit._script.statements import Statements
 from wisp.jit._script.tables import tables
 from wisp.jit._script.tensors import Tensors
 from wisp.jit._script.values import ModuleValue
 
+_STATE = T.optional_of(T.tuple_of([T.TENSOR, T.TENSOR]))
+# Types of parameters that the library's own modules do not annotate.
+_LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STATE,
+                  ("_ConvTransposeNd", "output_size"): T.optional_of(T.list_of(T.INT)),
+                  ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
-_LIBRARY_TYPES = {("LSTM", "hx"): T.optional_of(T.tuple_of([T.TENSOR, T.TENSOR])),
-                  ("_ConvTransposeNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
-
-class Emitter(Calls, Classes, Modules, Plain, Tensors, Operators, Expressions, Statements, EmitterBase):
+class Emitter(Calls, Functions, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Conditions, Expressions,
+              Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
 
@@ -51,7 +63,9 @@ class Compiled:
         lines = [f"function {self.name} {{"]
         for param in self.params:
             if param.has_default:
-                lines.append(f"  default {param.name} = {ir.constant_text(program.plain(param.default), program.tensors)}")
+                lines.append(
+                    f"  default {param.name} = {ir.constant_text(program.plain(param.default), program.tensors)}"
+                )
         return "\n".join([*lines, self.graph.text(), "}"])
 
 
@@ -78,7 +92,7 @@ class Program:
         self.tables, self.tensors = tables(), TensorTable()
         self.sources, self.functions, self.classes = [], [], []
         self._taken, self._known, self._specs, self._hosts, self._texts = set(), {}, {}, {}, []
-        self._module_specs = {}
+        self._module_specs, self._count, self.imports = {}, 0, Imports(self)
 
     # --- text
 
@@ -90,8 +104,11 @@ class Program:
     def text(self):
         """The program, as wisp._C._jit.Program reads it."""
         bodies = [function.text(self) for function in self.functions]
-        sources = [f"source {i} {ir.quoted(s.file)} {s.first_line} {ir.quoted(s.text)}" for i, s in enumerate(self.sources)]
-        return "\n".join(["program 1", *sources, *(c.text() for c in self.classes), *bodies, ""])
+        sources = [
+            f"source {i} {ir.quoted(s.file)} {s.first_line} {ir.quoted(s.text)}" for i, s in enumerate(self.sources)
+        ]
+        classes = [c.text() for c in self.classes]
+        return "\n".join(["program 1", *sources, *self.imports.texts(), *classes, *bodies, ""])
 
     def native(self):
         """The program ready to run."""
@@ -105,6 +122,10 @@ class Program:
 
     def fresh_name(self, wanted):
         return _fresh(wanted, self._taken)
+
+    def next_number(self):
+        self._count += 1
+        return self._count
 
     def function_of(self, fn):
         """The compiled form of a Python function."""
@@ -130,16 +151,17 @@ class Program:
         frame.owner = spec.python_class if spec is not None and not inspect.isclass(spec) else None
         emitter.at = tree
         try:
-            params, result = annotations.signature(fn, tree, lookup, self, 0 if spec is None else 1)
+            params, result = self.signature_of(spec, fn)
         except (TypeError, NameError, ValueError, SyntaxError) as error:
             emitter.fail(f"the signature cannot be understood: {error}")
-        self._adjust(spec, params)
         if tree.args.vararg is not None or tree.args.kwarg is not None:
             emitter.unsupported("* and ** parameters of compiled functions", "Name the parameters one by one.", tree)
         compiled = self._known[key] = Compiled(name, _shown(fn), params, result)
         if spec is not None:
             spec.methods[fn.__name__] = compiled
-            frame.owner = next((c for c in spec.python_class.__mro__ if vars(c).get(fn.__name__) is fn), spec.python_class)
+            frame.owner = next(
+                (c for c in spec.python_class.__mro__ if vars(c).get(fn.__name__) is fn), spec.python_class
+            )
         try:
             self._emit(emitter, compiled, tree, spec)
         except CompileError:
@@ -147,13 +169,17 @@ class Program:
             raise
         self.functions.append(compiled)
 
-    @staticmethod
-    def _adjust(spec, params):
-        """Types of parameters that the library's own modules do not annotate."""
-        if isinstance(spec, ModuleSpec):
+    def signature_of(self, spec, fn):
+        """(parameters, type of the result) of a function, or of a method without self."""
+        tree = self.parsed(fn)[1]
+        params, result = annotations.signature(fn, tree, self.lookup_of(fn), self, 0 if spec is None else 1)
+        if self.is_library(fn) and isinstance(spec, ModuleSpec):
+            bases = [cls.__name__ for cls in spec.python_class.__mro__]
             for param in params:
-                for cls in spec.python_class.__mro__:
-                    param.type = _LIBRARY_TYPES.get((cls.__name__, param.name), param.type) if cls.__module__.startswith("wisp.nn") else param.type
+                param.type = next(
+                    (_LIBRARY_TYPES[b, param.name] for b in bases if (b, param.name) in _LIBRARY_TYPES), param.type
+                )
+        return params, result
 
     def _emit(self, emitter, compiled, tree, spec):
         top, scope = emitter.graph.top, emitter.frame.scope
@@ -176,13 +202,13 @@ class Program:
 
     def declared_result(self, fn):
         """The type a function is annotated to return, or None."""
-        source, tree = self.parsed(fn)
+        tree = self.parsed(fn)[1]
         return annotations.signature(fn, tree, self.lookup_of(fn), self, 0)[1]
 
     def host_function(self, fn, owner):
         """A Python function that is called as it is (@ignore)."""
         if fn not in self._hosts:
-            source, tree = self.parsed(fn)
+            tree = self.parsed(fn)[1]
             params, result = annotations.signature(fn, tree, self.lookup_of(fn), self, 0 if owner is None else 1)
             if owner is not None:
                 params.insert(0, annotations.Parameter("self", owner.spec.type))
@@ -216,6 +242,8 @@ class Program:
 
     def spec_of(self, module):
         """What is known of a module; equal ones share a class."""
+        if type(module) is RecursiveScriptModule:
+            return self._module_specs.setdefault(id(module), self.imports.spec(module))
         if id(module) not in self._module_specs:
             spec = ModuleSpec(self, module)
             key = spec.key()
@@ -276,7 +304,9 @@ class Program:
 
     def compiled(self, obj):
         """A compiled function that has no source here (traced or loaded), or None."""
-        return None
+        from wisp.jit._module import ScriptFunction
+
+        return self.imports.function(obj) if isinstance(obj, ScriptFunction) else None
 
     def device(self, text):
         return _C.device(text)
@@ -294,7 +324,7 @@ class Program:
 
     def handler(self, obj):
         """The name of the emitter's method for functions with rules of their own."""
-        return _handlers().get(id(obj))
+        return _handlers().get(id(obj)) or {"is_tracing": "handle_false", "wait": "handle_itself"}.get(_jit_name(obj))
 
 
 @functools.cache
@@ -304,12 +334,7 @@ def _handlers():
     table = {_C.tensor: "tensor", _C.as_tensor: "as_tensor", _C.is_grad_enabled: "grad_enabled",
              _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "nothing",
              _C.device: "device", functional.einsum: "einsum"}  # fmt: skip
-    found = {id(obj): f"handle_{name}" for obj, name in table.items()}
-    jit = sys.modules.get("wisp.jit")
-    for name, handler in (("is_tracing", "false"), ("wait", "itself")):
-        if hasattr(jit, name):
-            found[id(getattr(jit, name))] = f"handle_{handler}"
-    return found
+    return {id(obj): f"handle_{name}" for obj, name in table.items()}
 
 
 def _jit_name(obj):

@@ -65,7 +65,9 @@ def parse(obj, name=None):
         found = [n for n in ast.walk(node) if isinstance(n, ast.Lambda)]
         if len(found) == 1:
             return source, found[0]
-    raise FrontendError(f"{name} cannot be compiled: expected one function, and found something else where it is defined")
+    raise FrontendError(
+        f"{name} cannot be compiled: expected one function, and found something else where it is defined"
+    )
 
 
 def closure_values(fn):

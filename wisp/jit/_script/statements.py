@@ -7,7 +7,7 @@ from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import type_of_annotation
 from wisp.jit._script.control import FALLS, RAISES, Control
-from wisp.jit._script.values import FALSE, UNSET, Attribute, Closure, Const, ModuleValue, Tuple, Undefined
+from wisp.jit._script.values import FALSE, Closure, Const, ModuleValue, StaticObject, Tuple
 
 _IN_PLACE = {
     ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.FloorDiv: "floor_divide_",
@@ -34,7 +34,9 @@ class Statements(Control):
         """Compiles a statement that is no if; returns how it ends."""
         handler = getattr(self, "do_" + type(node).__name__, None)
         if handler is None:
-            what, instead = _UNSUPPORTED.get(type(node), (f"the statement {type(node).__name__}", "Write it in another way."))
+            what, instead = _UNSUPPORTED.get(
+                type(node), (f"the statement {type(node).__name__}", "Write it in another way.")
+            )
             self.unsupported(what, instead, node)
         return handler(node) or FALLS
 
@@ -71,7 +73,9 @@ class Statements(Control):
             return value
         found = self.try_convert(value, self.frame.result)
         if found is None:
-            self.fail(f"the function is declared to return {T.shown(self.frame.result)} but returns {self.what_is(value)}")
+            self.fail(
+                f"the function is declared to return {T.shown(self.frame.result)} but returns {self.what_is(value)}"
+            )
         return found
 
     # --- assignments
@@ -103,9 +107,9 @@ class Statements(Control):
 
     def declared_value(self, value, declared):
         """A value as the annotation of its name says."""
-        if isinstance(value, Const) and (value.obj is None or isinstance(value.obj, (str, bool))):
-            if T.is_subtype(self.type_of(value), declared):
-                return value
+        known = isinstance(value, Const) and (value.obj is None or isinstance(value.obj, (str, bool)))
+        if known and T.is_subtype(self.type_of(value), declared):
+            return value
         return self.convert(value, declared)
 
     def annotation(self, node):
@@ -113,7 +117,9 @@ class Statements(Control):
         try:
             return type_of_annotation(node, self.lookup_python, self.program)
         except (NameError, TypeError, ValueError, SyntaxError, AttributeError) as error:
-            return self.fail(f"the annotation cannot be understood: {error}", node if isinstance(node, ast.AST) else None)
+            return self.fail(
+                f"the annotation cannot be understood: {error}", node if isinstance(node, ast.AST) else None
+            )
 
     def assign(self, target, value):
         """Gives a target a value."""
@@ -234,6 +240,9 @@ class Statements(Control):
     def set_attribute(self, owner, name, value, node):
         if isinstance(owner, ModuleValue):
             return self.set_module_attribute(owner, name, value, node)
+        if isinstance(owner, StaticObject):
+            self.scope[f"@{owner.number}.{name}"] = value
+            return None
         owner = self.materialize(owner)
         if owner.type.kind != "class":
             self.fail(f"attributes of {self.what_is(owner)} cannot be set", node)
@@ -335,6 +344,3 @@ def _error_name(kind):
     if getattr(builtins, kind.__name__, None) is kind:
         return kind.__name__
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-__all__ = ["UNSET", "Attribute", "Statements", "Undefined"]

@@ -34,7 +34,9 @@ class Operator:
         self.homes, self.traits, self.returns = entry["homes"], entry["traits"], entry["returns"]
         self.params = [_param(p, f"Tensor... {p['name']}" in self.schema) for p in entry["params"]]
         self.result = [_result(r) for r in self.returns]
-        self.fields = tuple(r["name"] for r in self.returns) if len(self.returns) > 1 and self.returns[0]["name"] else ()
+        self.fields = (
+            tuple(r["name"] for r in self.returns) if len(self.returns) > 1 and self.returns[0]["name"] else ()
+        )
 
     def node_name(self, in_place):
         """The name of its nodes: "aten::clamp_.tensor" overwrites self."""

@@ -49,7 +49,9 @@ class Tensors:
         return Attribute(value, name)
 
     def _transposed(self, value, name):
-        turned = self.operator("transpose", value, Const(-2), Const(-1)) if name[0] == "m" else self.operator("t", value)
+        turned = (
+            self.operator("transpose", value, Const(-2), Const(-1)) if name[0] == "m" else self.operator("t", value)
+        )
         return self.operator("conj", turned) if name[-1] == "H" else turned
 
     def tensor_method(self, value, name, arguments, keywords):
@@ -124,7 +126,9 @@ class Tensors:
         return self.make_tensor(arguments, keywords)
 
     def on_tensor_tolist(self, value, arguments, keywords):
-        return self.fail("tolist() needs to know its type: x: List[float] = t.tolist(), or annotate(List[float], t.tolist())")
+        return self.fail(
+            "tolist() needs to know its type: x: List[float] = t.tolist(), or annotate(List[float], t.tolist())"
+        )
 
     def tolist(self, value, hint):
         """tolist() where its type is known."""
@@ -139,14 +143,18 @@ class Tensors:
         given = {**dict(zip(names, arguments)), **{k: v for k, v in keywords.items() if k in names}}
         device = given.get("device", NONE)
         device = NONE if self.type_of(device) == T.NONE else self.convert(device, T.optional_of(T.DEVICE))
-        return self.builtin("tensor", given["data"], given.get("dtype", NONE), device, given.get("requires_grad", FALSE))
+        return self.builtin(
+            "tensor", given["data"], given.get("dtype", NONE), device, given.get("requires_grad", FALSE)
+        )
 
     # --- indexing
 
     def index(self, node):
         """What stands in brackets: a value, or a syntax node for slices and tuples with slices."""
         if isinstance(node, ast.Slice):
-            return slice(*(None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step)))
+            return slice(
+                *(None if part is None else self.expression(part) for part in (node.lower, node.upper, node.step))
+            )
         if isinstance(node, ast.Tuple):
             items = []
             for item in node.elts:
@@ -162,7 +170,7 @@ class Tensors:
         view, indices = self._plan(value, index)
         if not indices:
             return self.operator("alias", view) if view is value else view
-        return self.operator("index", view, self._index_list(indices))
+        return self.operator("index", view, self._index_list(view, indices))
 
     def _plan(self, value, index):
         """(what views can do of an index, tensors for the dimensions that they cannot)."""
@@ -174,8 +182,8 @@ class Tensors:
                 dim = -rest - (0 if self._consumes(item) else 1)
             if isinstance(item, Const) and item.obj is Ellipsis:
                 behind = True
-                if any(self.type_of(other) == T.TENSOR for other in items if not isinstance(other, slice)) and rest:
-                    self.unsupported("an index with ... and tensors", "Write one : for every dimension, or use index_select().")
+                if indices and rest:
+                    self.unsupported("an index with ... behind tensors", "Write one : for every dimension instead.")
             elif isinstance(item, slice):
                 value = self._sliced(value, dim, item)
                 dim += 1
@@ -185,7 +193,8 @@ class Tensors:
             elif self.type_of(item) == T.INT:
                 value = self.operator("select", value, Const(dim), item)
             else:
-                indices[dim] = self._index_tensor(item)
+                kept = sum(1 for other in items[place:] if isinstance(other, slice) or self.type_of(other) != T.INT)
+                indices[-kept if behind else dim] = self._index_tensor(item)
                 dim += 1
         return value, indices
 
@@ -197,7 +206,9 @@ class Tensors:
         if isinstance(index, Const) and isinstance(index.obj, tuple):
             return [self.wrap(item) for item in index.obj]
         if self.is_static(index) and isinstance(self.static(index), slice):
-            return [slice(*(None if p is None else Const(p) for p in (index.obj.start, index.obj.stop, index.obj.step)))]
+            return [
+                slice(*(None if p is None else Const(p) for p in (index.obj.start, index.obj.stop, index.obj.step)))
+            ]
         return [index]
 
     @staticmethod
@@ -226,10 +237,14 @@ class Tensors:
             return self.make_tensor([item], {})
         return self.fail(f"{self.what_is(item)} cannot be an index: use ints, slices, None, ... and tensors")
 
-    def _index_list(self, indices):
-        items = [indices.get(i, NONE) for i in range(max(indices) + 1)]
-        wanted = T.optional_of(T.TENSOR)
-        return self.emit_one("prim::ListConstruct", [self.materialize(i) for i in items], T.list_of(wanted))
+    def _index_list(self, view, indices):
+        """Tensors by dimension, which are counted from the front or from the end, as a list."""
+        first, last = min(indices), max(indices)
+        at_end = first < 0
+        items = [indices.get(i, NONE) for i in (range(first, 0) if at_end else range(last + 1))]
+        wanted = T.list_of(T.optional_of(T.TENSOR))
+        made = self.emit_one("prim::ListConstruct", [self.materialize(i) for i in items], wanted)
+        return self.builtin("_indices_at_end", view, made) if at_end else made
 
     def put_tensor_item(self, owner, index, value):
         """owner[index] = value"""
@@ -243,7 +258,7 @@ class Tensors:
                 value = self.to_dtype(value, self.builtin("dtype", view))
             else:
                 value = self.builtin("tensor.like", value, view)
-            self.tensor_method(view, "index_put_", [self._index_list(indices), value], {})
+            self.tensor_method(view, "index_put_", [self._index_list(view, indices), value], {})
         elif found == T.TENSOR:
             self.tensor_method(view, "copy_", [self.builtin("_without_leading_ones", value, view)], {})
         else:
@@ -256,6 +271,6 @@ class Tensors:
             self.at = node
             self.augmented(node.op, view, operand, node)
             return
-        places = self._index_list(indices)
+        places = self._index_list(view, indices)
         result = self.binary(node.op, self.operator("index", view, places), operand, node)
         self.tensor_method(view, "index_put_", [places, result], {})

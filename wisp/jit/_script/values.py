@@ -79,6 +79,14 @@ class Iterable:
 
 
 @dataclass(eq=False)
+class StaticObject:
+    """An object of one of the library's own classes. Its attributes are kept among the names of a frame, as "@1.name"."""
+
+    cls: type
+    number: int
+
+
+@dataclass(eq=False)
 class StaticDict:
     """A dict whose keys are known, in library code."""
 

@@ -212,7 +212,7 @@ class TransformerEncoder(Module):
         leave_out = mask is None and self._leaves_out_padding(src, src_key_padding_mask)
         for layer in self.layers:
             src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
-        if leave_out:
+        if leave_out and padding is not None:
             src = src.masked_fill(padding.bool().unsqueeze(-1), 0)
         return src if self.norm is None else self.norm(src)
 

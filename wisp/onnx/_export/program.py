@@ -63,11 +63,7 @@ def _bound(function, args, kwargs):
     names = [name for name, *_ in function.params]
     if len(args) > len(names) or not set(kwargs) <= set(names[len(args) :]):
         raise TypeError(f"forward() takes the arguments {names}, got {len(args)} of them and {sorted(kwargs)} by name")
-    found = function.defaults | dict(zip(names, args)) | kwargs
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise TypeError(f"forward() misses the arguments {missing}")
-    return {name: found[name] for name in names}
+    return dict(zip(names, function.complete(tuple(args), kwargs), strict=True))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,158 @@
+"""isinstance(), and functions that have rules of their own."""
+
+import ast
+
+from wisp import _C
+from wisp.jit._script import annotations
+from wisp.jit._script import types as T
+from wisp.jit._script.control import Condition
+from wisp.jit._script.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    ModuleValue,
+    Tuple,
+)
+
+
+class Special:
+    """Questions about types, and functions with handlers."""
+
+    # --- classes of values
+
+    def isinstance_condition(self, node):
+        """isinstance(x, T): known now, or asked of an Optional."""
+        value = self.expression(node.args[0])
+        kinds = (
+            self.expression(node.args[1])
+            if not self._is_annotation(node.args[1])
+            else Const(self.lookup_annotation(node.args[1]))
+        )
+        wanted = self._classes(kinds, node)
+        answers = self._instance_answer(value, wanted)
+        if isinstance(answers, bool):
+            return Condition(Const(answers))
+        inner = answers
+        name = node.args[0].id if isinstance(node.args[0], ast.Name) else None
+        test = (
+            self.builtin("__isnot__", self.materialize(value), NONE)
+            if inner
+            else self.builtin("__is__", self.materialize(value), NONE)
+        )
+        known = ({name: "some"}, {name: "none"}) if name else ({}, {})
+        return Condition(test, *(known if inner else known[::-1]))
+
+    @staticmethod
+    def _is_annotation(node):
+        return isinstance(node, ast.Subscript)
+
+    def _classes(self, value, node):
+        if isinstance(value, Tuple):
+            return [c for item in value.items for c in self._classes(item, node)]
+        if isinstance(value, Const):
+            return (
+                [c for item in value.obj for c in self._classes(Const(item), node)]
+                if isinstance(value.obj, tuple)
+                else [value.obj]
+            )
+        return self.fail("isinstance() needs classes as its second argument", node)
+
+    def _instance_answer(self, value, wanted):
+        """True or False, or "some" / "" if it depends on whether an Optional is None."""
+        if isinstance(value, ModuleValue):
+            return any(isinstance(c, type) and issubclass(value.spec.python_class, c) for c in wanted)
+        if isinstance(value, Const):
+            return self.program.python_isinstance(value.obj, tuple(wanted))
+        if isinstance(value, Tuple) and not value.name and any(c in (tuple, list) for c in wanted):
+            return tuple in wanted
+        found = self.type_of(value)
+        if found is None:
+            return False
+        if found.kind == "optional":
+            some, none = self._type_answer(found.items[0], wanted), self._type_answer(T.NONE, wanted)
+            if some == none:
+                return some
+            return "some" if some else ""
+        return self._type_answer(found, wanted)
+
+    def _type_answer(self, found, wanted):
+        plain = {
+            "list": (list, tuple) if self.frame.library else (list,),
+            "dict": (dict,),
+            "tuple": (tuple,),
+            "Tensor": (_C.Tensor,),
+        }
+        for cls in wanted:
+            if cls in plain.get(found.kind, ()) or (found.name and found.host is cls):
+                return True
+            if (
+                found.kind == "class"
+                and isinstance(cls, type)
+                and isinstance(found.host, type)
+                and issubclass(found.host, cls)
+            ):
+                return True
+            if isinstance(cls, type) and issubclass(cls, _C.Tensor) and cls is not _C.Tensor:
+                continue
+            try:
+                if T.is_subtype(found, annotations.from_object(cls, self.program)) and cls not in (object,):
+                    return True
+            except (TypeError, NameError):
+                continue
+        return False
+
+    # --- functions with rules of their own
+
+    def handle_tensor(self, arguments, keywords, node):
+        return self.make_tensor(arguments, keywords)
+
+    def handle_as_tensor(self, arguments, keywords, node):
+        value = arguments[0] if arguments else keywords.get("data")
+        if self.type_of(value) == T.TENSOR:
+            rest = {k: v for k, v in keywords.items() if k in ("dtype", "device")}
+            rest.update(zip(("dtype", "device"), arguments[1:]))
+            return self.on_tensor_to(value, [], rest) if rest else value
+        return self.make_tensor(arguments, keywords)
+
+    def handle_grad_enabled(self, arguments, keywords, node):
+        return self.builtin("is_grad_enabled")
+
+    def handle_default_dtype(self, arguments, keywords, node):
+        return self.builtin("get_default_dtype")
+
+    def handle_true(self, arguments, keywords, node):
+        return TRUE
+
+    def handle_false(self, arguments, keywords, node):
+        return FALSE
+
+    def handle_nothing(self, arguments, keywords, node):
+        return NONE
+
+    def handle_itself(self, arguments, keywords, node):
+        return [*arguments, *keywords.values()][-1]
+
+    def handle_device(self, arguments, keywords, node):
+        if all(map(self.is_static, arguments)):
+            return self.folded(lambda: _C.device(*map(self.static, arguments)))
+        return self.convert(arguments[0], T.DEVICE)
+
+    def handle_einsum(self, arguments, keywords, node):
+        found = self.program.tables.overloads("einsum", "function")
+        return self.call_operator(found, False, False, arguments, keywords, "einsum")
+
+    def grad_switch(self, item):
+        """Whether gradients are recorded inside of `with no_grad():` and the like."""
+        call = item.context_expr
+        function = self.expression(call.func) if isinstance(call, ast.Call) else self.expression(call)
+        obj = function.obj if isinstance(function, Const) else None
+        if obj is _C.no_grad or obj is _C.inference_mode:
+            return FALSE
+        if obj is _C.enable_grad:
+            return TRUE
+        if obj is _C.set_grad_enabled:
+            return self.truth(self.expression(call.args[0]))
+        return self.unsupported(
+            "this with statement", "Only no_grad(), enable_grad() and set_grad_enabled() are known.", call
+        )
