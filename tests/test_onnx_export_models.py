@@ -54,7 +54,8 @@ def test_layers_with_any_batch(layer, shape):
 
 
 LOSSES = [
-    nn.L1Loss(), nn.MSELoss(), nn.SmoothL1Loss(), nn.HuberLoss(), nn.BCEWithLogitsLoss(), nn.KLDivLoss(reduction="batchmean"),
+    nn.L1Loss(), nn.MSELoss(), nn.SmoothL1Loss(), nn.HuberLoss(), nn.BCEWithLogitsLoss(),
+    nn.KLDivLoss(reduction="batchmean"),
     nn.PoissonNLLLoss(), nn.SoftMarginLoss(), nn.HingeEmbeddingLoss(),
 ]  # fmt: skip
 

@@ -20,8 +20,10 @@ _COMPARISONS = {
     "IsInf",
 }
 _POINTWISE = {
-    *_COMPARISONS, "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Where", "Neg", "Abs", "Sign", "Floor", "Ceil",
-    "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sigmoid", "Tanh", "Erf", "Softplus", "Relu", "Clip", "Cast", "Identity",
+    *_COMPARISONS, "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Where", "Neg", "Abs", "Sign", "Floor",
+    "Ceil",
+    "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sigmoid", "Tanh", "Erf", "Softplus", "Relu", "Clip", "Cast",
+    "Identity",
     "Softmax", "LogSoftmax", "Dropout", "CumSum",
 }  # fmt: skip
 _INDICES = {"Shape", "Size", "NonZero", "ArgMax", "ArgMin"}

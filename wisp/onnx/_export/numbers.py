@@ -6,7 +6,8 @@ from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in
 _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "max": "Max", "min": "Min"}
 _COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "eq": "Equal"}
 _FUNCTIONS = {
-    "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh", "sinh": "Sinh",
+    "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh",
+    "sinh": "Sinh",
     "cosh": "Cosh", "asin": "Asin", "acos": "Acos", "atan": "Atan", "erf": "Erf",
 }  # fmt: skip
 
@@ -214,12 +215,14 @@ BUILTINS = {
     "len.dict": lambda g, table: len(table), "keys.dict": lambda g, table: list(table),
     "values.dict": lambda g, table: list(table.values()), "items.dict": lambda g, table: list(table.items()),
     "_without_leading_ones": _without_leading_ones, "__is__": _is, "__isnot__": lambda g, a, b: not _is(g, a, b),
-    "prod.int": lambda g, values: _folded(g, "mul.int", values), "sum.int": lambda g, values: _folded(g, "add.int", values),
+    "prod.int": lambda g, values: _folded(g, "mul.int", values), "sum.int": lambda g,
+    values: _folded(g, "add.int", values),
 }  # fmt: skip
 # Those that have to be done here even if everything is known, because they change a list or look at what it is.
 ALWAYS = {
     "append.t", "extend.t", "insert.t", "pop.t", "_set_item.t", "_set_item.dict", "__is__", "__isnot__", "list.t",
-    "__getitem__.t", "__getitem__.dict", "keys.dict", "values.dict", "items.dict", "len.dict", "len.t", "add.t", "slice.t",
+    "__getitem__.t", "__getitem__.dict", "keys.dict", "values.dict", "items.dict", "len.dict", "len.t", "add.t",
+    "slice.t",
     "__contains__.dict", "tensor",
 }  # fmt: skip
 # Those that give nothing back.

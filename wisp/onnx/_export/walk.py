@@ -11,7 +11,8 @@ from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leav
 from wisp.onnx._export.writes import Writes
 
 _RANDOM = {
-    "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "multinomial", "normal",
+    "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "multinomial",
+    "normal",
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "_dropout", "poisson", "empty", "rrelu",
 }  # fmt: skip
 
@@ -127,7 +128,7 @@ class Walker:
         return list(made)
 
     def _facts(self, node, call):
-        """[(dtype, sizes)] of the results: as traced if that holds for all calls, else as it follows from the arguments."""
+        """[(dtype, sizes)] of the results: as traced if that holds for all calls, else what the arguments tell."""
         traced = [read_type(value.type) for value in node.outputs()]
         fixed = all(ref.sizes is not None and None not in ref.sizes for ref in call.params if isinstance(ref, Ref))
         if (
@@ -191,7 +192,7 @@ def _bare(kind):
 
 
 def _merged(found, traced):
-    """What follows from the arguments, or, where nothing does, the dtype and the number of dimensions of the example."""
+    """What follows from the arguments, or, where nothing does, the dtype and the rank of the example."""
     if found[0] is not None:
         return found
     dtype, sizes = traced

@@ -81,7 +81,7 @@ def check(model):
 
 
 def save(model, file, external_data):
-    """Writes a model to a path or a file that is open. A path holds all of it or, after an error, what it held before."""
+    """Writes a model to a path or an open file. A path holds all of it or, after an error, what it did before."""
     if hasattr(file, "write"):
         file.write(model.SerializeToString())
         return

@@ -115,8 +115,10 @@ def _glu(g, x, dim=-1):
 
 
 LOWERINGS = {
-    "_gelu": _gelu("none"), "_gelu_tanh": _gelu("tanh"), "gelu": _gelu_named, "_silu": _silu, "silu": _silu, "_mish": _mish,
-    "mish": _mish, "_log_sigmoid": _log_sigmoid, "logsigmoid": _log_sigmoid, "_softplus": _softplus, "softplus": _softplus,
+    "_gelu": _gelu("none"), "_gelu_tanh": _gelu("tanh"), "gelu": _gelu_named, "_silu": _silu, "silu": _silu,
+    "_mish": _mish,
+    "mish": _mish, "_log_sigmoid": _log_sigmoid, "logsigmoid": _log_sigmoid, "_softplus": _softplus,
+    "softplus": _softplus,
     "_elu": _elu, "elu": lambda g, x, alpha=1.0, *_: _elu(g, x, alpha), "selu": _selu, "celu": _celu,
     "_leaky_relu": _leaky_relu, "leaky_relu": _leaky_relu, "_hardsigmoid": _hardsigmoid, "hardsigmoid": _hardsigmoid,
     "_hardswish": _hardswish, "hardswish": _hardswish, "_hardshrink": _hardshrink, "hardshrink": _hardshrink,

@@ -121,8 +121,8 @@ def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):
     g.need_opset(18, "fold")
     if x.rank != 3:
         raise Unsupported("fold of a tensor without a batch")
-    return g.op("Col2Im", x, list(output_size), list(kernel), dilations=spread(dilation, 2), pads=spread(padding, 2) * 2,
-                strides=spread(stride, 2))  # fmt: skip
+    dilation, padding, stride = (spread(value, 2) for value in (dilation, padding, stride))
+    return g.op("Col2Im", x, list(output_size), list(kernel), dilations=dilation, pads=padding * 2, strides=stride)
 
 
 def _im2col(g, x, kernel, dilation=1, padding=0, stride=1):
@@ -150,7 +150,9 @@ LOWERINGS = {
     **dict.fromkeys((f"_upsample_{kind}" for kind in (
         "nearest1d", "nearest2d", "nearest3d", "nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "linear1d",
         "bilinear2d", "trilinear3d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")), _resize),
-    **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample), "pixel_shuffle": _pixel_shuffle,
-    "pixel_unshuffle": _pixel_unshuffle, **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"), _channel_shuffle),
+    **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
+    "pixel_shuffle": _pixel_shuffle,
+    "pixel_unshuffle": _pixel_unshuffle,
+    **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"), _channel_shuffle),
     "fold": _fold, "unfold.im2col": _im2col,
 }  # fmt: skip

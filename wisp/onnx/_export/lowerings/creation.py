@@ -60,5 +60,6 @@ LOWERINGS = {
     "full_like": lambda g, x, value, *args: filled(g, g.shape(x), value, g.results[0][0] or x.dtype),
     "new_zeros": _new(0), "new_ones": _new(1), "new_empty": _new(0),
     "new_full": lambda g, x, sizes, value, *args: filled(g, sizes, value, g.results[0][0] or x.dtype),
-    "zero": _like(0), "fill": _fill, "arange": lambda g, end, *args: _arange(g, 0, end, 1, *args), "arange.start": _arange,
+    "zero": _like(0), "fill": _fill, "arange": lambda g, end, *args: _arange(g, 0, end, 1, *args),
+    "arange.start": _arange,
 }  # fmt: skip

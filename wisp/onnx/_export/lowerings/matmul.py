@@ -90,7 +90,10 @@ def _det(g, x):
 
 
 LOWERINGS = {
-    **dict.fromkeys(("mm", "bmm", "_stacked_mm", "mv", "dot", "vdot", "matmul"), matmul), "linear": linear, "addmm": _addmm,
-    "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer), "outer": _outer,
-    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
+    **dict.fromkeys(("mm", "bmm", "_stacked_mm", "mv", "dot", "vdot", "matmul"), matmul), "linear": linear,
+    "addmm": _addmm,
+    "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer),
+    "outer": _outer,
+    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross,
+    **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip

@@ -61,7 +61,8 @@ def _as_int32(ref):
 
 
 LOWERINGS = {
-    "rand": _of_sizes("RandomUniformLike"), "randn": _of_sizes("RandomNormalLike"), "rand_like": _like("RandomUniformLike"),
+    "rand": _of_sizes("RandomUniformLike"), "randn": _of_sizes("RandomNormalLike"),
+    "rand_like": _like("RandomUniformLike"),
     "randn_like": _like("RandomNormalLike"), "uniform": _uniform, "normal": _normal,
     "randint": lambda g, high, sizes, *_: _integers(g, 0, high, sizes),
     "randint.low": lambda g, low, high, sizes, *_: _integers(g, low, high, sizes),

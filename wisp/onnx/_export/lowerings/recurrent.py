@@ -124,7 +124,8 @@ def _rnn_cell(activation):
 
 
 LOWERINGS = {
-    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "rnn_tanh_cell": _rnn_cell("Tanh"), "rnn_relu_cell": _rnn_cell("Relu"),
+    "lstm_cell": _lstm_cell, "gru_cell": _gru_cell, "rnn_tanh_cell": _rnn_cell("Tanh"),
+    "rnn_relu_cell": _rnn_cell("Relu"),
     "lstm.input": _recurrent("LSTM"), "gru.input": _recurrent("GRU"), "rnn_tanh.input": _recurrent("RNN", "Tanh"),
     "rnn_relu.input": _recurrent("RNN", "Relu"),
 }  # fmt: skip

@@ -229,7 +229,8 @@ LOWERINGS = {
     **{f"{name}{dim}": _unbiased(root, mean) for name, root, mean in (
         ("var", False, False), ("std", True, False), ("var_mean", False, True), ("std_mean", True, True))
         for dim in ("", ".dim")},
-    "vector_norm": vector_norm, "norm": _norm, "norm.name": _norm, "normalize": _normalize, "cosine_similarity": _cosine,
+    "vector_norm": vector_norm, "norm": _norm, "norm.name": _norm, "normalize": _normalize,
+    "cosine_similarity": _cosine,
     "cumsum": _cumsum, "_cumsum_reverse": lambda g, x, dim: _cumsum(g, x, dim, reverse=1),
     **dict.fromkeys(("softmax", "softmax.functional"), softmax("Softmax")),
     **dict.fromkeys(("log_softmax", "log_softmax.functional"), softmax("LogSoftmax")), "logsumexp": _logsumexp,

@@ -148,7 +148,7 @@ def _stack(g, tensors, dim=0):
 # --- splits
 
 
-def split(g, x, lengths, dim):
+def split(g, x, lengths, dim=0):
     """Pieces of these lengths."""
     if len(lengths) == 1:
         return [identity(g, x)]
@@ -332,7 +332,8 @@ def _block_diag(g, tensors):
 
 LOWERINGS = {
     "block_diag": _block_diag,
-    **dict.fromkeys(("clone", "contiguous", "alias", "detach", "positive", "restride", "alias_copy", "detach_copy"), identity),
+    **dict.fromkeys(("clone", "contiguous", "alias", "detach", "positive", "restride"), identity),
+    **dict.fromkeys(("alias_copy", "detach_copy"), identity),
     **dict.fromkeys(("_to_copy", "to"), _cast), "copy": _copy,
     **dict.fromkeys(("view", "reshape", "_reshape_copy", "view_copy"), _reshape),
     "view_as": lambda g, x, other: g.reshape(x, g.sizes(other)),
@@ -345,14 +346,17 @@ LOWERINGS = {
     **dict.fromkeys(("unsqueeze", "unsqueeze_copy"), _unsqueeze),
     **dict.fromkeys(("transpose", "t", "transpose_copy", "t_copy"), _transpose),
     **dict.fromkeys(("permute", "permute_copy"), _permute), **dict.fromkeys(("movedim", "movedim.list"), _movedim),
-    "adjoint": lambda g, x: g.swap(x) if x.rank > 1 else identity(g, x), **dict.fromkeys(("select", "select_copy"), _select),
+    "adjoint": lambda g, x: g.swap(x) if x.rank > 1 else identity(g, x),
+    **dict.fromkeys(("select", "select_copy"), _select),
     **dict.fromkeys(("slice", "slice_copy"), _slice), **dict.fromkeys(("narrow", "narrow_copy"), _narrow),
     **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal), "diag_embed": _diag_embed,
     **dict.fromkeys(("unfold", "unfold_copy"), _unfold), "cat": cat, "stack": _stack,
-    **dict.fromkeys(("split.sizes", "split_with_sizes", "split_with_sizes_copy"), lambda g, x, s, dim=0: split(g, x, s, dim)),
-    **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, "tensor_split.tensor": _cut_at_values, **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
+    **dict.fromkeys(("split.sizes", "split_with_sizes", "split_with_sizes_copy"), split),
+    **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, "tensor_split.tensor": _cut_at_values,
+    **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
     "flip": flip, "roll": _roll, "repeat": _repeat, "tril": _triangle(0), "triu": _triangle(1),
     "constant_pad_nd": pad_constant, "pad": _pad,
     **dict.fromkeys((f"_{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),
-                    lambda g, x, pad, mode: _pad(g, x, pad, mode)), "_circular_pad": lambda g, x, pad, mode: _wrapped(g, x, pad),
+                    lambda g, x, pad, mode: _pad(g, x, pad, mode)),
+    "_circular_pad": lambda g, x, pad, mode: _wrapped(g, x, pad),
 }  # fmt: skip

@@ -75,5 +75,6 @@ def _unique(g, x, ordered=True, inverse=False, counts=False, dim=None):
 LOWERINGS = {
     "sort": _sort, "sort.stable": _sort_stable, "topk": _topk, "kthvalue": _kthvalue, "median": _median_of_all,
     "median.dim": _median, "_unique2": _unique,
-    "_unique_dim": lambda g, x, dim, ordered=True, inverse=False, counts=False: _unique(g, x, ordered, inverse, counts, dim),
+    "_unique_dim": lambda g, x, dim, ordered=True, inverse=False,
+    counts=False: _unique(g, x, ordered, inverse, counts, dim),
 }  # fmt: skip
