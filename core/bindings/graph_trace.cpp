@@ -298,6 +298,17 @@ PyObject* number(PyObject* self, PyObject* args) {
   });
 }
 
+// take_apart(name): the next call of that composite becomes the calls that it makes
+PyObject* take_apart(PyObject* self, PyObject* name) {
+  return guarded([&] {
+    const std::string text = text_of(name);
+    const OpDef* op = registry().find(text);
+    WISP_CHECK_VALUE(op && op->body, "there is no composite operator '", text, "'");
+    recorder_of(self).take_apart(*op);
+    return none();
+  });
+}
+
 PyObject* start(PyObject* self, PyObject*) {
   return guarded([&] {
     WISP_CHECK(!tracing, "a trace is being recorded already");
@@ -336,6 +347,7 @@ PyMethodDef methods[] = {{"name_tensor", name_tensor, METH_VARARGS, nullptr},
                          {"call_method", call_method, METH_VARARGS, nullptr},
                          {"call_function", call_function, METH_VARARGS, nullptr},
                          {"number", number, METH_VARARGS, nullptr},
+                         {"take_apart", take_apart, METH_O, nullptr},
                          {"start", start, METH_NOARGS, nullptr},
                          {"stop", stop, METH_NOARGS, nullptr},
                          {"close", close, METH_NOARGS, nullptr},

@@ -391,7 +391,10 @@ void Recorder::add_results(Node& node, TensorList& outs) {
 }
 
 bool Recorder::intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) {
-  if (op.body && !alone) return false;
+  if (op.body && (!alone || apart_ == &op)) {
+    apart_ = nullptr;
+    return false;
+  }
   std::vector<Value*> inputs;
   for (size_t i = 0; i < op.sig.params.size(); ++i) {
     inputs.push_back(&argument(args[i], op.sig.params[i]));

@@ -65,6 +65,9 @@ class Recorder final : public Object, public CallRecorder {
     named_notes_.clear();
   }
 
+  // The next call of that composite is recorded as the calls that it makes.
+  void take_apart(const OpDef& op) { apart_ = &op; }
+
   bool intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) override;
 
   // Forgets all tensors: nothing more will be recorded.
@@ -117,6 +120,7 @@ class Recorder final : public Object, public CallRecorder {
   std::unordered_map<const void*, Note> notes_;
   std::unordered_map<std::string, Value*> named_notes_;
   std::unordered_map<std::string, std::shared_ptr<const Source>> sources_;
+  const OpDef* apart_ = nullptr;
   bool leaked_ = false;
 };
 

@@ -118,7 +118,7 @@ class VisionTransformer(nn.Module):
         if tuple(x.shape[2:]) != (size, size):
             raise ValueError(f"Wrong image size! Expected {size} x {size} but got {' x '.join(map(str, x.shape[2:]))}!")
         x = self.conv_proj(x).flatten(2).permute(0, 2, 1)
-        x = cat([self.class_token.expand(len(x), -1, -1), x], 1)
+        x = cat([self.class_token.expand(x.size(0), -1, -1), x], 1)
         return self.heads(self.encoder(x)[:, 0])
 
 

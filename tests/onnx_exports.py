@@ -1,0 +1,84 @@
+"""Exporting models in tests, and running what was written. Importing this needs the package onnx."""
+
+import contextlib
+
+import numpy as np
+import onnx
+
+import wisp
+from tests.ops.sampling import flatten, to_numpy
+
+with contextlib.suppress(ImportError):
+    import onnxruntime
+
+
+def has_runtime():
+    return "onnxruntime" in globals()
+
+
+def tensors_in(value):
+    if isinstance(value, wisp.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in tensors_in(item)]
+    return [t for item in value for t in tensors_in(item)] if isinstance(value, (list, tuple)) else []
+
+
+def _leaves(value):
+    """Tensors and numbers."""
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _leaves(item)]
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [] if value is None else [value]
+
+
+def arrays(model, tensors):
+    """Inputs of a model by name."""
+    return {i.name: to_numpy(t) for i, t in zip(model.graph.input, tensors, strict=True)}
+
+
+def run_in_runtime(model, feeds):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def assert_same(got, want, tolerance, who):
+    assert len(got) == len(want), f"{who}: {len(got)} results, want {len(want)}"
+    for one, other in zip(got, want, strict=True):
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.shape == other.shape, f"{who}: shape {one.shape}, want {other.shape}"
+        assert one.dtype == other.dtype, f"{who}: {one.dtype}, want {other.dtype}"
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True, err_msg=who)
+
+
+def results(function, args, kwargs=None):
+    with wisp.no_grad():
+        return [to_numpy(t) for t in _leaves(function(*args, **(kwargs or {})))]
+
+
+def check(exported, written, args, kwargs=None, tolerance=2e-5):
+    """What was exported passes the checker and computes the same in onnxruntime, if that is there, and in wisp."""
+    onnx.checker.check_model(exported, full_check=True)
+    assert exported.producer_name == "wisp"
+    want = results(written, args, kwargs)
+    feeds = arrays(exported, tensors_in([*args, *(kwargs or {}).values()]))
+    loaded = wisp.onnx.load(exported)
+    with wisp.no_grad():
+        got = loaded(**{name: wisp.tensor(array) for name, array in feeds.items()})
+    assert_same([to_numpy(t) for t in flatten(got)], want, tolerance, "wisp.onnx.load")
+    if has_runtime():
+        assert_same(run_in_runtime(exported, feeds), want, tolerance, "onnxruntime")
+
+
+def export_and_check(model, *args, tolerance=2e-5, others=(), kwargs=None, **options):
+    """Exports a model in evaluation mode and checks it, also on arguments of other sizes."""
+    if isinstance(model, wisp.nn.Module):
+        model.eval()
+    exported = wisp.onnx.export(model, args, kwargs=kwargs or {}, **options)
+    check(exported, model, args, kwargs, tolerance)
+    for more in others:
+        check(exported, model, more, None, tolerance)
+    return exported

@@ -1,0 +1,265 @@
+"""Containers, calls of attributes, branches and loops."""
+
+from dataclasses import replace
+
+import wisp
+from wisp.onnx._export.values import ELEMENTS, Items, Poisoned, Ref, Unsupported, is_static, leaves
+from wisp.onnx._export.writes import Writes
+from wisp.onnx._package import onnx
+
+_UNROLLED = 512  # rounds at most
+
+
+def _constant(walker, node, args):
+    value = node.attributes["value"]
+    if isinstance(value, wisp.Tensor):
+        return [walker.g.constant(value)]
+    return [Items(value, walker.g.depth) if isinstance(value, list) else value]
+
+
+def _dict(walker, node, args):
+    return [dict(zip(args[::2], args[1::2], strict=True))]
+
+
+def _unpacked(walker, node, args):
+    if isinstance(args[0], Ref) or len(args[0]) != len(node.outputs()):
+        raise Unsupported(f"it gives another number of items than {len(node.outputs())}")
+    return list(args[0])
+
+
+def _attribute(walker, node, args):
+    return [walker.attribute(args[0], node.attributes["name"])]
+
+
+# --- branches
+
+
+def _raises(block):
+    return any(node.kind() == "prim::RaiseException" for node in block.nodes())
+
+
+def _if(walker, node, args):
+    blocks = node.blocks()
+    taken = None
+    if not isinstance(args[0], Ref):
+        taken = blocks[0 if args[0] else 1]
+    elif any(map(_raises, blocks)):  # ONNX has no errors: what is checked is taken to hold
+        taken = blocks[1 if _raises(blocks[0]) else 0]
+    if taken is not None:
+        return walker.run(taken, [])
+    branches, results = [], []
+    for block in blocks:
+        with walker.g.scope() as nodes:
+            results.append(_isolated(walker, block, []))
+        branches.append(nodes)
+    made, outputs = [], []
+    for pair in zip(*results, strict=True):
+        made.append(_joined(walker.g, *pair, outputs))
+    if not outputs:
+        return made
+    graphs = [
+        _graph(walker.g, name, nodes, [], [o[1 + i] for o in outputs], [o[0] for o in outputs])
+        for i, (name, nodes) in enumerate(zip(("then", "else"), branches, strict=True))
+    ]
+    _add(walker.g, "If", [args[0]], [o[0] for o in outputs], then_branch=graphs[0], else_branch=graphs[1])
+    return made
+
+
+def _isolated(walker, block, args):
+    """The results of a block whose writes are not seen outside of it."""
+    outer, walker.writes = walker.writes, Writes(walker.g)
+    walker.writes.adopt(outer)
+    try:
+        return walker.run(block, args)
+    finally:
+        walker.writes = outer
+
+
+def _joined(g, one, other, outputs):
+    """What is either of two values; those that have to be computed are added to outputs: (result, one, other)."""
+    for value in (one, other):
+        if isinstance(value, Poisoned):
+            return value
+    if isinstance(one, (list, tuple)) and isinstance(other, type(one)) and len(one) == len(other):
+        return type(one)(_joined(g, a, b, outputs) for a, b in zip(one, other, strict=True))
+    if is_static(one) and is_static(other) and type(one) is type(other) and one == other:
+        return one
+    if one is None or other is None or isinstance(one, (list, tuple, str)) or isinstance(other, (list, tuple, str)):
+        raise Unsupported("its branches give values of different kinds")
+    dtype = next((v.dtype for v in (one, other) if isinstance(v, Ref)), None) or wisp.tensor(one).dtype
+    one, other = (v if isinstance(v, Ref) else g.number(v, dtype) for v in (one, other))
+    if one.dtype != other.dtype:
+        raise Unsupported(f"its branches give tensors of {one.dtype} and {other.dtype}")
+    made = Ref(g.fresh("if"), one.dtype, _unified(one.sizes, other.sizes), one.number, depth=g.depth)
+    outputs.append((made, one, other))
+    return made
+
+
+def _unified(one, other):
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+# --- loops
+
+
+def _loop(walker, node, args):
+    """A Loop; where that cannot be, and the number of rounds is known, one round after the other."""
+    trips, condition, carried = args[0], args[1], args[2:]
+    mark, problems = walker.g.mark(), len(walker.problems)
+    try:
+        made = _as_loop(walker, node, trips, condition, carried)
+        if len(walker.problems) == problems:
+            return made
+        reason = None
+    except Unsupported as error:
+        reason = error
+    if isinstance(trips, Ref) or isinstance(condition, Ref) or trips > _UNROLLED:
+        if reason is not None:
+            raise reason
+        return made
+    walker.g.rewind(mark)
+    del walker.problems[problems:]
+    return _round_by_round(walker, node.blocks()[0], trips, condition, carried)
+
+
+def _round_by_round(walker, body, trips, condition, carried):
+    for i in range(trips if condition else 0):
+        condition, *carried = walker.run(body, [i, *carried])
+        if isinstance(condition, Ref):
+            raise Unsupported("it ends depending on what is computed, and changes values that a Loop cannot carry")
+        if not condition:
+            break
+    return carried
+
+
+def _as_loop(walker, node, trips, condition, carried):
+    g, body = walker.g, node.blocks()[0]
+    carried = [_opened(g, value) for value in carried]
+    while True:
+        params = [_param(g, value) for value in carried]
+        index = Ref(g.fresh("i"), wisp.int64, (), True, depth=g.depth + 1)
+        with g.scope() as nodes:
+            again, *results = _isolated(walker, body, [index, *params])
+        if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
+            return [Poisoned("?") for _ in results]
+        wider = [_widened(param, result) for param, result in zip(params, results, strict=True)]
+        if all(a.sizes == b.sizes for a, b in zip(_refs(wider), _refs(params), strict=True)):
+            break
+        carried = [_with_sizes(value, wide) for value, wide in zip(carried, wider, strict=True)]
+    made = [_param(g, value) for value in wider]
+    for ref in _refs(made):
+        ref.depth = g.depth
+    _emit_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
+    return made
+
+
+def _emit_loop(g, nodes, control, values):
+    index, trips, condition, again = control
+    carried, params, results, made = values
+    condition_in = Ref(g.fresh("again"), wisp.bool, (), depth=g.depth + 1)
+    going_on = Ref(g.fresh("going_on"), wisp.bool, ())
+    again = again if isinstance(again, Ref) else g.number(again, wisp.bool)
+    ends = [Ref(g.fresh(f"{ref.name}_next"), ref.dtype, ref.sizes) for ref in params]
+    graph = _graph(g, "body", nodes, [index, condition_in, *params], [again, *results], [going_on, *ends])
+    trips = g.number(trips, wisp.int64)
+    condition = None if condition is True else g.number(condition, wisp.bool)
+    _add(g, "Loop", [trips, condition, *carried], made, body=graph)
+
+
+def _refs(values):
+    return [leaf for leaf in leaves(list(values)) if isinstance(leaf, Ref)]
+
+
+def _opened(g, value):
+    """What a loop carries: numbers become values of the graph, since a round may change them."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_opened(g, item) for item in value)
+    if isinstance(value, (bool, int, float)):
+        dtype = wisp.bool if isinstance(value, bool) else wisp.int64 if isinstance(value, int) else wisp.float32
+        return replace(g.number(value, dtype), number=True)
+    return value
+
+
+def _param(g, value):
+    if isinstance(value, (list, tuple)):
+        return type(value)(_param(g, item) for item in value)
+    if isinstance(value, Ref):
+        return replace(value, name=g.fresh("carried"), constant=None, depth=g.depth + 1)
+    return value
+
+
+def _widened(param, result):
+    """What holds before and after a round."""
+    if isinstance(param, (list, tuple)):
+        if not isinstance(result, type(param)) or len(result) != len(param):
+            raise Unsupported("a loop changes the length of a list")
+        return type(param)(_widened(a, b) for a, b in zip(param, result, strict=True))
+    if not isinstance(param, Ref):
+        if param is not result and param != result:
+            raise Unsupported("a loop changes a value that ONNX cannot carry")
+        return param
+    if isinstance(result, Ref) and result.dtype != param.dtype:
+        raise Unsupported(f"a loop turns a tensor of {param.dtype} into one of {result.dtype}")
+    sizes = result.sizes if isinstance(result, Ref) else ()
+    return replace(param, sizes=_unified(param.sizes, sizes))
+
+
+def _with_sizes(value, wide):
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_sizes(a, b) for a, b in zip(value, wide, strict=True))
+    return replace(value, sizes=wide.sizes) if isinstance(value, Ref) else value
+
+
+# --- inner graphs
+
+
+def value_info(ref, sizes=None):
+    """How ONNX declares a value."""
+    sizes = ref.sizes if sizes is None else sizes
+    return onnx.helper.make_tensor_value_info(ref.name, int(ELEMENTS[ref.dtype]), sizes)
+
+
+def _graph(g, name, nodes, inputs, results, ends):
+    """An inner graph. Results get names of their own, since they may be values from outside."""
+    nodes = list(nodes)
+    finals = []
+    for result, end in zip(results, ends, strict=True):
+        result = result if isinstance(result, Ref) else g.number(result, end.dtype)
+        final = replace(end, name=g.fresh(f"{end.name}_{name}"))
+        nodes.append(onnx.helper.make_node("Identity", [result.name], [final.name]))
+        finals.append(final)
+    infos = [value_info(ref) for ref in inputs]
+    return onnx.helper.make_graph(nodes, name, infos, [value_info(ref) for ref in finals])
+
+
+def _add(g, kind, inputs, outputs, **attributes):
+    names = [ref.name if ref is not None else "" for ref in inputs]
+    node = onnx.helper.make_node(kind, names, [ref.name for ref in outputs], g.fresh(f"{kind}_node"), **attributes)
+    g.nodes.append(node)
+
+
+def _checked(walker, node, args):
+    return [args[0]]
+
+
+def _nothing(walker, node, args):
+    return []
+
+
+PRIMS = {
+    "prim::Constant": _constant,
+    "prim::ListConstruct": lambda walker, node, args: [Items(args, walker.g.depth)],
+    "prim::TupleConstruct": lambda walker, node, args: [tuple(args)],
+    "prim::DictConstruct": _dict,
+    "prim::ListUnpack": _unpacked,
+    "prim::TupleUnpack": _unpacked,
+    "prim::TupleIndex": lambda walker, node, args: [args[0][node.attributes["index"]]],
+    "prim::GetAttr": _attribute,
+    "prim::If": _if,
+    "prim::Loop": _loop,
+    "prim::UncheckedCast": _checked,
+    "prim::Uninitialized": lambda walker, node, args: [None],
+    "prim::Print": _nothing,
+}

@@ -1,0 +1,158 @@
+"""Convolutions, and operators on images."""
+
+import wisp
+from wisp.onnx._export.values import Ref, Unsupported
+
+
+def spread(value, count):
+    """One number for each dimension."""
+    value = [value] if isinstance(value, int) else list(value)
+    return value * count if len(value) == 1 else value
+
+
+def batched(g, x, dims, function):
+    """A function of a batch, called with one sample or several."""
+    if x.rank == dims + 2:
+        return function(x)
+    made = function(g.unsqueeze(x, [0]))
+    return tuple(g.squeeze(m, [0]) for m in made) if isinstance(made, tuple) else g.squeeze(made, [0])
+
+
+def _conv(dims):
+    def lower(g, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        kernel = [weight.fixed(2 + i) for i in range(dims)]
+        dilation = spread(dilation, dims)
+        pads = _pads(padding, kernel, dilation, dims)
+        return batched(g, x, dims, lambda batch: g.op(
+            "Conv", batch, weight, bias, kernel_shape=kernel, strides=spread(stride, dims), pads=pads,
+            dilations=dilation, group=groups))  # fmt: skip
+
+    return lower
+
+
+def _pads(padding, kernel, dilation, dims):
+    if padding == "valid":
+        return [0] * (2 * dims)
+    if padding == "same":
+        total = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+        return [t // 2 for t in total] + [t - t // 2 for t in total]
+    return spread(padding, dims) * 2
+
+
+def _conv_transpose(dims):
+    def lower(g, x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        kernel = [weight.fixed(2 + i) for i in range(dims)]
+        extra = spread(output_padding, dims)
+        return batched(g, x, dims, lambda batch: g.op(
+            "ConvTranspose", batch, weight, bias, kernel_shape=kernel, strides=spread(stride, dims),
+            pads=spread(padding, dims) * 2, dilations=spread(dilation, dims), group=groups,
+            output_padding=extra if any(extra) else None))  # fmt: skip
+
+    return lower
+
+
+def _convolution(g, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    dims = weight.rank - 2
+    if transposed:
+        return _conv_transpose(dims)(g, x, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _conv(dims)(g, x, weight, bias, stride, padding, dilation, groups)
+
+
+# --- resizing and sampling
+
+_MODES = {"nearest": "nearest", "nearest-exact": "nearest", "linear": "linear", "bilinear": "linear",
+          "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
+
+
+def _resize(g, x, sizes, mode, align_corners, antialias, scales):
+    if antialias:
+        g.need_opset(18, "resizing with antialias")
+    dims = x.rank - 2
+    given = [s for s in scales if s] if not isinstance(scales, Ref) else []
+    if mode == "nearest":
+        how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    elif mode == "nearest-exact":
+        how = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
+    else:
+        how = {"coordinate_transformation_mode": "align_corners" if align_corners else "half_pixel"}
+    if mode == "bicubic":
+        how["cubic_coeff_a"] = -0.75 if not antialias else -0.5
+    if antialias:
+        how |= {"antialias": 1, "exclude_outside": 1}
+    how["mode"] = _MODES[mode]
+    if len(given) == dims and not align_corners:
+        return g.op("Resize", x, None, wisp.tensor([1.0, 1.0, *given], dtype=wisp.float32), **how)
+    front = [g.size(x, 0), g.size(x, 1)]
+    return g.op("Resize", x, None, None, [*front, *sizes], **how)
+
+
+def _grid_sample(g, x, grid, interpolation, padding, align_corners):
+    g.need_opset(16 if x.rank == 4 else 20, "sampling at places of a grid")
+    names = ("linear", "nearest", "cubic") if g.opset >= 20 else ("bilinear", "nearest", "bicubic")
+    return g.op("GridSample", x, grid, mode=names[interpolation], align_corners=int(align_corners),
+                padding_mode=("zeros", "border", "reflection")[padding])  # fmt: skip
+
+
+def _pixel_shuffle(g, x, factor):
+    if x.rank != 4:
+        raise Unsupported("pixel_shuffle of tensors that do not have four dimensions")
+    return g.op("DepthToSpace", x, blocksize=factor, mode="CRD")
+
+
+def _pixel_unshuffle(g, x, factor):
+    if x.rank != 4:
+        raise Unsupported("pixel_unshuffle of tensors that do not have four dimensions")
+    channels = x.fixed(1)
+    found = g.op("SpaceToDepth", x, blocksize=factor)  # its channels are ordered by place first
+    order = wisp.arange(factor * factor * channels).reshape(factor * factor, channels).t().reshape(-1)
+    return g.op("Gather", found, order, axis=1)
+
+
+def _channel_shuffle(g, x, groups):
+    sizes = g.sizes(x)
+    parts = g.reshape(
+        x, [sizes[0], groups, x.fixed(1) // groups, *[-1 if i == 0 else s for i, s in enumerate(sizes[2:])]]
+    )
+    parts.sizes = (None,) * (x.rank + 1)
+    return g.reshape(g.swap(parts, 1, 2), g.shape(x))
+
+
+def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):
+    g.need_opset(18, "fold")
+    if x.rank != 3:
+        raise Unsupported("fold of a tensor without a batch")
+    dilation, padding, stride = (spread(value, 2) for value in (dilation, padding, stride))
+    return g.op("Col2Im", x, list(output_size), list(kernel), dilations=dilation, pads=padding * 2, strides=stride)
+
+
+def _im2col(g, x, kernel, dilation=1, padding=0, stride=1):
+    """Windows: rows and columns are gathered one after the other."""
+    if x.rank != 4:
+        raise Unsupported("unfold of a tensor without a batch")
+    kernel, dilation, padding, stride = (spread(v, 2) for v in (kernel, dilation, padding, stride))
+    sizes = [x.fixed(2 + i) + 2 * padding[i] for i in range(2)]
+    if any(padding):
+        pads = [0, 0, *padding] * 2
+        x = g.op("Pad", x, pads, sizes=(*x.sizes[:2], *sizes))
+    found = x
+    for i in range(2):
+        count = (sizes[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1
+        places = [[at * stride[i] + k * dilation[i] for at in range(count)] for k in range(kernel[i])]
+        found = g.op("Gather", found, wisp.tensor(places, dtype=wisp.int64), axis=2 + 2 * i)
+    found.sizes = (None,) * 6  # batch, channel, kernel row, row, kernel column, column
+    ordered = g.transpose(found, [0, 1, 2, 4, 3, 5])
+    return g.reshape(ordered, [g.size(x, 0), x.fixed(1) * kernel[0] * kernel[1], -1])
+
+
+LOWERINGS = {
+    **{f"conv{n}d{kind}": _conv(n) for n in (1, 2, 3) for kind in ("", ".padding")},
+    **{f"conv_transpose{n}d": _conv_transpose(n) for n in (1, 2, 3)}, "convolution": _convolution,
+    **dict.fromkeys((f"_upsample_{kind}" for kind in (
+        "nearest1d", "nearest2d", "nearest3d", "nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "linear1d",
+        "bilinear2d", "trilinear3d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")), _resize),
+    **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
+    "pixel_shuffle": _pixel_shuffle,
+    "pixel_unshuffle": _pixel_unshuffle,
+    **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"), _channel_shuffle),
+    "fold": _fold, "unfold.im2col": _im2col,
+}  # fmt: skip

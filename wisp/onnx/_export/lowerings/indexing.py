@@ -1,0 +1,266 @@
+"""Reading and writing at places given by tensors."""
+
+import wisp
+from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.values import Ref, Unsupported, dim_in
+
+_END = 2**63 - 1
+
+
+def _nonzero(g, x):
+    if not x.rank:
+        raise Unsupported("the places of a tensor without dimensions")
+    return g.op("Transpose", g.op("NonZero", x), perm=[1, 0], dtype=wisp.int64)
+
+
+# --- x[a, :, b]
+
+
+def _places(g, x, indices):
+    """{dimension: tensor of places}. Masks are replaced by the places where they are true."""
+    found, dim = {}, 0
+    for index in indices:
+        if index is None:
+            dim += 1
+        elif index.dtype in (wisp.bool, wisp.uint8):
+            places = g.op("NonZero", index)
+            for i in range(index.rank):
+                found[dim + i] = _rank_of(g.op("Gather", places, g.number(i, wisp.int64), axis=0), 1)
+            dim += index.rank
+        else:
+            found[dim] = g.cast(index, wisp.int64)
+            dim += 1
+    return found
+
+
+def _rank_of(ref, rank):
+    ref.sizes = (None,) * rank
+    return ref
+
+
+def _index(g, x, indices):
+    places = _places(g, x, indices)
+    if not places:
+        return g.op("Identity", x)
+    if len(places) == 1:
+        (dim, index), = places.items()  # fmt: skip
+        return g.op("Gather", x, index, axis=dim)
+    dims = list(places)
+    rest = [dim for dim in range(x.rank) if dim not in places]
+    stacked, rank = _stacked(g, list(places.values()))
+    found = g.op("GatherND", g.transpose(x, [*dims, *rest]), stacked)
+    if dims != list(range(dims[0], dims[0] + len(dims))):
+        return found
+    found.sizes = (None,) * (rank + len(rest))  # the dimensions of the places belong where the first of them was
+    before = range(rank, rank + dims[0])
+    return g.transpose(found, [*before, *range(rank), *range(rank + dims[0], rank + len(rest))])
+
+
+def _stacked(g, places):
+    """Tensors of places, brought to one shape and put together along a last dimension; and the rank of that shape."""
+    rank = max(place.rank for place in places)
+    if not all(place.sizes == places[0].sizes and None not in place.sizes for place in places):
+        total = places[0]
+        for place in places[1:]:
+            total = g.op("Add", total, place)
+        shape = g.op("Shape", total)
+        places = [_rank_of(g.expand(place, shape), rank) for place in places]
+    return g.op("Concat", *(g.unsqueeze(place, [rank]) for place in places), axis=rank), rank
+
+
+def _index_put(g, x, indices, values, accumulate=False):
+    places = _places(g, x, indices)
+    if accumulate:
+        g.need_opset(16, "index_put with accumulate")
+    values = g.cast(values, x.dtype)
+    if not places:
+        return g.expand(values, g.shape(x))
+    dims = list(places)
+    rest = [dim for dim in range(x.rank) if dim not in places]
+    stacked, rank = _stacked(g, list(places.values()))
+    adjacent = dims == list(range(dims[0], dims[0] + len(dims)))
+    before = rest[: dims[0]] if adjacent else []
+    after = rest[len(before) :]
+    shape = [g.op("Gather", g.shape(x), before, axis=0)] if before else []
+    shape.append(g.slice(g.op("Shape", stacked), [0], [-1], [0]))
+    shape += [g.op("Gather", g.shape(x), after, axis=0)] if after else []
+    updates = g.expand(values, shape[0] if len(shape) == 1 else g.op("Concat", *shape, axis=0))
+    updates.sizes = (None,) * (rank + len(rest))
+    middle = range(len(before), len(before) + rank)
+    updates = g.transpose(updates, [*middle, *(d for d in range(rank + len(rest)) if d not in middle)])
+    moved = g.transpose(x, [*dims, *rest])
+    made = g.op("ScatterND", moved, stacked, updates, reduction="add" if accumulate else None)
+    made.sizes = tuple(x.sizes[dim] for dim in [*dims, *rest])
+    order = [*dims, *rest]
+    return g.transpose(made, [order.index(dim) for dim in range(x.rank)])
+
+
+# --- one dimension
+
+
+def _take(g, x, index):
+    return g.op("Gather", g.reshape(x, [-1]), index, axis=0)
+
+
+def _put(g, x, index, source, accumulate=False):
+    if accumulate:
+        g.need_opset(16, "put with accumulate")
+    flat = g.op("ScatterElements", g.reshape(x, [-1]), g.reshape(index, [-1]), g.reshape(source, [-1]), axis=0,
+                reduction="add" if accumulate else None)  # fmt: skip
+    return g.reshape(flat, g.shape(x))
+
+
+def _index_select(g, x, dim, index):
+    if not x.rank:
+        return g.op("Identity", x)
+    index = index if index.rank else g.unsqueeze(index, [0])
+    return g.op("Gather", x, index, axis=dim_in(dim, x.rank))
+
+
+def _gather(g, x, dim, index, sparse_grad=False):
+    if not x.rank:
+        return g.expand(x, g.shape(index))
+    if not index.rank:
+        return g.reshape(g.op("GatherElements", x, g.unsqueeze(index, [0]), axis=0), [])
+    return g.op("GatherElements", x, index, axis=dim_in(dim, x.rank))
+
+
+def scatter(g, x, dim, index, source, reduction=None):
+    if reduction in ("add", "mul"):
+        g.need_opset(16, "scatter with a reduction")
+    if reduction in ("max", "min"):
+        g.need_opset(18, "scatter with a maximum or minimum")
+    if not x.rank:
+        raise Unsupported("scatter into a tensor without dimensions")
+    return g.op("ScatterElements", x, index, g.cast(source, x.dtype), axis=dim_in(dim, x.rank), reduction=reduction)
+
+
+def _scatter_source(reduction=None):
+    def lower(g, x, dim, index, source, *args):
+        kind = _REDUCTIONS[args[0]] if args and isinstance(args[0], str) else reduction
+        if len(args) > 1 and not args[1]:
+            raise Unsupported("scatter_reduce without the elements that were there before")
+        return scatter(g, x, dim, index, _fitted(g, source, index), kind)
+
+    return lower
+
+
+_REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
+
+
+def _fitted(g, source, index):
+    """A source of which only the part is used that is as large as the index."""
+    if source.sizes == index.sizes and None not in source.sizes:
+        return source
+    count = source.rank
+    return g.slice(source, [0] * count, g.shape(index), list(range(count)))
+
+
+def _scatter_reduce(g, x, dim, index, source, reduce, include_self=True):
+    if reduce == "mean":
+        raise Unsupported("ONNX has no mean of scattered elements")
+    return _scatter_source()(g, x, dim, index, source, reduce, include_self)
+
+
+def _scatter_value(g, x, dim, index, value, reduce=None):
+    source = filled(g, g.shape(index), value, x.dtype)
+    return scatter(g, x, dim, index, source, None if reduce is None else _REDUCTIONS[reduce])
+
+
+def _along(g, index, dim, source):
+    """Places along one dimension, repeated for the others."""
+    rank = source.rank
+    sizes = [-1 if d == dim_in(dim, rank) else 1 for d in range(rank)]
+    return g.expand(g.reshape(index, sizes), g.shape(source))
+
+
+def _index_write(reduction):
+    def lower(g, x, dim, index, source, alpha=1):
+        source = g.cast(source, x.dtype)
+        source = source if source.rank else g.unsqueeze(source, [0])
+        if not isinstance(alpha, Ref) and alpha != 1:
+            source = g.op("Mul", source, g.number(alpha, x.dtype), sizes=source.sizes)
+        return scatter(g, x, dim, _along(g, index, dim, source), source, reduction)
+
+    return lower
+
+
+def _index_fill(g, x, dim, index, value):
+    if not x.rank:
+        return g.tensor(value, x.dtype)
+    part = _index_select(g, x, dim, index)
+    part.sizes = tuple(None if d == dim_in(dim, x.rank) else size for d, size in enumerate(x.sizes))
+    return scatter(g, x, dim, _along(g, index, dim, part), g.expand(g.tensor(value, x.dtype), g.shape(part)))
+
+
+def _slice_scatter(g, x, source, dim=0, start=None, end=None, step=1):
+    size = g.number(g.size(x, dim_in(dim, x.rank)), wisp.int64)
+    whole = g.op("Range", g.number(0, wisp.int64), size, g.number(1, wisp.int64))
+    places = g.slice(whole, [0 if start is None else start], [_END if end is None else end], [0], [step])
+    sizes = [*g.sizes(x)]
+    sizes[dim] = g.squeeze(g.op("Shape", places), [0])
+    wide = g.expand(g.cast(source, x.dtype), sizes)
+    wide.sizes = (None,) * x.rank
+    return scatter(g, x, dim, _along(g, places, dim, wide), wide)
+
+
+def _select_scatter(g, x, source, dim, index):
+    dim = dim_in(dim, x.rank)
+    wide = g.expand(g.cast(source, x.dtype), [size for d, size in enumerate(g.sizes(x)) if d != dim])
+    wide.sizes = tuple(size for d, size in enumerate(x.sizes) if d != dim)
+    wide = g.unsqueeze(wide, [dim])
+    return scatter(g, x, dim, _along(g, [index], dim, wide), wide)
+
+
+# --- masks
+
+
+def _masked_select(g, x, mask):
+    if x.sizes != mask.sizes or None in x.sizes:
+        shape = g.op("Shape", g.op("Where", mask, x, x))
+        x, mask = g.expand(x, shape), g.expand(mask, shape)
+    return g.op("Compress", g.reshape(x, [-1]), g.reshape(mask, [-1]), axis=0)
+
+
+def _masked_scatter(g, x, mask, source):
+    if mask.rank > x.rank:
+        raise Unsupported("a mask with more dimensions than the tensor")
+    wide = g.expand(mask, g.shape(x))
+    count = g.op("CumSum", g.cast(g.reshape(wide, [-1]), wisp.int64), g.number(0, wisp.int64))
+    places = g.op("Max", g.op("Sub", count, g.number(1, wisp.int64)), g.number(0, wisp.int64))
+    found = g.reshape(g.op("Gather", g.reshape(source, [-1]), places, axis=0), g.shape(x))
+    return g.op("Where", wide, found, x, dtype=x.dtype)
+
+
+# --- tables
+
+
+def _embedding(g, weight, indices, *_):
+    return g.op("Gather", weight, indices, axis=0)
+
+
+def _one_hot(g, x, classes=-1):
+    if isinstance(classes, Ref) or classes < 0:
+        raise Unsupported("one_hot without a number of classes")
+    if not x.rank:
+        return g.squeeze(_one_hot(g, g.unsqueeze(x, [0]), classes), [0])
+    return g.op(
+        "OneHot",
+        x,
+        g.number(classes, wisp.int64),
+        wisp.tensor([0, 1]),
+        axis=-1,
+        dtype=wisp.int64,
+        sizes=(*x.sizes, classes),
+    )
+
+
+LOWERINGS = {
+    **dict.fromkeys(("nonzero", "argwhere"), lambda g, x, *_: _nonzero(g, x)), "index": _index, "index_put": _index_put,
+    "take": _take, "put": _put, "index_select": _index_select, "gather": _gather, "scatter.src": _scatter_source(),
+    "scatter.value": _scatter_value, "scatter.reduce": _scatter_source(), "scatter.value_reduce": _scatter_value,
+    "scatter_add": _scatter_source("add"), "scatter_reduce": _scatter_reduce, "index_add": _index_write("add"),
+    "index_copy": _index_write(None), "index_fill": _index_fill, "slice_scatter": _slice_scatter,
+    "select_scatter": _select_scatter, "masked_select": _masked_select, "masked_scatter": _masked_scatter,
+    "embedding": _embedding, "one_hot": _one_hot,
+}  # fmt: skip

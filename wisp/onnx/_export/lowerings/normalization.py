@@ -1,0 +1,108 @@
+"""Normalisation."""
+
+import wisp
+from wisp.onnx._export.lowerings.creation import filled
+
+
+def channel_sizes(x):
+    """The sizes that let a tensor of one number per channel be broadcast over an image."""
+    return [-1, *[1] * (x.rank - 2)]
+
+
+def _per_channel(g, x, value):
+    return g.reshape(value, channel_sizes(x))
+
+
+def _affine(g, made, x, weight, bias):
+    if weight is not None:
+        made = g.op("Mul", made, _per_channel(g, x, weight))
+    return made if bias is None else g.op("Add", made, _per_channel(g, x, bias))
+
+
+def _normalized(g, x, dims, eps):
+    mean = g.reduce("ReduceMean", x, dims, True)
+    gap = g.op("Sub", x, mean)
+    spread = g.reduce("ReduceMean", g.op("Mul", gap, gap), dims, True)
+    return g.op("Div", gap, g.op("Sqrt", g.op("Add", spread, g.number(eps, x.dtype))))
+
+
+def _batch_norm(g, x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    if training or mean is None:
+        made = _normalized(g, x, [dim for dim in range(x.rank) if dim != 1], eps)
+        return _affine(g, made, x, weight, bias)
+    channels = mean.fixed(0)
+    weight = wisp.ones(channels, dtype=x.dtype) if weight is None else weight
+    bias = wisp.zeros(channels, dtype=x.dtype) if bias is None else bias
+    return g.op("BatchNormalization", x, weight, bias, mean, var, epsilon=eps, momentum=1 - (momentum or 0.0))
+
+
+def _batch_norm_kernel(g, x, weight, bias, mean, var, training, momentum, eps):
+    return (_batch_norm(g, x, mean, var, weight, bias, training, momentum, eps),)
+
+
+def _layer_norm(g, x, shape, weight=None, bias=None, eps=1e-5):
+    dims = list(range(-len(shape), 0))
+    if g.opset < 17:
+        made = _normalized(g, x, dims, eps)
+        made = made if weight is None else g.op("Mul", made, weight)
+        return made if bias is None else g.op("Add", made, bias)
+    weight = wisp.ones(shape, dtype=x.dtype) if weight is None else weight
+    return g.op("LayerNormalization", x, weight, bias, axis=-len(shape), epsilon=eps)
+
+
+def _rms_norm(g, x, shape, weight=None, eps=None):
+    eps = wisp.finfo(x.dtype).eps if eps is None else eps
+    squares = g.reduce("ReduceMean", g.op("Mul", x, x), list(range(-len(shape), 0)), True)
+    made = g.op("Div", x, g.op("Sqrt", g.op("Add", squares, g.number(eps, x.dtype))))
+    return made if weight is None else g.op("Mul", made, weight)
+
+
+def _group_norm(g, x, groups, weight=None, bias=None, eps=1e-5):
+    parts = g.reshape(x, [g.size(x, 0), groups, -1])
+    parts.sizes = (x.size(0), groups, None)
+    return _affine(g, g.reshape(_normalized(g, parts, [2], eps), g.shape(x)), x, weight, bias)
+
+
+def _group_norm_kernel(g, x, weight, bias, batch, channels, pixels, groups, eps):
+    return (_group_norm(g, x, groups, weight, bias, eps),)
+
+
+def _instance_norm(g, x, mean=None, var=None, weight=None, bias=None, use_input=True, momentum=0.1, eps=1e-5):
+    if not use_input:
+        return _batch_norm(g, x, mean, var, weight, bias, False, momentum, eps)
+    channels = x.fixed(1)
+    weight = wisp.ones(channels, dtype=x.dtype) if weight is None else weight
+    bias = wisp.zeros(channels, dtype=x.dtype) if bias is None else bias
+    return g.op("InstanceNormalization", x, weight, bias, epsilon=eps)
+
+
+def _dropout(g, x, p=0.5, training=True, inplace=False):
+    if not training or p == 0:
+        return g.op("Identity", x)
+    return g.op("Dropout", x, g.number(p, wisp.float32), g.number(True, wisp.bool))
+
+
+def _channel_dropout(g, x, p=0.5, training=True, inplace=False):
+    if not training or p == 0:
+        return g.op("Identity", x)
+    sizes = [*g.sizes(x)[:2], *[1] * (x.rank - 2)]
+    kept = g.op("Dropout", filled(g, sizes, 1, x.dtype), g.number(p, wisp.float32), g.number(True, wisp.bool))
+    return g.op("Mul", x, kept)
+
+
+LOWERINGS = {
+    "batch_norm": _batch_norm, "_batch_norm": _batch_norm_kernel, "layer_norm": _layer_norm,
+    "native_layer_norm": lambda g, *args: (_layer_norm(g, *args),), "rms_norm": _rms_norm, "group_norm": _group_norm,
+    "native_group_norm": _group_norm_kernel, "instance_norm": _instance_norm, "dropout": _dropout,
+    "_dropout": lambda g, x, p: (_dropout(g, x, p),),
+    **dict.fromkeys(("dropout1d", "dropout2d", "dropout3d"), _channel_dropout),
+    "alpha_dropout": lambda g, x, p=0.5, training=False, inplace=False: _only_in_evaluation(g, x, training),
+}  # fmt: skip
+
+
+def _only_in_evaluation(g, x, training):
+    from wisp.onnx._export.values import Unsupported
+
+    if training:
+        raise Unsupported("it is random while training, and ONNX has no such operator")
+    return g.op("Identity", x)

@@ -1,0 +1,150 @@
+"""Pooling."""
+
+import wisp
+from wisp.onnx._export.lowerings.convolution import batched, spread
+from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.values import Unsupported
+
+
+def _max_pool(dims, with_indices):
+    def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
+        kernel, padding, dilation = (spread(value, dims) for value in (kernel, padding, dilation))
+        stride = spread(stride or kernel, dims)
+        pads = _ceiled(x, kernel, stride, padding, dilation) if ceil_mode else padding * 2
+        settings = {"kernel_shape": kernel, "strides": stride, "pads": pads, "dilations": dilation}
+
+        def pool(batch):
+            if not with_indices:
+                return g.op("MaxPool", batch, **settings)
+            values, places = g.op("MaxPool", batch, outputs=2, **settings)
+            places.dtype = wisp.int64
+            return values, g.op("Mod", places, _plane(g, batch, dims))
+
+        return batched(g, x, dims, pool)
+
+    return lower
+
+
+def _ceiled(x, kernel, stride, padding, dilation):
+    """Padding that makes room for a last window which is only partly filled, unless it would begin behind the end.
+
+    The attribute of ONNX for that is not used: runtimes disagree about it.
+    """
+    extra = []
+    for i in range(len(kernel)):
+        size = x.fixed(i - len(kernel))
+        room = size + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1
+        steps = -(-room // stride[i])
+        steps -= steps * stride[i] >= size + padding[i]
+        extra.append(max(steps * stride[i] - room, 0))
+    return [*padding, *(p + e for p, e in zip(padding, extra, strict=True))]
+
+
+def _plane(g, x, dims):
+    """How many elements a channel has: ONNX counts the places of maxima through the whole tensor."""
+    sizes = [x.size(2 + i) for i in range(dims)]
+    if None not in sizes:
+        return g.number(wisp.Size(sizes).numel(), wisp.int64)
+    picked = g.op("Gather", g.shape(x), list(range(2, 2 + dims)), axis=0)
+    return g.reduce("ReduceProd", picked)
+
+
+def _avg_pool(dims):
+    def lower(g, x, kernel, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None):
+        kernel, padding = spread(kernel, dims), spread(padding, dims)
+        stride = spread(stride or kernel, dims)
+        pads = _ceiled(x, kernel, stride, padding, [1] * dims) if ceil_mode else padding * 2
+        counted = count_include_pad and any(padding)
+        if pads != padding * 2 and (counted or divisor is not None):
+            raise Unsupported("average pooling with ceil_mode whose last window is only partly counted")
+        made = batched(g, x, dims, lambda batch: g.op(
+            "AveragePool", batch, kernel_shape=kernel, strides=stride, pads=pads,
+            count_include_pad=int(counted or divisor is not None)))  # fmt: skip
+        if divisor is None:
+            return made
+        return g.op("Mul", made, g.number(wisp.Size(kernel).numel() / divisor, x.dtype))
+
+    return lower
+
+
+def _adaptive_avg(dims):
+    def lower(g, x, sizes):
+        sizes = spread(sizes, dims)
+        axes = list(range(x.rank - dims, x.rank))
+        if all(size == 1 for size in sizes):
+            return g.op("GlobalAveragePool", x) if x.rank == dims + 2 else g.reduce("ReduceMean", x, axes, True)
+        for axis, size in zip(axes, sizes, strict=True):
+            if size is not None and size != x.size(axis):
+                x = _mean_of_windows(g, x, axis, size)
+        return g.op("Identity", x)
+
+    return lower
+
+
+def _windows(whole, size):
+    return [(i * whole // size, -(-(i + 1) * whole // size)) for i in range(size)]
+
+
+def _mean_of_windows(g, x, axis, size):
+    """Windows of unequal size along one dimension, as a product with a matrix."""
+    weights = wisp.zeros(x.fixed(axis), size, dtype=x.dtype)
+    for i, (start, end) in enumerate(_windows(x.fixed(axis), size)):
+        weights[start:end, i] = 1 / (end - start)
+    sizes = tuple(size if dim == axis else known for dim, known in enumerate(x.sizes))
+    moved = g.op("MatMul", g.swap(x, axis, -1), weights)
+    moved.sizes = tuple(sizes[d] for d in _swapped(x.rank, axis))
+    return g.swap(moved, axis, -1)
+
+
+def _swapped(rank, axis):
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return order
+
+
+def _adaptive_max(dims):
+    def lower(g, x, sizes, *_):
+        sizes = spread(sizes, dims)
+        axes = list(range(x.rank - dims, x.rank))
+        sizes = [x.fixed(axis) if size is None else size for axis, size in zip(axes, sizes, strict=True)]
+        if any(x.fixed(axis) % size for axis, size in zip(axes, sizes, strict=True)):
+            for axis, size in zip(axes, sizes, strict=True):
+                x = _max_of_windows(g, x, axis, size)
+            return (x,)
+        kernel = [x.fixed(axis) // size for axis, size in zip(axes, sizes, strict=True)]
+        return _max_pool(dims, True)(g, x, kernel)
+
+    return lower
+
+
+def _max_of_windows(g, x, axis, size):
+    """Windows of unequal size along one dimension; shorter ones have their last element twice."""
+    windows = _windows(x.fixed(axis), size)
+    longest = max(end - start for start, end in windows)
+    places = [[min(start + i, end - 1) for i in range(longest)] for start, end in windows]
+    found = g.op("Gather", x, wisp.tensor(places, dtype=wisp.int64), axis=axis)
+    found.sizes = (*x.sizes[:axis], size, longest, *x.sizes[axis + 1 :])
+    return g.reduce("ReduceMax", found, [axis + 1])
+
+
+def _max_unpool(g, x, places, sizes):
+    dims = len(sizes)
+    front = g.sizes(x)[: x.rank - dims]
+    flat_size = wisp.Size(sizes).numel()
+    empty = filled(g, [*front, flat_size], 0, x.dtype)
+    spread_out = g.op(
+        "ScatterElements", empty, g.reshape(places, [*front, -1]), g.reshape(x, [*front, -1]), axis=len(front)
+    )
+    return g.reshape(spread_out, [*front, *sizes])
+
+
+LOWERINGS = {
+    **{f"max_pool{n}d": _max_pool(n, False) for n in (1, 2, 3)},
+    **{f"_max_pool{n}d": _max_pool(n, False) for n in (2, 3)},
+    **{f"max_pool{n}d.indices": _max_pool(n, True) for n in (1, 2, 3)},
+    **{f"max_pool{n}d_with_indices": _max_pool(n, True) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
+    **{f"adaptive_avg_pool{n}d": _adaptive_avg(n) for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d_with_indices": _adaptive_max(n) for n in (2, 3)},
+    "adaptive_max_pool1d": _adaptive_max(1), "_max_unpool": _max_unpool,
+}  # fmt: skip

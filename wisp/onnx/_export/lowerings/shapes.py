@@ -1,0 +1,362 @@
+"""Views, joins and other operators that move elements."""
+
+import math
+
+import wisp
+from wisp.onnx._export.lowerings.arithmetic import common_dtype
+from wisp.onnx._export.values import Ref, Unsupported, dim_in
+
+_END = 2**63 - 1
+
+
+def identity(g, x, *_):
+    return g.op("Identity", x, sizes=x.sizes)
+
+
+def _cast(g, x, *args):
+    dtype = g.results[0][0] or next((arg for arg in args if isinstance(arg, wisp.dtype)), x.dtype)
+    return g.cast(x, dtype)
+
+
+def _copy(g, x, source, non_blocking=False):
+    source = g.cast(source, x.dtype)
+    if source.sizes == x.sizes and source.sizes is not None and None not in source.sizes:
+        return source
+    return g.expand(source, g.shape(x))
+
+
+def _reshape(g, x, sizes):
+    sizes = _with_kept_sizes(g, x, sizes)
+    return g.reshape(x, sizes)
+
+
+def _with_kept_sizes(g, x, sizes):
+    """One size that is not known can be left to the runtime."""
+    open_sizes = [i for i, size in enumerate(sizes) if isinstance(size, Ref)]
+    if len(open_sizes) == 1 and -1 not in [size for size in sizes if not isinstance(size, Ref)] and 0 not in sizes:
+        return [-1 if i == open_sizes[0] else size for i, size in enumerate(sizes)]
+    return sizes
+
+
+def _flatten(g, x, start=0, end=-1):
+    if x.rank == 0:
+        return g.reshape(x, [1])
+    start, end = dim_in(start, x.rank), dim_in(end, x.rank)
+    if start == 1 and end == x.rank - 1 and x.rank > 1:
+        return g.op("Flatten", x, axis=1)
+    sizes = g.sizes(x)
+    merged = sizes[start : end + 1]
+    known = all(isinstance(size, int) for size in merged)
+    middle = wisp.Size(merged).numel() if known else -1
+    return g.reshape(x, [*sizes[:start], middle, *sizes[end + 1 :]])
+
+
+def _unflatten(g, x, dim, sizes):
+    dim, own = dim_in(dim, x.rank), g.sizes(x)
+    return g.reshape(x, [*own[:dim], *sizes, *own[dim + 1 :]])
+
+
+def _expand(g, x, sizes):
+    front = len(sizes) - x.rank
+    wanted = []
+    for i, size in enumerate(sizes):
+        keep = not isinstance(size, Ref) and size == -1
+        wanted.append(g.size(x, i - front) if keep else size)
+    made = g.expand(x, wanted)
+    made.sizes = tuple(None if isinstance(size, Ref) else size for size in wanted)
+    return made
+
+
+def _expand_as(g, x, other):
+    surplus = x.rank - other.rank
+    return g.expand(g.squeeze(x, list(range(surplus))) if surplus > 0 else x, g.shape(other))
+
+
+def _squeeze(g, x):
+    if None in x.sizes:
+        raise Unsupported("which dimensions have the size 1 has to be the same in all calls: name them")
+    return _squeeze_dims(g, x, list(range(x.rank)))
+
+
+def _squeeze_dims(g, x, dims):
+    dims = [dims] if isinstance(dims, int) else dims
+    dims = sorted({dim_in(dim, x.rank) for dim in dims if x.rank})
+    if any(x.size(dim) is None for dim in dims):
+        raise Unsupported("whether a dimension has the size 1 has to be the same in all calls")
+    gone = [dim for dim in dims if x.size(dim) == 1]
+    return g.squeeze(x, gone) if gone else identity(g, x)
+
+
+def _unsqueeze(g, x, dim):
+    return g.unsqueeze(x, [dim_in(dim, x.rank + 1)])
+
+
+def _transpose(g, x, first=0, second=1):
+    return g.swap(x, first, second) if x.rank > 1 else identity(g, x)
+
+
+def _permute(g, x, order):
+    return g.transpose(x, order) if list(order) != list(range(x.rank)) else identity(g, x)
+
+
+def _movedim(g, x, source, destination):
+    source, destination = ([v] if isinstance(v, int) else v for v in (source, destination))
+    source = [dim_in(dim, x.rank) for dim in source]
+    places = dict(zip((dim_in(dim, x.rank) for dim in destination), source, strict=True))
+    rest = iter(dim for dim in range(x.rank) if dim not in source)
+    return _permute(g, x, [places[i] if i in places else next(rest) for i in range(x.rank)])
+
+
+def _select(g, x, dim, index):
+    if not isinstance(index, Ref):
+        index = g.number(index, wisp.int64)
+    return g.op("Gather", x, index, axis=dim_in(dim, x.rank))
+
+
+def _slice(g, x, dim=0, start=None, end=None, step=1):
+    return g.slice(
+        x, [start or 0 if not isinstance(start, Ref) else start], [_END if end is None else end], [dim], [step]
+    )
+
+
+def _narrow(g, x, dim, start, length):
+    from wisp.onnx._export.numbers import BUILTINS
+
+    static = not isinstance(start, Ref) and not isinstance(length, Ref)
+    if static and start < 0:
+        start = BUILTINS["add.int"](g, start, g.size(x, dim)) if x.size(dim) is None else start + x.size(dim)
+        static = not isinstance(start, Ref)
+    end = start + length if static else BUILTINS["add.int"](g, start, length)
+    return g.slice(x, [start], [end], [dim])
+
+
+# --- joins
+
+
+def cat(g, tensors, dim=0):
+    tensors = [t for t in tensors if t.sizes != (0,)] or tensors[:1]
+    dtype = g.results[0][0] or common_dtype(*tensors)
+    return g.op("Concat", *(g.cast(t, dtype) for t in tensors), axis=dim_in(dim, tensors[0].rank))
+
+
+def _stack(g, tensors, dim=0):
+    dim = dim_in(dim, tensors[0].rank + 1)
+    dtype = g.results[0][0] or common_dtype(*tensors)
+    return g.op("Concat", *(g.unsqueeze(g.cast(t, dtype), [dim]) for t in tensors), axis=dim)
+
+
+# --- splits
+
+
+def split(g, x, lengths, dim=0):
+    """Pieces of these lengths."""
+    if len(lengths) == 1:
+        return [identity(g, x)]
+    if any(isinstance(length, Ref) for length in lengths) or sum(lengths):
+        made = g.op("Split", x, lengths, outputs=len(lengths), axis=dim_in(dim, x.rank))
+        return list(made)
+    raise Unsupported("pieces without elements")
+
+
+def _split(g, x, size, dim=0):
+    if isinstance(size, Ref):
+        raise Unsupported("the number of pieces has to be the same in all calls")
+    whole = x.fixed(dim)
+    if not whole:
+        return [identity(g, x)]
+    return split(g, x, [min(size, whole - at) for at in range(0, whole, size)], dim)
+
+
+def _chunk(g, x, chunks, dim=0):
+    return _split(g, x, max(-(-x.fixed(dim) // chunks), 1), dim)
+
+
+def _cut_at_values(g, x, places, dim=0):
+    raise Unsupported("where a tensor is cut has to be the same in all calls")
+
+
+def _unbind(g, x, dim=0):
+    return [_select(g, x, dim, i) for i in range(x.fixed(dim))]
+
+
+# --- moving elements
+
+
+def flip(g, x, dims):
+    if not dims or not x.rank:
+        return identity(g, x)
+    count = len(dims)
+    return g.slice(x, [-1] * count, [-_END] * count, [dim_in(dim, x.rank) for dim in dims], [-1] * count)
+
+
+def _roll(g, x, shifts, dims=()):
+    if not dims:
+        flat = g.reshape(x, [-1])
+        flat.sizes = (None if None in x.sizes else math.prod(x.sizes),)
+        return g.reshape(_roll(g, flat, shifts, [0]), g.sizes(x))
+    for shift, dim in zip(shifts, dims, strict=True):
+        dim = dim_in(dim, x.rank)
+        if x.size(dim) == 0:
+            return identity(g, x)
+        cut = g.size(x, dim) if x.size(dim) is None else -shift % x.size(dim)
+        if isinstance(cut, Ref):
+            cut = g.op("Mod", g.number(-shift, wisp.int64), cut)
+        parts = g.slice(x, [cut], [_END], [dim]), g.slice(x, [0], [cut], [dim])
+        x = g.op("Concat", *parts, axis=dim, sizes=x.sizes)
+    return identity(g, x)
+
+
+def _repeat(g, x, repeats):
+    front = len(repeats) - x.rank
+    if front:
+        x = g.unsqueeze(x, list(range(front)))
+    return g.op("Tile", x, repeats) if repeats else identity(g, x)
+
+
+def _triangle(upper):
+    def lower(g, x, diagonal=0):
+        if x.dtype not in (wisp.bool, wisp.uint8, wisp.int8, wisp.int16):
+            g.need_opset(14, "tril and triu")
+            return g.op("Trilu", x, g.number(diagonal, wisp.int64), upper=upper)
+        return g.cast(g.op("Trilu", g.cast(x, wisp.int64), g.number(diagonal, wisp.int64), upper=upper), x.dtype)
+
+    return lower
+
+
+# --- padding
+
+
+def _pads(pad, rank):
+    """Sizes from the last dimension on, two for each, as ONNX wants them: all starts, then all ends."""
+    starts, ends = [0] * rank, [0] * rank
+    for i in range(len(pad) // 2):
+        starts[rank - 1 - i], ends[rank - 1 - i] = pad[2 * i], pad[2 * i + 1]
+    return [*starts, *ends]
+
+
+def pad_constant(g, x, pad, value=0):
+    if x.dtype != wisp.bool:
+        return g.op("Pad", x, _pads(pad, x.rank), g.number(value, x.dtype), mode="constant")
+    return g.cast(g.op("Pad", g.cast(x, wisp.int32), _pads(pad, x.rank), g.number(value, wisp.int32)), wisp.bool)
+
+
+def _pad(g, x, pad, mode="constant", value=None):
+    if mode == "constant":
+        return pad_constant(g, x, pad, 0 if value is None else value)
+    if mode == "circular":
+        return _wrapped(g, x, pad)
+    if any(size < 0 for size in pad):
+        raise Unsupported(f"padding with mode {mode!r} and negative sizes")
+    if x.dtype not in (wisp.float32, wisp.float64):
+        raise Unsupported(f"padding with mode {mode!r} of tensors of {x.dtype}")
+    return g.op("Pad", x, _pads(pad, x.rank), mode={"reflect": "reflect", "replicate": "edge"}[mode])
+
+
+def _wrapped(g, x, pad):
+    for i in range(len(pad) // 2):
+        dim = x.rank - 1 - i
+        before, after = pad[2 * i], pad[2 * i + 1]
+        if min(before, after) < 0:
+            raise Unsupported("circular padding with negative sizes")
+        parts = [g.slice(x, [-before], [_END], [dim])] if before else []
+        parts.append(x)
+        parts += [g.slice(x, [0], [after], [dim])] if after else []
+        rank = x.rank
+        x = g.op("Concat", *parts, axis=dim) if len(parts) > 1 else x
+        x.sizes = (None,) * rank
+    return identity(g, x)
+
+
+# --- diagonals, windows
+
+
+def diagonal_indices(x, offset, dim1, dim2):
+    """Where the elements of a diagonal lie, in a matrix flattened."""
+    rows, columns = x.fixed(dim1), x.fixed(dim2)
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    return [(i + max(-offset, 0)) * columns + i + max(offset, 0) for i in range(count)], columns
+
+
+def _matrices_last(g, x, dim1, dim2):
+    """The tensor with two dimensions moved to the end and merged."""
+    dim1, dim2 = dim_in(dim1, x.rank), dim_in(dim2, x.rank)
+    rest = [dim for dim in range(x.rank) if dim not in (dim1, dim2)]
+    moved = g.transpose(x, [*rest, dim1, dim2])
+    return g.reshape(moved, [*(g.size(x, dim) for dim in rest), x.fixed(dim1) * x.fixed(dim2)]), rest
+
+
+def diagonal(g, x, offset=0, dim1=0, dim2=1):
+    flat, rest = _matrices_last(g, x, dim1, dim2)
+    places, _ = diagonal_indices(x, offset, dim1, dim2)
+    return g.op("Gather", flat, wisp.tensor(places, dtype=wisp.int64), axis=len(rest))
+
+
+def _diag_embed(g, x, offset=0, dim1=-2, dim2=-1):
+    rank, length = x.rank + 1, x.fixed(-1)
+    dim1, dim2 = dim_in(dim1, rank), dim_in(dim2, rank)
+    size = length + abs(offset)
+    eye = wisp.zeros(length, size, size, dtype=x.dtype)
+    for i in range(length):
+        eye[i, i + max(-offset, 0), i + max(offset, 0)] = 1
+    flat = eye.reshape(length, size * size)
+    batch = [g.size(x, dim) for dim in range(x.rank - 1)]
+    made = g.reshape(g.op("MatMul", g.unsqueeze(x, [-2]), flat), [*batch, size, size])
+    order, rest = [], iter(range(rank - 2))
+    for dim in range(rank):
+        order.append(rank - 2 if dim == dim1 else rank - 1 if dim == dim2 else next(rest))
+    return g.transpose(made, order)
+
+
+def _unfold(g, x, dimension, size, step):
+    dimension = dim_in(dimension, x.rank)
+    if not x.rank:
+        return g.reshape(x, [1])
+    if not size:
+        raise Unsupported("windows without elements")
+    starts = range(0, x.fixed(dimension) - size + 1, step)
+    places = wisp.tensor([[at + i for i in range(size)] for at in starts], dtype=wisp.int64).reshape(-1, size)
+    found = g.op("Gather", x, places, axis=dimension)
+    found.sizes = (*x.sizes[:dimension], len(starts), size, *x.sizes[dimension + 1 :])
+    order = [dim for dim in range(x.rank + 1) if dim != dimension + 1]
+    return g.transpose(found, [*order, dimension + 1])
+
+
+def _block_diag(g, tensors):
+    """Matrices along a diagonal: each is padded to a row of blocks."""
+    matrices = [g.reshape(t, [1] * (2 - t.rank) + g.sizes(t)) if t.rank < 2 else t for t in tensors]
+    dtype = g.results[0][0] or common_dtype(*tensors)
+    widths = [m.fixed(1) for m in matrices]
+    rows = [pad_constant(g, g.cast(m, dtype), [sum(widths[:i]), sum(widths[i + 1 :])]) for i, m in enumerate(matrices)]
+    return g.op("Concat", *rows, axis=0)
+
+
+LOWERINGS = {
+    "block_diag": _block_diag,
+    **dict.fromkeys(("clone", "contiguous", "alias", "detach", "positive", "restride"), identity),
+    **dict.fromkeys(("alias_copy", "detach_copy"), identity),
+    **dict.fromkeys(("_to_copy", "to"), _cast), "copy": _copy,
+    **dict.fromkeys(("view", "reshape", "_reshape_copy", "view_copy"), _reshape),
+    "view_as": lambda g, x, other: g.reshape(x, g.sizes(other)),
+    "reshape_as": lambda g, x, other: g.reshape(x, g.sizes(other)), "ravel": lambda g, x: g.reshape(x, [-1]),
+    "flatten": _flatten, "unflatten": _unflatten,
+    **dict.fromkeys(("expand", "broadcast_to", "expand_copy"), _expand),
+    "expand_as": _expand_as,
+    **dict.fromkeys(("squeeze", "squeeze_copy"), _squeeze),
+    **dict.fromkeys(("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims"), _squeeze_dims),
+    **dict.fromkeys(("unsqueeze", "unsqueeze_copy"), _unsqueeze),
+    **dict.fromkeys(("transpose", "t", "transpose_copy", "t_copy"), _transpose),
+    **dict.fromkeys(("permute", "permute_copy"), _permute), **dict.fromkeys(("movedim", "movedim.list"), _movedim),
+    "adjoint": lambda g, x: g.swap(x) if x.rank > 1 else identity(g, x),
+    **dict.fromkeys(("select", "select_copy"), _select),
+    **dict.fromkeys(("slice", "slice_copy"), _slice), **dict.fromkeys(("narrow", "narrow_copy"), _narrow),
+    **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal), "diag_embed": _diag_embed,
+    **dict.fromkeys(("unfold", "unfold_copy"), _unfold), "cat": cat, "stack": _stack,
+    **dict.fromkeys(("split.sizes", "split_with_sizes", "split_with_sizes_copy"), split),
+    **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, "tensor_split.tensor": _cut_at_values,
+    **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
+    "flip": flip, "roll": _roll, "repeat": _repeat, "tril": _triangle(0), "triu": _triangle(1),
+    "constant_pad_nd": pad_constant, "pad": _pad,
+    **dict.fromkeys((f"_{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),
+                    lambda g, x, pad, mode: _pad(g, x, pad, mode)),
+    "_circular_pad": lambda g, x, pad, mode: _wrapped(g, x, pad),
+}  # fmt: skip
