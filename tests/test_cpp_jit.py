@@ -342,7 +342,7 @@ class ForC(nn.Module):
         self.fc = nn.Linear(3, 2)
 
     def forward(self, x, mask):
-        return {"out": self.fc(x).T, "parts": [x * mask, mask.sum()]}, 2.5, x.shape[0]
+        return {"out": self.fc(x).T}, [x * mask, mask.sum()], 2.5, x.shape[0]
 
 
 def test_c(tmp_path):
@@ -351,13 +351,11 @@ def test_c(tmp_path):
     model = wisp.jit.script(ForC())
     model.save(tmp_path / "model.pt")
     results, errors = run(program, tmp_path / "model.pt", cwd=tmp_path).split("---\n")
-    out = (wisp.arange(6.0).view(2, 3) / 2) @ model.fc.weight.T + model.fc.bias
     lines = results.splitlines()
     shown = [float.fromhex(number) for number in lines[0].split("] ")[1].split()[1:]]
     x = wisp.arange(6.0).view(2, 3) / 2
     assert lines[0].startswith("8 [2, 2] 16 ")
     assert shown == model(x, wisp.tensor([False, True, True]))[0]["out"].flatten().tolist()
-    wisp.testing.assert_close(wisp.tensor(shown).view(2, 2).T, out.detach())
     assert lines[1:] == ["8 [2, 3] 24 0x0p+0 0x1p-1 0x1p+0 0x0p+0 0x1p+1 0x1.4p+1", "5 [] 8", "9 [] 8", "5 [] 8"]
     check_c_errors(errors.splitlines())
 
