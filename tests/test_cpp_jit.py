@@ -266,9 +266,9 @@ class Archive:
         self.text = self.data[begin:].decode()
         self.data = self.data[:begin]
 
-    def with_text(self, text):
+    def with_text(self, text, document=None):
         entry = {"dtype": "U8", "shape": [len(text)], "data_offsets": [len(self.data), len(self.data) + len(text)]}
-        return self.bytes({**self.header, "__program__": entry}, self.data + text)
+        return self.bytes({**self.header, "__program__": entry}, self.data + text, document)
 
     def with_document(self, document):
         return self.bytes(self.header, self.data + self.text.encode(), document)
@@ -318,6 +318,33 @@ def test_hostile_descriptions_are_refused(program, tmp_path):
     wrong = write_all(tmp_path, [archive.with_document(each) for each in changes(archive.document)])
     assert run(program, "damaged", fine, *wrong).split() == [str(fine)]
     assert not any(map(python_loads, wrong))
+
+
+NODE = b"""program 1
+class __wisp__.Node module {
+  parameter weight : Tensor
+  plain training : bool
+  plain next : __wisp__.Node?
+}
+"""
+
+
+def chain(archive, last, count=50_000):
+    """A file of many modules, each inside the one before."""
+    weight = {"tensor": "passing", "requires_grad": False, "parameter": True}
+    described = [
+        {"class": "__wisp__.Node", "attributes": {"weight": weight, "training": True, "next": {"object": i + 1}}}
+        for i in range(count)
+    ]
+    described[-1]["attributes"]["next"] = last
+    document = {"version": 1, "module": 0, "name": "Node", "objects": described}
+    return archive.with_text(NODE, document)
+
+
+def test_long_chains_and_rings_of_modules(program, tmp_path):
+    archive = Archive(wisp.jit.script(net()).save_to_buffer())
+    paths = write_all(tmp_path, [chain(archive, None), chain(archive, {"object": 0})])
+    assert run(program, "walk", *paths) == "10\n10\n"  # one parameter, no longer in training
 
 
 def test_damaged_programs_are_refused(program, tmp_path):

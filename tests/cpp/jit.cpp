@@ -104,6 +104,15 @@ void share_between_threads(const std::string& path) {
   for (const auto& result : found) std::cout << result.equal(found[0]);
 }
 
+// Visits all modules of a file, which may be long chains or rings of them.
+void walk(int count, char** paths) {
+  for (int i = 0; i < count; ++i) {
+    const auto module = wisp::jit::load(paths[i]);
+    module.eval();
+    std::cout << module.named_parameters().size() << module.is_training() << "\n";
+  }
+}
+
 // Prints the paths of files that load.
 void load_damaged(int count, char** paths) {
   for (int i = 0; i < count; ++i) {
@@ -121,5 +130,6 @@ int main(int count, char** arguments) {
   if (part == "members") show_members(arguments[2]);
   if (part == "train") train_on(arguments[2], arguments[3]);
   if (part == "threads") share_between_threads(arguments[2]);
+  if (part == "walk") walk(count - 2, arguments + 2);
   if (part == "damaged") load_damaged(count - 2, arguments + 2);
 }
