@@ -77,17 +77,18 @@ int64_t header_check(const Json& header, const std::string& structure) {
 }
 
 // The contents of a file, in `memory`.
-std::string_view read_whole(const std::string& path, std::unique_ptr<char[]>& memory) {
+std::string_view read_whole(const std::string& path, Tensor& memory) {
   struct stat found;
   const bool is_file = stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
   std::ifstream file(path, std::ios::binary);
   WISP_CHECK(is_file && file, "No such file, or not to be read: '", path, "'");
   const auto size = static_cast<std::streamoff>(found.st_size);
   WISP_CHECK(size > 0, "Ran out of input: the file is empty");
-  memory.reset(new char[static_cast<size_t>(size)]);  // not set to zero first
-  file.read(memory.get(), size);
+  memory = empty({size}, kUInt8);  // on large pages, not set to zero first
+  char* contents = static_cast<char*>(memory.data_ptr());
+  file.read(contents, size);
   WISP_CHECK(file, "the file '", path, "' could not be read");
-  return {memory.get(), static_cast<size_t>(size)};
+  return {contents, static_cast<size_t>(size)};
 }
 
 }  // namespace

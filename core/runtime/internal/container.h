@@ -4,7 +4,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <unordered_map>
 
 #include "runtime/internal/json.h"
@@ -42,7 +41,7 @@ class Container {
   void check_sums(const std::string& structure) const;
   std::string_view data() const { return contents_.substr(begin_); }
 
-  std::unique_ptr<char[]> memory_;
+  Tensor memory_;
   std::string_view contents_;
   size_t begin_ = 0;  // of the data
   Json header_;       // without the metadata
