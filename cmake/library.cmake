@@ -16,10 +16,19 @@ target_link_options(wisp PRIVATE -Wl,-Bsymbolic)
 set_target_properties(wisp PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${place}/lib)
 set_target_properties(wisp_core PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${place}/lib OUTPUT_NAME wisp)
 
+# --- the program, which uses the library as any other does
+
+file(GLOB tool_sources CONFIGURE_DEPENDS core/runtime/tool/*.cpp)
+add_executable(wisp_tool ${tool_sources})
+target_include_directories(wisp_tool PRIVATE core)
+target_link_libraries(wisp_tool PRIVATE wisp)
+set_target_properties(wisp_tool PROPERTIES OUTPUT_NAME wisp RUNTIME_OUTPUT_DIRECTORY ${place}/bin
+  BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+
 # --- headers: they include each other by their rooms; programs find all of them under wisp/
 
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/core core/runtime/*.h core/runtime/*.inc)
-list(FILTER headers EXCLUDE REGEX "bridge.h$|/internal/")
+list(FILTER headers EXCLUDE REGEX "bridge.h$|/internal/|/tool/")
 foreach(name compiler complex device dtype error half scalar)
   list(APPEND headers base/${name}.h)
 endforeach()
@@ -31,8 +40,10 @@ foreach(header ${headers})
   string(REGEX REPLACE "^runtime/" "" name ${header})
   file(GENERATE OUTPUT ${place}/include/wisp/${name} CONTENT "${text}")
 endforeach()
-# <torch/torch.h>, for who asks for it: a folder of its own.
-file(GENERATE OUTPUT ${place}/include/wisp/compat/torch/torch.h CONTENT "#pragma once\n#include \"wisp/torch.h\"\n")
+# <torch/torch.h> and <torch/script.h>, for who asks for it: a folder of its own.
+foreach(name torch script)
+  file(GENERATE OUTPUT ${place}/include/wisp/compat/torch/${name}.h CONTENT "#pragma once\n#include \"wisp/torch.h\"\n")
+endforeach()
 
 # --- for CMake and pkg-config
 
@@ -45,6 +56,7 @@ configure_file(cmake/wispConfig.cmake ${place}/share/cmake/wisp/wispConfig.cmake
 configure_file(cmake/wisp.pc.in ${place}/lib/pkgconfig/wisp.pc @ONLY)
 
 install(TARGETS wisp LIBRARY DESTINATION wisp/lib)
+install(TARGETS wisp_tool RUNTIME DESTINATION wisp/bin)
 install(DIRECTORY ${place}/include ${place}/share DESTINATION wisp)
 install(FILES ${place}/lib/pkgconfig/wisp.pc DESTINATION wisp/lib/pkgconfig)
 if(WISP_STATIC)

@@ -14,39 +14,9 @@ import pytest
 
 import wisp
 import wisp.config
+from tests.cpp_build import BIN, COMPILER, PROGRAMS, ROOT, compiled, run
 from wisp import nn
 from wisp.serialization import _format
-
-ROOT = pathlib.Path(__file__).parents[1]
-PROGRAMS = pathlib.Path(__file__).parent / "cpp"
-BIN = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-COMPILER = shutil.which(os.environ.get("CXX", "g++"))
-try:
-    wisp.config.lib_dir()
-except RuntimeError as error:
-    pytest.skip(str(error), allow_module_level=True)
-if COMPILER is None:
-    pytest.skip("needs a C++ compiler", allow_module_level=True)
-if "WISP_SANITIZED" in os.environ:
-    pytest.skip("programs would have to be built with sanitizers too", allow_module_level=True)
-
-
-def run(*command, cwd=None, timeout=120):
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, cwd=cwd, timeout=timeout,
-        env={**os.environ, "PATH": BIN},
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return done.stdout
-
-
-def compiled(source, program, torch=False):
-    """Builds with nothing but what wisp.config prints."""
-    asked = [sys.executable, "-m", "wisp.config"]
-    flags = run(*asked, "--cflags", *["--torch"] * torch).split()
-    run(COMPILER, "-Wall", "-Wextra", "-Werror", *flags, source, "-o", program, *run(*asked, "--libs").split())
-    return program
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import sys
 
 from wisp import _C
 
-__all__ = ["cflags", "cmake_dir", "include_dir", "lib_dir", "libs", "pkgconfig_dir"]
+__all__ = ["cflags", "cmake_dir", "include_dir", "lib_dir", "libs", "pkgconfig_dir", "tool"]
 
 
 def _root():
@@ -43,6 +43,11 @@ def pkgconfig_dir():
     return os.path.join(lib_dir(), "pkgconfig")
 
 
+def tool():
+    """The program ``wisp``, which runs compiled models."""
+    return os.path.join(_root(), "bin", "wisp")
+
+
 def cflags(torch=False):
     """Options for the compiler; with ``torch``, <torch/torch.h> is found too."""
     folders = [include_dir()] + [os.path.join(include_dir(), "wisp", "compat")] * torch
@@ -56,7 +61,8 @@ def libs():
 
 def _main(arguments):
     known = {
-        "--cmake": cmake_dir, "--pkgconfig": pkgconfig_dir, "--libs": libs,
+        "--cmake": cmake_dir, "--pkgconfig": pkgconfig_dir, "--libs": libs, "--tool": tool,
+        "--include": lambda: f"-I{include_dir()}",
         "--cflags": lambda: cflags("--torch" in arguments), "--torch": lambda: None,
     }  # fmt: skip
     if not arguments or any(argument not in known for argument in arguments):

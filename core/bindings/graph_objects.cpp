@@ -64,16 +64,6 @@ void dealloc(PyObject* self) {
 
 // --- Function
 
-std::string declaration(const Function& function) {
-  std::string text = function.name + "(";
-  for (size_t i = 0; i < function.params.size(); ++i) {
-    const Parameter& param = function.params[i];
-    text += (i ? ", " : "") + graph::to_string(*param.type) + " " + param.name;
-    if (param.has_default) text += "=" + graph::repr(param.fallback);
-  }
-  return text + ") -> " + (function.result ? graph::to_string(*function.result) : "NoneType");
-}
-
 Datum argument(const Function& function, size_t position, PyObject* value) {
   const Parameter& param = function.params[position];
   Datum datum;

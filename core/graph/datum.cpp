@@ -229,6 +229,19 @@ bool equal_plain(const Datum& a, const Datum& b) {
 
 }  // namespace
 
+Datum deep_copy(const Datum& value) {
+  if (value.tag() == Tag::dict) {
+    Datum made = Datum::dict();
+    for (const auto& [key, item] : value.dict_data().entries)
+      made.dict_data().entries.emplace_back(key, deep_copy(item));
+    return made;
+  }
+  if (value.tag() != Tag::list && value.tag() != Tag::tuple) return value;
+  std::vector<Datum> items;
+  for (const Datum& item : value.items()) items.push_back(deep_copy(item));
+  return value.tag() == Tag::list ? Datum::list(std::move(items)) : Datum::tuple(std::move(items));
+}
+
 bool equal(const Datum& a, const Datum& b) {
   if (is_number(a) && is_number(b)) return equal_numbers(a, b);
   if (a.tag() != b.tag()) return false;

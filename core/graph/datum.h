@@ -154,6 +154,8 @@ class DictData : public Object {
 
 // Equal as Python's == says, for everything but tensors (which are equal if they are the same).
 bool equal(const Datum& a, const Datum& b);
+// With lists, tuples and dicts of its own: who gets a constant or a default may write into it.
+Datum deep_copy(const Datum& value);
 // As Python's repr() and str() print it.
 std::string repr(const Datum& value);
 std::string str_of(const Datum& value);

@@ -225,6 +225,8 @@ struct Function {
   mutable std::shared_ptr<const Code> code;
   void set_signature();  // params (without defaults) and result, as the graph has them
 };
+// "f(Tensor x, int n=1) -> Tensor"
+std::string declaration(const Function& function);
 
 struct Attribute {
   std::string name;

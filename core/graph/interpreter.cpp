@@ -61,20 +61,6 @@ std::shared_ptr<const Code> code_of(const Function& function) {
   return function.code;
 }
 
-// Lists and dicts among the constants are written nowhere: who reads one gets a copy.
-Datum copy_of_constant(const Datum& value) {
-  if (value.tag() == Tag::dict) {
-    Datum made = Datum::dict();
-    for (const auto& [key, item] : value.dict_data().entries)
-      made.dict_data().entries.emplace_back(key, copy_of_constant(item));
-    return made;
-  }
-  if (value.tag() != Tag::list && value.tag() != Tag::tuple) return value;
-  std::vector<Datum> items;
-  for (const Datum& item : value.items()) items.push_back(copy_of_constant(item));
-  return value.tag() == Tag::list ? Datum::list(std::move(items)) : Datum::tuple(std::move(items));
-}
-
 // A few values, made as they are added.
 class Inputs {
  public:
@@ -132,7 +118,7 @@ class Frame {
   Datum take(const Input& input) {
     if (input.at < 0) {
       const Datum& constant = code_.constants[~input.at];
-      return constant.tag() < Tag::list ? constant : copy_of_constant(constant);
+      return constant.tag() < Tag::list ? constant : deep_copy(constant);
     }
     Datum& value = registers_[input.at];
     if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
@@ -523,6 +509,8 @@ std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
   return results;
 }
+
+void prepare(const Function& function) { code_of(function); }
 
 std::vector<Datum> run(const Function& function, std::vector<Datum> arguments) {
   const std::shared_ptr<const Code> code = code_of(function);

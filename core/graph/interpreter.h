@@ -22,6 +22,8 @@ class Code {
   std::unique_ptr<Impl> impl_;
 };
 
+// Makes what run() would make on the first call: after it, threads may call the function at once.
+void prepare(const Function& function);
 // Values for the parameters of the function (self first for a method); None where it has a default
 // has to be filled by the caller.
 std::vector<Datum> run(const Function& function, std::vector<Datum> arguments);

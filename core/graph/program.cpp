@@ -259,4 +259,14 @@ void Program::parse(std::string_view text) {
   }
 }
 
+std::string declaration(const Function& function) {
+  std::string text = function.name + "(";
+  for (size_t i = 0; i < function.params.size(); ++i) {
+    const Parameter& param = function.params[i];
+    text += (i ? ", " : "") + to_string(*param.type) + " " + param.name;
+    if (param.has_default) text += "=" + repr(param.fallback);
+  }
+  return text + ") -> " + (function.result ? to_string(*function.result) : "NoneType");
+}
+
 }  // namespace wisp::graph

@@ -76,24 +76,26 @@ int64_t header_check(const Json& header, const std::string& structure) {
   return crc.value();
 }
 
-std::string read_whole(const std::string& path) {
+// The contents of a file, in `memory`.
+std::string_view read_whole(const std::string& path, Tensor& memory) {
   struct stat found;
   const bool is_file = stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
   std::ifstream file(path, std::ios::binary);
   WISP_CHECK(is_file && file, "No such file, or not to be read: '", path, "'");
   const auto size = static_cast<std::streamoff>(found.st_size);
   WISP_CHECK(size > 0, "Ran out of input: the file is empty");
-  std::string contents(static_cast<size_t>(size), '\0');
-  file.read(contents.data(), size);
+  memory = empty({size}, kUInt8);  // on large pages, not set to zero first
+  char* contents = static_cast<char*>(memory.data_ptr());
+  file.read(contents, size);
   WISP_CHECK(file, "the file '", path, "' could not be read");
-  return contents;
+  return {contents, static_cast<size_t>(size)};
 }
 
 }  // namespace
 
 // --- reading
 
-Container::Container(const std::string& path) : contents_(read_whole(path)) {
+Container::Container(const std::string& path) : contents_(read_whole(path, memory_)) {
   WISP_CHECK(contents_.compare(0, 4, "PK\3\4") != 0, "'", path,
              "' is a file of PyTorch's: load it in Python and save it with wisp.save()");
   uint64_t size = 0;
@@ -109,7 +111,7 @@ Container::Container(const std::string& path) : contents_(read_whole(path)) {
     fail_damaged("its header should have ", size, " bytes, the file has ", contents_.size());
   }
   begin_ = 8 + static_cast<size_t>(size);
-  read_entries(Json::parse(std::string_view(contents_).substr(8, size)));
+  read_entries(Json::parse(contents_.substr(8, size)));
   check_ranges();
 }
 
@@ -128,6 +130,7 @@ void Container::read_entries(const Json& header) {
     const std::vector<int64_t> range = value.at("data_offsets").to_sizes();
     if (range.size() != 2 || value.members.size() != 3)
       fail_damaged("the entry '", name, "' is not complete");
+    places_.emplace(name, entries_.size());
     entries_.emplace_back(name,
                           Entry{known->first, value.at("shape").to_sizes(), range[0], range[1]});
     kept.emplace_back(name, value);
@@ -169,15 +172,19 @@ void Container::check_ranges() const {
 }
 
 const Container::Entry& Container::entry(const std::string& name) const {
-  for (const auto& [known, entry] : entries_) {
-    if (known == name) return entry;
-  }
-  fail_damaged("the data of '", name, "' is missing");
+  const auto found = places_.find(name);
+  if (found == places_.end()) fail_damaged("the data of '", name, "' is missing");
+  return entries_[found->second].second;
+}
+
+std::string_view Container::view_of(const Entry& entry) const {
+  return data().substr(static_cast<size_t>(entry.begin),
+                       static_cast<size_t>(entry.end - entry.begin));
 }
 
 Tensor Container::bytes_of(const Entry& entry) const {
   Tensor bytes = empty({entry.end - entry.begin}, kUInt8);
-  const std::string_view found = data().substr(static_cast<size_t>(entry.begin), bytes.nbytes());
+  const std::string_view found = view_of(entry);
   if (!found.empty()) std::memcpy(bytes.data_ptr(), found.data(), found.size());
   return bytes;
 }
@@ -188,14 +195,19 @@ std::optional<Json> Container::structure() const {
   if (in_header != metadata_.end()) {
     text = in_header->second;
   } else if (elsewhere != metadata_.end()) {
-    const Entry& place = entry(elsewhere->second);
-    text = data().substr(static_cast<size_t>(place.begin),
-                         static_cast<size_t>(place.end - place.begin));
+    text = view_of(entry(elsewhere->second));
   } else {
     return std::nullopt;
   }
   check_sums(text);
   return Json::parse(text);
+}
+
+std::optional<Json> Container::program() const {
+  const auto found = metadata_.find("wisp.jit");
+  if (found == metadata_.end()) return std::nullopt;
+  check_sums(found->second);
+  return Json::parse(found->second);
 }
 
 void Container::check_sums(const std::string& structure) const {

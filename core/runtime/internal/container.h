@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 
 #include "runtime/internal/json.h"
 #include "runtime/tensor.h"
@@ -26,22 +27,27 @@ class Container {
   // In the order of the file.
   const std::vector<std::pair<std::string, Entry>>& entries() const { return entries_; }
   const Entry& entry(const std::string& name) const;
-  // The data of an entry, as a new tensor of bytes.
+  // The data of an entry, and the same as a new tensor of bytes.
+  std::string_view view_of(const Entry& entry) const;
   Tensor bytes_of(const Entry& entry) const;
   // What was saved, as JSON, its checksums compared; nothing if the file is not one of ours.
   std::optional<Json> structure() const;
+  // The same for the description of a compiled program.
+  std::optional<Json> program() const;
 
  private:
   void read_entries(const Json& header);
   void check_ranges() const;
   void check_sums(const std::string& structure) const;
-  std::string_view data() const { return std::string_view(contents_).substr(begin_); }
+  std::string_view data() const { return contents_.substr(begin_); }
 
-  std::string contents_;
+  Tensor memory_;
+  std::string_view contents_;
   size_t begin_ = 0;  // of the data
   Json header_;       // without the metadata
   std::map<std::string, std::string> metadata_;
   std::vector<std::pair<std::string, Entry>> entries_;
+  std::unordered_map<std::string, size_t> places_;  // in entries_
 };
 
 // Writes the data of `blobs` under their names, and the structure around them. At any moment there

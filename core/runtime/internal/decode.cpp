@@ -8,6 +8,14 @@
 
 namespace wisp::api {
 
+DType dtype_named(const std::string& text) {
+  for (int i = 0; i < num_dtypes; ++i) {
+    if (text == name(static_cast<DType>(i))) return static_cast<DType>(i);
+  }
+  fail(ErrorKind::runtime, "the file contains a tensor of dtype ", text,
+       ", which wisp does not have");
+}
+
 Tensor tensor_on(const Tensor& bytes, DType dtype, const std::vector<int64_t>& sizes,
                  const std::optional<std::vector<int64_t>>& strides, int64_t offset) {
   constexpr int64_t too_large = int64_t(1) << 62;
@@ -38,14 +46,6 @@ Tensor tensor_on(const Tensor& bytes, DType dtype, const std::vector<int64_t>& s
 }
 
 namespace {
-
-DType dtype_named(const std::string& text) {
-  for (int i = 0; i < num_dtypes; ++i) {
-    if (text == name(static_cast<DType>(i))) return static_cast<DType>(i);
-  }
-  fail(ErrorKind::runtime, "the file contains a tensor of dtype ", text,
-       ", which wisp does not have");
-}
 
 class Decoder {
  public:

@@ -1,6 +1,7 @@
 #include "runtime/internal/json.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <locale>
 #include <sstream>
@@ -129,13 +130,11 @@ class Parser {
     if (digits.size() <= first || digits[first] < '0' || digits[first] > '9')
       fail_here("a value is missing");
     if (digits.find_first_of(".eE") != std::string::npos) return parse_real(digits);
-    if (digits.size() - first > 18) fail_here("a number is too large");
     int64_t value = 0;
-    for (size_t i = first; i < digits.size(); ++i) {
-      if (digits[i] < '0' || digits[i] > '9') fail_here("a number is wrong");
-      value = 10 * value + (digits[i] - '0');
-    }
-    return first ? -value : value;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc::result_out_of_range) fail_here("a number is too large");
+    if (end != digits.data() + digits.size()) fail_here("a number is wrong");
+    return value;
   }
 
   std::string parse_text() {

@@ -14,6 +14,7 @@ struct Encoded {
 Encoded encode(const Value& value);
 Value decode(const Json& structure, const Container& file);
 
+DType dtype_named(const std::string& text);
 // A tensor on the memory of a tensor of bytes; fails unless it stays inside. Without strides it is
 // contiguous.
 Tensor tensor_on(const Tensor& bytes, DType dtype, const std::vector<int64_t>& sizes,

@@ -1,4 +1,5 @@
-// Data as files hold it: tensors, and numbers, texts, lists and dicts around them.
+// Data as files hold it, and as compiled programs take and give it: tensors, and numbers, texts,
+// lists and dicts around them.
 #pragma once
 
 #include <string>
@@ -60,6 +61,13 @@ class Value {
   // The value of a key of a dict; null if there is none of that name.
   const Value* find(const std::string& key) const;
   const Value& operator[](const std::string& key) const;
+  // PyTorch's names.
+  bool isNone() const { return is_none(); }
+  bool isTensor() const { return is_tensor(); }
+  bool toBool() const { return to_bool(); }
+  int64_t toInt() const { return to_int(); }
+  double toDouble() const { return to_double(); }
+  Tensor toTensor() const { return to_tensor(); }
   // In words: "a list".
   const char* kind_name() const;
 

@@ -1,0 +1,153 @@
+// The program `wisp`: runs, measures and shows compiled models.
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+
+#include "runtime/tool/npy.h"
+
+namespace wisp::tool {
+
+namespace {
+
+constexpr const char* usage =
+    "usage: wisp run MODEL [--input X.npy]... [--output Y.npy]... [--method NAME] [--threads N]\n"
+    "       wisp bench MODEL [--input X.npy]... [--repeat N] [--method NAME] [--threads N]\n"
+    "       wisp show MODEL [--method NAME]\n"
+    "\n"
+    "MODEL is a file of wisp.jit.save(). run writes the tensors of the result, one per --output, or\n"
+    "prints them; bench prints how long a call takes; show prints the graph.\n";
+
+struct UsageError {
+  std::string message;
+};
+
+struct Options {
+  std::string command, model, method = "forward";
+  std::vector<std::string> inputs, outputs;
+  int repeat = 100, threads = 0;
+};
+
+int positive(const std::string& option, const std::string& text) {
+  constexpr size_t most_digits = 8;
+  const bool digits = !text.empty() && text.size() <= most_digits &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
+  const int value = digits ? std::stoi(text) : 0;
+  if (value < 1) throw UsageError{option + " needs a positive number, not '" + text + "'"};
+  return value;
+}
+
+void set_option(Options& options, const std::string& option, const std::string& value) {
+  const bool runs = options.command != "show";
+  if (option == "--method") {
+    options.method = value;
+  } else if (option == "--input" && runs) {
+    options.inputs.push_back(value);
+  } else if (option == "--output" && options.command == "run") {
+    options.outputs.push_back(value);
+  } else if (option == "--repeat" && options.command == "bench") {
+    options.repeat = positive(option, value);
+  } else if (option == "--threads" && runs) {
+    options.threads = positive(option, value);
+  } else {
+    throw UsageError{"'" + option + "' is no option of '" + options.command + "'"};
+  }
+}
+
+Options parse(const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2) throw UsageError{"a command and a model are needed"};
+  Options options;
+  options.command = arguments[0];
+  options.model = arguments[1];
+  const bool known =
+      options.command == "run" || options.command == "bench" || options.command == "show";
+  if (!known) throw UsageError{"'" + options.command + "' is no command"};
+  for (size_t i = 2; i < arguments.size(); i += 2) {
+    if (i + 1 == arguments.size()) throw UsageError{"'" + arguments[i] + "' needs a value"};
+    set_option(options, arguments[i], arguments[i + 1]);
+  }
+  return options;
+}
+
+// The tensors of a result, in order.
+void collect(const api::Value& value, api::Tensors& found) {
+  if (value.is_tensor()) found.push_back(value.to_tensor());
+  if (value.is_list()) {
+    for (const api::Value& item : value.to_list()) collect(item, found);
+  }
+  if (value.is_dict()) {
+    for (const auto& [key, item] : value.to_dict()) collect(item, found);
+  }
+}
+
+std::vector<api::Value> read_inputs(const Options& options) {
+  std::vector<api::Value> inputs;
+  for (const std::string& path : options.inputs) inputs.emplace_back(read_npy(path));
+  return inputs;
+}
+
+void run(const api::jit::Module& model, const Options& options) {
+  api::Tensors found;
+  collect(model.run_method(options.method, read_inputs(options)), found);
+  if (options.outputs.empty()) {
+    for (const api::Tensor& tensor : found) std::cout << tensor << "\n";
+    return;
+  }
+  WISP_CHECK(found.size() == options.outputs.size(), "the result has ", found.size(),
+             " tensor(s), and there are ", options.outputs.size(), " --output");
+  for (size_t i = 0; i < found.size(); ++i) write_npy(options.outputs[i], found[i]);
+}
+
+void bench(const api::jit::Module& model, const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<api::Value> inputs = read_inputs(options);
+  auto call = [&] {
+    const auto begin = Clock::now();
+    model.run_method(options.method, inputs);
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  };
+  const double first = call();
+  std::vector<double> times;
+  for (int i = 0; i < options.repeat; ++i) times.push_back(call());
+  std::sort(times.begin(), times.end());
+  std::cout << std::fixed << std::setprecision(4) << "first  " << first << " ms\nmin    "
+            << times.front() << " ms\nmedian " << times[times.size() / 2] << " ms\nruns   "
+            << options.repeat << "\n";
+}
+
+void execute(const Options& options) {
+  const api::jit::Module model = api::jit::load(options.model);
+  if (options.threads) api::set_num_threads(options.threads);
+  const api::NoGradGuard unrecorded;
+  if (options.command == "run") run(model, options);
+  if (options.command == "bench") bench(model, options);
+  if (options.command == "show")
+    std::cout << model.name() << "\n" << model.inlined_graph(options.method);
+}
+
+int main(const std::vector<std::string>& arguments) {
+  const bool asks = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
+  if (asks) {
+    std::cout << usage;
+    return 0;
+  }
+  try {
+    execute(parse(arguments));
+    std::cout.flush();
+    return std::cout ? 0 : 1;
+  } catch (const UsageError& error) {
+    std::cerr << "wisp: " << error.message << "\n" << usage;
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "wisp: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace
+
+}  // namespace wisp::tool
+
+int main(int count, char** arguments) {
+  return wisp::tool::main(std::vector<std::string>(arguments + 1, arguments + count));
+}
