@@ -49,7 +49,7 @@ WISP_C_API int wisp_set_num_threads(int threads);
 WISP_C_API wisp_tensor* wisp_tensor_new(const void* data, wisp_dtype dtype, const int64_t* shape,
                                         size_t ndim);
 /* A tensor on the data itself, which has to stay as long as the tensor and all results that share
- * it, say views. */
+ * it, say views. Bools are bytes of 0 or 1. */
 WISP_C_API wisp_tensor* wisp_tensor_wrap(void* data, wisp_dtype dtype, const int64_t* shape,
                                          size_t ndim);
 WISP_C_API void wisp_tensor_free(wisp_tensor* tensor);
@@ -68,7 +68,8 @@ WISP_C_API wisp_module* wisp_module_load(const char* path);
 WISP_C_API void wisp_module_free(wisp_module* module);
 
 /* Calls forward(), or a method by its name, and puts the tensors of the result into a new array:
- * of a tuple, list or dict one after the other; numbers become tensors of one element. */
+ * of a tuple, list or dict one after the other; numbers become tensors of one element. A result
+ * that holds anything else, say None or a text, is an error. Nothing is recorded for backward. */
 WISP_C_API int wisp_module_forward(const wisp_module* module, const wisp_tensor* const* inputs,
                                    size_t input_count, wisp_tensor*** outputs,
                                    size_t* output_count);
