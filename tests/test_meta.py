@@ -92,7 +92,8 @@ def test_operators_know_shapes_and_dtypes(x):
 
 def test_values_are_asked_for_in_vain(x):
     one = x.sum()
-    for ask in (one.item, lambda: bool(one), x.tolist, x.nonzero, lambda: x[x > 0], x.unique, x.cpu, lambda: x.to("cpu"),
+    indices = wisp.ones(1, dtype=wisp.int64, device="meta")
+    for ask in (one.item, lambda: bool(one), lambda: x.tensor_split(indices), x.tolist, x.nonzero, lambda: x[x > 0], x.unique, x.cpu, lambda: x.to("cpu"),
                 lambda: wisp.ones(2, 3).copy_(x), lambda: wisp.equal(x, x), lambda: memoryview(x),
                 lambda: wisp.repeat_interleave(one.long().reshape(1))):  # fmt: skip
         with pytest.raises(NotImplementedError, match="meta"):

@@ -167,6 +167,7 @@ void tensor_split_tensor_body(const Args& args, TensorList& outs) {
   WISP_CHECK(where.dtype() == DType::int64,
              "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
              legacy_name(where.dtype()));
+  where->check_readable("tensor_split()");
   if (where.ndim() == 0) return split_evenly(args.tensor(0), where.item().integer(), dim, outs);
   const Tensor indices = contiguous(where);
   split_at(args.tensor(0), {indices.data<int64_t>(), static_cast<size_t>(indices.numel())}, dim,
