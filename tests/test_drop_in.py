@@ -171,6 +171,23 @@ def test_scripts_are_compiled(tmp_path):
     ]  # fmt: skip
 
 
+def test_what_cannot_be_compiled_stays_python():
+    printed = as_torch("""
+        import warnings
+        import torch
+
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+
+            @torch.jit.script
+            def f(x):
+                yield x
+
+        print([*f(3)], len(told), "f stays Python" in str(told[0].message))
+    """)
+    assert printed.split() == ["[3]", "1", "True"]
+
+
 def test_compile_leaves_programs_as_they_are():
     printed = as_torch("""
         import torch

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/bridge.h"
 #include "runtime/modes.h"
+#include "runtime/operators.h"
 
 namespace wisp::api::optim {
 
@@ -29,6 +31,19 @@ double largest(const Tensor& t) { return t.abs().max().item<double>(); }
 double product(const Tensor& a, const Tensor& b) { return a.dot(b).item<double>(); }
 Tensor as_real(const Tensor& t) { return t.is_complex() ? view_as_real(t) : t; }
 
+// All elements one after the other.
+Tensor vector_of(const Tensors& tensors) {
+  Tensors parts;
+  for (const Tensor& t : tensors) parts.push_back(as_real(t).reshape({-1}));
+  return cat(parts);
+}
+
+Tensors tensors_of(const Value::List& values) {
+  Tensors tensors;
+  for (const Value& value : values) tensors.push_back(value.to_tensor());
+  return tensors;
+}
+
 // Sets a value of the state, whether it is there or not.
 void put(OrderedDict<Value>& state, const std::string& name, Value value) {
   if (Value* found = state.find(name)) {
@@ -46,21 +61,19 @@ LBFGS::LBFGS(Tensors params, LBFGSOptions options)
 // --- all parameters as one vector
 
 Tensor LBFGS::gradient() const {
-  Tensors parts;
+  Tensors grads;
   for (const Tensor& param : parameters()) {
     const Tensor grad = param.grad();
-    parts.push_back(as_real(grad.defined() ? grad : zeros_like(param)).reshape({-1}));
+    grads.push_back(grad.defined() ? grad : zeros_like(param));
   }
-  return cat(parts);
+  return vector_of(grads);
 }
 
-void LBFGS::move(double t, const Tensor& direction) const {
-  int64_t start = 0;
-  for (const Tensor& param : parameters()) {
-    const Tensor target = as_real(param);
-    target.add_(direction.narrow(0, start, target.numel()).view(target.sizes()), t);
-    start += target.numel();
-  }
+void LBFGS::move(double t, const Tensor& direction, const Tensor& origin) const {
+  static const OpDef& op = entry("_lbfgs_move");
+  Tensors targets;
+  for (const Tensor& param : parameters()) targets.push_back(as_real(param));
+  run<void>(op, {direction, targets, t, origin});
 }
 
 LBFGS::Point LBFGS::evaluate(const LossClosure& closure) const {
@@ -234,19 +247,16 @@ LBFGS::Point LBFGS::go(const LossClosure& closure, const Point& start, bool last
   const double t = state["t"].to_double();
   const Value& search_name = settings().get("line_search_fn");
   if (search_name.is_none()) {
-    move(t, along);
+    move(t, along, {});
     if (last) return start;  // nobody wants to know
     ++evaluations;
     return evaluate(closure);
   }
   WISP_CHECK(search_name.to_text() == "strong_wolfe", "only 'strong_wolfe' is supported");
-  Tensors origin;
-  for (const Tensor& param : parameters()) origin.push_back(param.clone());
+  const Tensor origin = vector_of(parameters());
   auto at = [&](double distance) {
-    move(distance, along);
+    move(distance, along, origin);
     Point point = evaluate(closure);
-    const Tensors params = parameters();
-    for (size_t i = 0; i < params.size(); ++i) params[i].copy_(origin[i]);
     point.t = distance;
     point.slope = product(point.grad, along);
     return point;
@@ -254,7 +264,7 @@ LBFGS::Point LBFGS::go(const LossClosure& closure, const Point& start, bool last
   LineSearch search(at, start, largest(along), settings().number("tolerance_change"));
   const Point found = search.run(t);
   put(state, "t", found.t);
-  move(found.t, along);
+  move(found.t, along, origin);
   evaluations += search.evaluations;
   return found;
 }
@@ -269,30 +279,23 @@ Tensor LBFGS::direction(State& state, const Tensor& grad) {
   Value::List& changes = state.find("old_dirs")->to_list();
   Value::List& steps = state.find("old_stps")->to_list();
   Value::List& ro = state.find("ro")->to_list();
-  const Tensor change = grad - state["prev_flat_grad"].to_tensor();
-  const Tensor step = state["d"].to_tensor() * state["t"].to_double();
-  const double curvature = product(change, step);
-  if (curvature > 1e-10) {
+  static const OpDef& change_op = entry("_lbfgs_change");
+  const auto [change, step, curvature, square] = run<std::tuple<Tensor, Tensor, Tensor, Tensor>>(
+      change_op,
+      {grad, state["prev_flat_grad"].to_tensor(), state["d"].to_tensor(), state["t"].to_double()});
+  if (curvature.item<double>() > 1e-10) {
     if (static_cast<double>(changes.size()) == settings().number("history_size")) {
       for (Value::List* kept : {&changes, &steps, &ro}) kept->erase(kept->begin());
     }
     changes.emplace_back(change);
     steps.emplace_back(step);
-    ro.emplace_back(1 / curvature);
-    put(state, "H_diag", curvature / product(change, change));
+    ro.emplace_back(1.0 / curvature);
+    put(state, "H_diag", curvature / square);
   }
-  Tensor found = grad.neg();
-  std::vector<double> weights(changes.size());
-  for (size_t i = changes.size(); i-- > 0;) {
-    weights[i] = product(steps[i].to_tensor(), found) * ro[i].to_double();
-    found.add_(changes[i].to_tensor(), -weights[i]);
-  }
-  found = found * state["H_diag"].to_double();
-  for (size_t i = 0; i < changes.size(); ++i) {
-    const double correction = product(changes[i].to_tensor(), found) * ro[i].to_double();
-    found.add_(steps[i].to_tensor(), weights[i] - correction);
-  }
-  return found;
+  static const OpDef& direction_op = entry("_lbfgs_direction");
+  return std::get<0>(run<std::tuple<Tensor, Tensor>>(
+      direction_op,
+      {grad, tensors_of(changes), tensors_of(steps), tensors_of(ro), state["H_diag"].to_double()}));
 }
 
 }  // namespace wisp::api::optim

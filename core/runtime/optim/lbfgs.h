@@ -37,7 +37,8 @@ class LBFGS : public Optimizer {
   };
   class LineSearch;
   Tensor gradient() const;
-  void move(double t, const Tensor& direction) const;
+  // From where the parameters are, or from an origin.
+  void move(double t, const Tensor& direction, const Tensor& origin) const;
   Point evaluate(const LossClosure& closure) const;
   Point go(const LossClosure& closure, const Point& start, bool last, int64_t& evaluations);
   Tensor direction(State& state, const Tensor& grad);

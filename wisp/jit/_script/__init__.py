@@ -1,6 +1,8 @@
 """The compiler of scripts: Python source to graphs."""
 
 import inspect
+import sys
+import warnings
 from builtins import isinstance as _is
 
 from wisp.jit._marks import (
@@ -48,8 +50,18 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         return obj
     try:
         return _script(obj)
-    except CompileError as error:
+    except (CompileError, OSError) as error:  # OSError: there is no source
+        if _stands_in_for_torch():
+            # Libraries compile functions when they are imported; as Python they do the same.
+            warnings.warn(f"{getattr(obj, '__name__', type(obj).__name__)} stays Python: {error}", stacklevel=2)
+            return obj
         raise error.with_traceback(None) from None
+
+
+def _stands_in_for_torch():
+    import wisp
+
+    return sys.modules.get("torch") is wisp
 
 
 def _script(obj):
