@@ -296,7 +296,19 @@ def dicts(d: dict[str, int]):
     if maybe is None:
         maybe = 0
     del d["q"]
-    return d, popped, e, "z" in d, len(d), missing, maybe, list(d.keys()), {"a": 1.5}, {i: str(i) for i in range(3)}, d.setdefault("n", 3)
+    return (
+        d,
+        popped,
+        e,
+        "z" in d,
+        len(d),
+        missing,
+        maybe,
+        list(d.keys()),
+        {"a": 1.5},
+        {i: str(i) for i in range(3)},
+        d.setdefault("n", 3),
+    )
 
 
 def tuples(x):
@@ -375,7 +387,23 @@ def test_plain_values(case):
 
 
 def arithmetic(x, y):
-    return x + y, x - 1, 2 * x, x / 3, x // 2, x % 2, x**2, 2**x, -x, x @ y.t(), x > y, (x > 1) & (y > 0), ~(x > 1), 1 - x, 1 / (x + 1)
+    return (
+        x + y,
+        x - 1,
+        2 * x,
+        x / 3,
+        x // 2,
+        x % 2,
+        x**2,
+        2**x,
+        -x,
+        x @ y.t(),
+        x > y,
+        (x > 1) & (y > 0),
+        ~(x > 1),
+        1 - x,
+        1 / (x + 1),
+    )
 
 
 def in_place(x):

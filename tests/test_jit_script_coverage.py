@@ -101,15 +101,36 @@ case("LSTMCell with a state", lambda: nn.LSTMCell(8, 6), (2, 8), lambda: (wisp.r
 
 SEQUENCE = (5, 2, 8)
 case("MultiheadAttention", lambda: nn.MultiheadAttention(8, 2), SEQUENCE, SEQUENCE, SEQUENCE)
-case("MultiheadAttention batch first", lambda: nn.MultiheadAttention(8, 2, batch_first=True, dropout=0.1), *[SEQUENCE] * 3)
-case("MultiheadAttention with more keys", lambda: nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True), *[SEQUENCE] * 3)
-case("MultiheadAttention of widths", lambda: nn.MultiheadAttention(8, 2, kdim=6, vdim=5), SEQUENCE, (5, 2, 6), (5, 2, 5))
+case(
+    "MultiheadAttention batch first",
+    lambda: nn.MultiheadAttention(8, 2, batch_first=True, dropout=0.1),
+    *[SEQUENCE] * 3,
+)
+case(
+    "MultiheadAttention with more keys",
+    lambda: nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True),
+    *[SEQUENCE] * 3,
+)
+case(
+    "MultiheadAttention of widths", lambda: nn.MultiheadAttention(8, 2, kdim=6, vdim=5), SEQUENCE, (5, 2, 6), (5, 2, 5)
+)
 case("MultiheadAttention masked", lambda: nn.MultiheadAttention(8, 2), *[SEQUENCE] * 3, lambda: None, lambda: True,
      lambda: wisp.ones(5, 5).triu(1).bool())  # fmt: skip
 for _settings in ({}, {"batch_first": True, "norm_first": True, "activation": "gelu"}):
-    case(f"TransformerEncoderLayer {_settings}", lambda s=_settings: nn.TransformerEncoderLayer(8, 2, 16, **s), SEQUENCE)
-    case(f"TransformerDecoderLayer {_settings}", lambda s=_settings: nn.TransformerDecoderLayer(8, 2, 16, **s), SEQUENCE, SEQUENCE)
-case("TransformerEncoder", lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2, norm=nn.LayerNorm(8)), SEQUENCE)
+    case(
+        f"TransformerEncoderLayer {_settings}", lambda s=_settings: nn.TransformerEncoderLayer(8, 2, 16, **s), SEQUENCE
+    )
+    case(
+        f"TransformerDecoderLayer {_settings}",
+        lambda s=_settings: nn.TransformerDecoderLayer(8, 2, 16, **s),
+        SEQUENCE,
+        SEQUENCE,
+    )
+case(
+    "TransformerEncoder",
+    lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2, norm=nn.LayerNorm(8)),
+    SEQUENCE,
+)
 case("TransformerDecoder", lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2), SEQUENCE, SEQUENCE)
 case("Transformer", lambda: nn.Transformer(8, 2, 1, 1, 16), SEQUENCE, (4, 2, 8))
 
@@ -130,14 +151,23 @@ case("CosineEmbeddingLoss", nn.CosineEmbeddingLoss, VECTOR, VECTOR, lambda: wisp
 case("MarginRankingLoss", nn.MarginRankingLoss, (3,), (3,), lambda: wisp.ones(3))
 case("CTCLoss", nn.CTCLoss, lambda: wisp.randn(10, 2, 5).log_softmax(2), lambda: wisp.randint(1, 5, (2, 3)),
      lambda: wisp.tensor([10, 10]), lambda: wisp.tensor([3, 3]))  # fmt: skip
-case("AdaptiveLogSoftmaxWithLoss", lambda: nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4, 7]), VECTOR, lambda: wisp.tensor([1, 5, 9]))
+case(
+    "AdaptiveLogSoftmaxWithLoss",
+    lambda: nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4, 7]),
+    VECTOR,
+    lambda: wisp.tensor([1, 5, 9]),
+)
 
 # Models as small as their classes allow (that of VGG and AlexNet do not).
 PHOTO = (2, 3, 64, 64)
 for _name in ("mobilenet_v3_small", "squeezenet1_1"):
     case(f"models.{_name}", lambda n=_name: getattr(models, n)(num_classes=5), PHOTO)
 case("models.ResNet", lambda: models.ResNet(models.resnet.BasicBlock, [1, 1, 1, 1], num_classes=5), PHOTO)
-case("models.ResNet with bottlenecks", lambda: models.ResNet(models.resnet.Bottleneck, [1, 1, 1, 1], num_classes=5), PHOTO)
+case(
+    "models.ResNet with bottlenecks",
+    lambda: models.ResNet(models.resnet.Bottleneck, [1, 1, 1, 1], num_classes=5),
+    PHOTO,
+)
 case("models.DenseNet", lambda: models.DenseNet(4, (2, 2, 2, 2), 8, num_classes=5), PHOTO)
 case("models.MobileNetV2", lambda: models.MobileNetV2(num_classes=5, width_mult=0.25), PHOTO)
 case("models.GoogLeNet", lambda: models.googlenet(num_classes=5, init_weights=False), PHOTO)
@@ -180,7 +210,10 @@ def compare(module, inputs):
             sum(t.sum() for t in roots).backward()
     assert len(results[0]) == len(results[1])
     assert all(map(close, *results))
-    pairs = [*zip(plain.parameters(), module.parameters(), strict=True), *zip(tensors(twin), tensors(inputs), strict=True)]
+    pairs = [
+        *zip(plain.parameters(), module.parameters(), strict=True),
+        *zip(tensors(twin), tensors(inputs), strict=True),
+    ]
     for own, other in pairs:
         assert (own.grad is None) == (other.grad is None)
         assert own.grad is None or close(own.grad, other.grad)
@@ -197,7 +230,9 @@ def test_module(name):
     compare(module, make_inputs(inputs))
 
 
-@pytest.mark.parametrize("name", ["BatchNorm2d {}", "Dropout", "LSTM {}", "MultiheadAttention", "TransformerEncoder", "models.ResNet"])
+@pytest.mark.parametrize(
+    "name", ["BatchNorm2d {}", "Dropout", "LSTM {}", "MultiheadAttention", "TransformerEncoder", "models.ResNet"]
+)
 def test_module_in_evaluation(name):
     make, inputs = CASES[name]
     wisp.manual_seed(0)

@@ -432,7 +432,10 @@ def test_calls_of_functions():
 class UsesCompiled(nn.Module):
     def __init__(self):
         super().__init__()
-        self.scripted, self.traced = script(nn.Linear(2, 2)), trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), wisp.ones(1, 2))
+        self.scripted, self.traced = (
+            script(nn.Linear(2, 2)),
+            trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), wisp.ones(1, 2)),
+        )
 
     def forward(self, x):
         return self.traced(self.scripted(x)) + self.scripted.bias
