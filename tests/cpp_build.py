@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -28,10 +29,10 @@ if "WISP_SANITIZED" in os.environ:
 
 
 def attempt(*command, cwd=None, timeout=120):
-    """Runs a command, whatever comes of it."""
+    """Runs a command, whatever comes of it; not in the source tree, whose folder wisp/ may lack the built core."""
     return subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, cwd=cwd, timeout=timeout,
-        env={**os.environ, "PATH": BIN},
+        [str(part) for part in command], capture_output=True, text=True, timeout=timeout,
+        cwd=cwd or tempfile.gettempdir(), env={**os.environ, "PATH": BIN, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
 
 

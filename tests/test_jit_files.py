@@ -4,12 +4,11 @@ import io
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 import wisp
+from tests.fresh import python
 from wisp import nn
 from wisp.jit import load, save, script, trace
 from wisp.serialization import FileError
@@ -176,13 +175,13 @@ def test_weights_are_a_safetensors_file(tmp_path):
 
 def test_another_process_needs_no_source(tmp_path):
     save(script(make()), tmp_path / "net.pt")
-    code = (
-        "import sys, wisp; x = wisp.linspace(0, 1, 30).reshape(2, 1, 15); print(wisp.jit.load(sys.argv[1])(x).tolist())"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "net.pt")], capture_output=True, text=True, check=True
-    )
-    assert json.loads(output.stdout) == make()(X).tolist()
+    printed = python(f"""
+import wisp
+
+x = wisp.linspace(0, 1, 30).reshape(2, 1, 15)
+print(wisp.jit.load({str(tmp_path / "net.pt")!r})(x).tolist())
+""")
+    assert json.loads(printed) == make()(X).tolist()
 
 
 # --- files of earlier versions
