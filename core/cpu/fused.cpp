@@ -15,7 +15,7 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t shortest_line = 64;
+constexpr int64_t shortest_line = 384;
 constexpr int max_inputs = 3;
 constexpr size_t fold_bytes = reduce_tile * 8;
 

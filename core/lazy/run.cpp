@@ -216,8 +216,15 @@ bool is_flat(const Batch& batch, const Group& group) {
   });
 }
 
+// Whether one loop is worth it. Over operands that are spread along short lines, a few calls more
+// per line cost as much as memory does, unless that is slow.
 bool runs_fused(const Batch& batch, const Group& group) {
-  return !reads_arranged(batch, group) && (group.folds.empty() || is_flat(batch, group));
+  constexpr int64_t long_line = 512, many_elements = 1 << 22;
+  if (reads_arranged(batch, group)) return false;
+  if (is_flat(batch, group)) return true;
+  const Tensor& out = batch.entries[group.steps[0].entry].outs[0];
+  return group.folds.empty() &&
+         (out->size(out.ndim() - 1) >= long_line || out.numel() >= many_elements);
 }
 
 void run_stage(Batch& batch, const Plan& plan, const Stage& stage) {
