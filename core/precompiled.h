@@ -1,5 +1,5 @@
 // Parsed once for all of the core: what nearly every file includes. Files still include what they
-// use; builds with a compiler cache do without this one.
+// use.
 #pragma once
 
 #include <algorithm>

@@ -8,22 +8,9 @@ import pytest
 
 import wisp
 from tests.fresh import python
-from wisp import _C, nn
+from tests.lazy_runs import counts_of, pending
+from wisp import nn
 from wisp.nn import functional as F
-
-
-def pending(*tensors):
-    """How many of these have not been computed yet."""
-    return sum(_C._is_pending(t) for t in tensors)
-
-
-def counts_of(f):
-    """The result of a function, and how it was run."""
-    wisp.lazy.run()
-    before = wisp.lazy.counts()
-    out = f()
-    wisp.lazy.run()
-    return out, {name: count - before[name] for name, count in wisp.lazy.counts().items()}
 
 
 def test_nothing_runs_until_somebody_looks():
@@ -374,27 +361,6 @@ def test_exit_restores_after_errors():
     assert not wisp.lazy.is_enabled()
 
 
-# --- compile()
-
-
-def test_compile_fuses_large_calls_and_leaves_small_ones():
-    f = wisp.compile(lambda x: (x * 2 + 1).tanh().exp())
-    x = wisp.randn(500_000)
-    got, counts = counts_of(lambda: f(x))
-    assert counts["fused"] == 4 and wisp.equal(got, (x * 2 + 1).tanh().exp())
-    _, counts = counts_of(lambda: f(wisp.randn(10)))
-    assert counts["kernels"] == 0
-
-
-def test_compiled_functions_compute_before_they_return():
-    memory = wisp.zeros(300_000).numpy()
-    f = wisp.compile(lambda x: x * 2 + 1)
-    y = f(wisp.from_numpy(memory))
-    assert not pending(y)
-    memory[:] = 5
-    assert y.sum().item() == 300_000
-
-
 @pytest.mark.parametrize("n", [10, 5000, 32768, 100_003])
 @pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64, wisp.int64, wisp.bfloat16])
 def test_reductions_end_a_chain(n, dtype):
@@ -420,71 +386,6 @@ def test_reductions_of_strided_chains():
     with wisp.lazy():
         got = f()
     assert all(wisp.equal(a, b) for a, b in zip(got, f(), strict=True))
-
-
-def test_compile_takes_torchs_arguments():
-    @wisp.compile(fullgraph=True, dynamic=True, mode="max-autotune")
-    def f(x, *, scale=1):
-        """Doc."""
-        return x * scale
-
-    assert f(wisp.ones(2), scale=3).tolist() == [3, 3]
-    assert f.__name__ == "f" and f.__doc__ == "Doc."
-    assert wisp.compile(len, disable=True) is len
-    with pytest.raises(RuntimeError, match="Unrecognized mode"):
-        wisp.compile(len, mode="fast")
-    with pytest.raises(RuntimeError, match="function or a module"):
-        wisp.compile(3)
-
-
-def test_compiled_module_is_the_module():
-    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
-    fast = wisp.compile(net)
-    assert [*fast.state_dict()] == ["_orig_mod.0.weight", "_orig_mod.0.bias"]
-    assert fast[0] is net[0] if hasattr(type(fast), "__getitem__") else fast._orig_mod[0] is net[0]
-    fast.eval()
-    assert not net.training
-    x = wisp.randn(2, 3)
-    assert wisp.equal(fast(x), net(x))
-    fast(x).sum().backward()
-    assert net[0].weight.grad is not None
-
-
-def test_method_of_a_class():
-    class Model:
-        scale = 2
-
-        @wisp.compile
-        def run(self, x):
-            return x * self.scale
-
-    assert Model().run(wisp.ones(1)).item() == 2
-
-
-def test_explain_names_lines_and_plans():
-    @wisp.compile
-    def f(x):
-        a = x * 2.5
-        return (a - 1).sigmoid() @ x.t()
-
-    told = f.explain(wisp.randn(600, 500))
-    text = str(told)
-    assert told.fused == 3 and told.groups == 1
-    assert "fused: mul" in text and "alone: matmul" in text or "alone: mm" in text
-    assert "test_lazy.py:" in text and "new plan" in text
-    assert "plan known" in str(f.explain(wisp.randn(700, 600)))
-
-
-def test_compiler_disable():
-    @wisp.compiler.disable
-    def now(x):
-        y = x * 2
-        assert not pending(y)
-        return y
-
-    f = wisp.compile(lambda x: now(x + 1) * 3)
-    assert f(wisp.ones(300_000))[0].item() == 12
-    assert not wisp.compiler.is_compiling()
 
 
 def test_program_that_ends_with_pending_work():

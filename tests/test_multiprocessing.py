@@ -349,7 +349,7 @@ def test_failures_end_all_processes():
     assert caught.value.signal_name == "SIGKILL" and caught.value.exit_code == -9
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value) and again.exit_code == -9
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 15
 
 
 def test_long_errors_do_not_block():

@@ -115,3 +115,52 @@ def test_other_types_get_their_turn():
     x = wisp.ones(2, 2)
     x @= wisp.ones(2, 2)
     assert x.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+SHAPES = [(1, 1, 1), (1, 300, 77), (5, 1, 9), (6, 64, 256), (7, 65, 257), (97, 260, 31), (200, 300, 600), (2, 3, 2000)]
+
+
+@pytest.mark.parametrize("m, n, k", SHAPES)
+@pytest.mark.parametrize("layout", ["rows", "columns", "strided"])
+def test_bfloat16_is_summed_in_float32(m, n, k, layout):
+    def operand(rows, cols, seed):
+        if layout == "columns":
+            return wisp.from_numpy(numbers(cols, rows, seed=seed)).bfloat16().t()
+        step = 2 if layout == "strided" else 1
+        return wisp.from_numpy(numbers(rows * step, cols * step, seed=seed)).bfloat16()[::step, ::step]
+
+    a, b, c = operand(m, k, 0), operand(k, n, 1), operand(m, n, 2)
+    exact = a.double() @ b.double()
+    unit = 2.0**-8
+
+    def check(got, want):
+        assert got.dtype is wisp.bfloat16
+        assert bool(((got.double() - want).abs() <= want.abs() * unit + k * 1e-6).all())
+
+    check(a @ b, exact)
+    check(wisp.addmm(c, a, b, beta=0.5, alpha=2), 0.5 * c.double() + 2 * exact)
+    check(wisp.mm(a, b, out=wisp.empty(n, m, dtype=wisp.bfloat16).t()), exact)
+
+
+def test_bfloat16_products_of_nothing_and_of_infinity():
+    empty = wisp.empty(3, 0, dtype=wisp.bfloat16)
+    assert (empty @ empty.t()).tolist() == [[0.0] * 3] * 3
+    assert wisp.addmm(wisp.ones(3, 3).bfloat16(), empty, empty.t(), beta=3).tolist() == [[3.0] * 3] * 3
+    a = wisp.tensor([[float("inf"), 1.0], [float("nan"), 1.0], [1e-39, 2e38]]).bfloat16()
+    got = (a @ wisp.ones(2, 2).bfloat16())[:, 0]
+    assert got[0].item() == float("inf") and got[1].isnan() and got[2].item() == wisp.tensor(2e38).bfloat16().item()
+
+
+def test_bfloat16_products_do_not_depend_on_the_number_of_threads():
+    a, b = (wisp.from_numpy(numbers(300, 300, seed=seed)).bfloat16() for seed in (0, 1))
+    batch = a.reshape(10, 30, 300)
+    threads = wisp.get_num_threads()
+    try:
+        results = []
+        for count in (1, 2, 3):
+            wisp.set_num_threads(count)
+            results.append((a @ b, batch @ b, wisp.bmm(batch, batch.transpose(1, 2))))
+    finally:
+        wisp.set_num_threads(threads)
+    for other in results[1:]:
+        assert all(wisp.equal(x, y) for x, y in zip(results[0], other, strict=True))

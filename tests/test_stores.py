@@ -102,7 +102,7 @@ def test_waiting_ends_in_time(store):
         store.get("never")
     with pytest.raises(DistStoreError):
         store.multi_get(["never"])
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 20
     store.set("now", "1")
     store.wait(["now"])
 

@@ -248,14 +248,14 @@ class Ids(Dataset):
 def test_what_is_left_of_an_epoch_is_not_fetched(kind):
     class Slow(Squares):
         def __getitem__(self, index):
-            time.sleep(0.2)
+            time.sleep(0.5)
             return index
 
     loader = DataLoader(Slow(), num_workers=1, prefetch_factor=20, persistent_workers=True, worker_type=kind)
     next(iter(loader))
     start = time.monotonic()
     assert next(iter(loader)).tolist() == [0]
-    assert time.monotonic() - start < 1  # the sample in hand, and the one that is wanted
+    assert time.monotonic() - start < 4  # the sample in hand, and the one that is wanted, not all 20
     loader._iterator.close()
 
 

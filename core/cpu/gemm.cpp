@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/parallel.h"
+#include "cpu/bfloat_gemm.h"
 #include "cpu/copy.h"
 #include "cpu/gemm_blas.h"
 #include "cpu/kernels/kernels.h"
@@ -137,14 +138,18 @@ void times_vector(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T 
   times_vector_by_rows<T>(copy, x, y, alpha, beta, grain);
 }
 
+// What alpha and beta are for matrices of T.
+template <class T>
+using Factor = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
+
 // A product without terms: beta * C.
 template <class T>
-void scale(const Matrix& c, T beta) {
+void scale(const Matrix& c, Factor<T> beta) {
   T* data = reinterpret_cast<T*>(c.data);
   for (int64_t i = 0; i < c.rows; ++i) {
     for (int64_t j = 0; j < c.cols; ++j) {
       T& value = data[i * c.row + j * c.col];
-      value = beta == T(0) ? T(0) : static_cast<T>(value * beta);
+      value = beta == Factor<T>(0) ? T(0) : static_cast<T>(value * beta);
     }
   }
 }
@@ -203,13 +208,15 @@ void integer_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha,
 }
 
 template <class T>
-void product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
+void product(const Matrix& a, const Matrix& b, const Matrix& c, Factor<T> alpha, Factor<T> beta) {
   if (c.rows == 0 || c.cols == 0) return;
-  if (a.cols == 0) return scale(c, beta);
+  if (a.cols == 0) return scale<T>(c, beta);
   if (c.col != 1 && c.cols > 1)
     return product<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
   if constexpr (std::is_integral_v<T>) {
     integer_product<T>(a, b, c, alpha, beta);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    bfloat_product(a, b, c, alpha, beta);
   } else {
     if constexpr (std::is_floating_point_v<T>) {
       if (c.cols == 1) return times_vector<T>(a, b, c, alpha, beta);
@@ -221,16 +228,16 @@ void product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta)
   }
 }
 
-// A float32 copy of a float16 or bfloat16 matrix.
+// A float32 copy of a float16 matrix.
 class Widened {
  public:
-  Widened(const Matrix& m, DType dtype, bool filled = true)
+  explicit Widened(const Matrix& m, bool filled = true)
       : data_(m.rows * m.cols),
         matrix_{reinterpret_cast<char*>(data_.data()), m.rows, m.cols, m.cols, 1} {
-    if (filled) move(matrix_, DType::float32, m, dtype);
+    if (filled) move(matrix_, DType::float32, m, DType::float16);
   }
   const Matrix& matrix() const { return matrix_; }
-  void round_to(const Matrix& m, DType dtype) const { move(m, dtype, matrix_, DType::float32); }
+  void round_to(const Matrix& m) const { move(m, DType::float16, matrix_, DType::float32); }
 
  private:
   static void move(const Matrix& to, DType to_dtype, const Matrix& from, DType from_dtype) {
@@ -242,19 +249,18 @@ class Widened {
   Matrix matrix_;
 };
 
-void half_product(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, float alpha,
-                  float beta) {
-  const Widened left(a, dtype), right(b, dtype), out(c, dtype, beta != 0);
+void half_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta) {
+  const Widened left(a), right(b), out(c, beta != 0);
   product<float>(left.matrix(), right.matrix(), out.matrix(), alpha, beta);
-  out.round_to(c, dtype);
+  out.round_to(c);
 }
 
 template <class T>
 void any_product(const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha, Scalar beta) {
-  if constexpr (detail::is_half_type<T>) {
-    half_product(dtype_of<T>, a, b, c, alpha.to<float>(), beta.to<float>());
+  if constexpr (std::is_same_v<T, Half>) {
+    half_product(a, b, c, alpha.to<float>(), beta.to<float>());
   } else {
-    product<T>(a, b, c, alpha.to<T>(), beta.to<T>());
+    product<T>(a, b, c, alpha.to<Factor<T>>(), beta.to<Factor<T>>());
   }
 }
 

@@ -1,3 +1,4 @@
+#include "cpu/bfloat_instructions.h"
 #include "cpu/isa.h"
 #include "cpu/kernels/kernels.h"
 
@@ -22,6 +23,7 @@ namespace wisp::cpu {
     isa::fill_scan(t);               \
     isa::fill_softmax(t);            \
     isa::fill_gemm(t);               \
+    isa::fill_bfloat_gemm(t);        \
     isa::fill_random(t);             \
     isa::fill_rnn(t);                \
   }                                  \
@@ -34,6 +36,7 @@ namespace {
 Kernels* build() {
   auto* table = new Kernels;
   WISP_FILL_FOR_ISA(fill_all, *table);
+  if (isa() == Isa::avx512) use_bfloat_instructions(*table);
   fill_complex_math(*table);
   fill_special_math(*table);
   return table;

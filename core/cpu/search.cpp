@@ -20,34 +20,50 @@ WISP_INLINE auto comparable(T value) {
   }
 }
 
-// A NaN that is searched for belongs at the end: no element is seen to be as large.
-template <class T>
-int64_t insertion_point(const T* row, const int64_t* sorter, int64_t length, T value, bool right) {
+// How many elements of the row come before the value. A NaN that is searched for belongs at the
+// end: no element is seen to be as large. Halves are taken without branches, which nobody could
+// predict.
+template <bool right, class T, class At>
+WISP_INLINE int64_t insertion_point(int64_t length, T value, At at) {
   const auto wanted = comparable(value);
-  int64_t begin = 0, end = length;
-  while (begin < end) {
-    const int64_t middle = begin + (end - begin) / 2;
-    const auto seen = comparable(row[sorter ? sorter[middle] : middle]);
-    if (right ? !(seen > wanted) : !(seen >= wanted)) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
+  auto comes_before = [&](int64_t i) {
+    const auto seen = comparable(at(i));
+    return right ? !(seen > wanted) : !(seen >= wanted);
+  };
+  int64_t begin = 0;
+  for (; length > 1; length -= length / 2)
+    begin += comes_before(begin + length / 2 - 1) ? length / 2 : 0;
+  return begin + (length == 1 && comes_before(begin));
+}
+
+template <bool right, class T>
+void search_row(const Search& job, int64_t row, int64_t begin, int64_t end, int64_t* out) {
+  const T* boundaries = reinterpret_cast<const T*>(job.boundaries) + row * job.length;
+  const T* values = reinterpret_cast<const T*>(job.values) + row * job.count;
+  out += row * job.count;
+  if (job.sorter) {
+    const int64_t* sorter = job.sorter + row * job.length;
+    auto at = [&](int64_t i) { return boundaries[sorter[i]]; };
+    for (int64_t i = begin; i < end; ++i)
+      out[i] = insertion_point<right>(job.length, values[i], at);
+  } else {
+    auto at = [&](int64_t i) { return boundaries[i]; };
+    for (int64_t i = begin; i < end; ++i)
+      out[i] = insertion_point<right>(job.length, values[i], at);
   }
-  return begin;
 }
 
 }  // namespace
 
 void search_sorted(const Search& job, int64_t* out) {
   visit<dtypes::real>(job.dtype, "searchsorted", [&]<class T>() {
-    const auto* boundaries = reinterpret_cast<const T*>(job.boundaries);
-    const auto* values = reinterpret_cast<const T*>(job.values);
     parallel_for(job.rows * job.count, 1 << 12, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i / job.count * job.length;
-        out[i] = insertion_point(boundaries + row, job.sorter ? job.sorter + row : nullptr,
-                                 job.length, values[i], job.right);
+      while (begin < end) {
+        const int64_t row = begin / job.count, first = begin % job.count;
+        const int64_t last = std::min(job.count, first + end - begin);
+        job.right ? search_row<true, T>(job, row, first, last, out)
+                  : search_row<false, T>(job, row, first, last, out);
+        begin += last - first;
       }
     });
   });

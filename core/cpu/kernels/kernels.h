@@ -1,6 +1,7 @@
 // All kernels that are compiled once per instruction set, as one table of functions.
 #pragma once
 
+#include "cpu/bfloat_gemm.h"
 #include "cpu/channels.h"
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
@@ -59,6 +60,7 @@ struct Kernels {
   ChannelBlockKernel channels_by_8, channels_by_16;
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
+  void (*bfloat_gemm)(const BFloatPiece& piece) = nullptr;
   RnnKernels<float> rnn_f32;
   RnnKernels<double> rnn_f64;
   RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
@@ -78,26 +80,27 @@ const Kernels& kernels();
 #endif
 
 // Each file of this folder defines one of these per instruction set.
-#define WISP_DECLARE(isa)               \
-  namespace isa {                       \
-  void fill_arithmetic(Kernels& table); \
-  void fill_logic(Kernels& table);      \
-  void fill_rounding(Kernels& table);   \
-  void fill_math(Kernels& table);       \
-  void fill_ternary(Kernels& table);    \
-  void fill_activation(Kernels& table); \
-  void fill_loss(Kernels& table);       \
-  void fill_layer_norm(Kernels& table); \
-  void fill_channels(Kernels& table);   \
-  void fill_cast(Kernels& table);       \
-  void fill_reduce(Kernels& table);     \
-  void fill_extremes(Kernels& table);   \
-  void fill_norms(Kernels& table);      \
-  void fill_scan(Kernels& table);       \
-  void fill_softmax(Kernels& table);    \
-  void fill_gemm(Kernels& table);       \
-  void fill_random(Kernels& table);     \
-  void fill_rnn(Kernels& table);        \
+#define WISP_DECLARE(isa)                \
+  namespace isa {                        \
+  void fill_arithmetic(Kernels& table);  \
+  void fill_logic(Kernels& table);       \
+  void fill_rounding(Kernels& table);    \
+  void fill_math(Kernels& table);        \
+  void fill_ternary(Kernels& table);     \
+  void fill_activation(Kernels& table);  \
+  void fill_loss(Kernels& table);        \
+  void fill_layer_norm(Kernels& table);  \
+  void fill_channels(Kernels& table);    \
+  void fill_cast(Kernels& table);        \
+  void fill_reduce(Kernels& table);      \
+  void fill_extremes(Kernels& table);    \
+  void fill_norms(Kernels& table);       \
+  void fill_scan(Kernels& table);        \
+  void fill_softmax(Kernels& table);     \
+  void fill_gemm(Kernels& table);        \
+  void fill_bfloat_gemm(Kernels& table); \
+  void fill_random(Kernels& table);      \
+  void fill_rnn(Kernels& table);         \
   }
 WISP_FOR_EACH_ISA(WISP_DECLARE)
 #undef WISP_DECLARE

@@ -1,0 +1,7 @@
+#include "cpu/kernels/bfloat_gemm.h"
+
+namespace wisp::cpu::WISP_ISA {
+
+void fill_bfloat_gemm(Kernels& table) { table.bfloat_gemm = BFloatGemm<WidenedPairs>::run; }
+
+}  // namespace wisp::cpu::WISP_ISA
