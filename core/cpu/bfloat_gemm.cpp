@@ -43,12 +43,12 @@ void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alp
   const auto* left = reinterpret_cast<const BFloat16*>(a.data);
   const auto* right = reinterpret_cast<const BFloat16*>(b.data);
   auto* out = reinterpret_cast<BFloat16*>(c.data);
-  const int64_t pairs = (std::min(k, BFloatPiece::max_depth) + 1) / 2;
+  const int64_t depth = std::min(k, BFloatPiece::max_depth);
   const double work = static_cast<double>(grid.rows * grid.cols) * static_cast<double>(k);
   const auto grain = std::max<int64_t>(1, static_cast<int64_t>(1e5 / std::max(work, 1.0)));
   parallel_for(down * across, grain, [&](int64_t begin, int64_t end) {
-    const Scratch<char> lefts(grid.rows * pairs * BFloatPiece::left_bytes);
-    const Scratch<uint32_t> rights(pairs * BFloatPiece::max_panel);
+    const Scratch<float> lefts(std::max(grid.rows * depth, m == 1 ? k : 0));
+    const Scratch<float> rights(depth * BFloatPiece::max_panel);
     const Scratch<float> sums(grid.rows * BFloatPiece::max_cols);
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t row = piece / across * grid.rows, col = piece % across * grid.cols;

@@ -15,7 +15,6 @@ void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alp
 struct BFloatPiece {
   static constexpr int64_t max_rows = 96, max_cols = 256, max_depth = 256;  // depth: packed at once
   static constexpr int64_t max_panel = 64;  // columns packed next to one another
-  static constexpr int64_t left_bytes = 8;  // at most, of a packed pair of A
 
   const BFloat16* a;
   int64_t a_row, a_col;
@@ -25,9 +24,9 @@ struct BFloatPiece {
   int64_t c_row;
   int64_t rows, cols, depth;
   float alpha, beta;
-  // Memory to work in: packed pairs of A and B, and the sums, whose rows are max_cols apart.
-  void* left;
-  uint32_t* right;
+  // Memory to work in: room for rows x max_depth (of a single row: for all of it) and for max_depth
+  // x max_panel packed numbers; and for the sums, whose rows are max_cols apart.
+  void *left, *right;
   float* sums;
 };
 

@@ -14,12 +14,10 @@ namespace wisp::cpu {
 
 namespace {
 
-struct InstructionPairs {
-  using Left = uint32_t;
-  static WISP_INLINE Left left(BFloat16 low, BFloat16 high) { return pair_of(low, high); }
+struct ByInstruction : Paired {
   template <int rows>
-  static WISP_INLINE void add(FloatVector (&sums)[rows][bfloat_columns], const Left* a,
-                              const uint32_t* b) {
+  static WISP_INLINE void add(FloatVector (&sums)[rows][bfloat_columns], const Packed* a,
+                              const Packed* b) {
     __m512bh right[bfloat_columns];
     for (int j = 0; j < bfloat_columns; ++j)
       right[j] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + j * bfloat_width));
@@ -35,7 +33,7 @@ struct InstructionPairs {
 
 void use_bfloat_instructions(Kernels& table) {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512bf16")) table.bfloat_gemm = BFloatGemm<InstructionPairs>::run;
+  if (__builtin_cpu_supports("avx512bf16")) table.bfloat_gemm = BFloatGemm<ByInstruction>::run;
 }
 
 #else

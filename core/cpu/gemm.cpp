@@ -216,7 +216,9 @@ void product(const Matrix& a, const Matrix& b, const Matrix& c, Factor<T> alpha,
   if constexpr (std::is_integral_v<T>) {
     integer_product<T>(a, b, c, alpha, beta);
   } else if constexpr (std::is_same_v<T, BFloat16>) {
-    bfloat_product(a, b, c, alpha, beta);
+    const bool column = c.cols == 1 && c.row == 1;  // a row is faster
+    column ? bfloat_product(transposed(b), transposed(a), transposed(c), alpha, beta)
+           : bfloat_product(a, b, c, alpha, beta);
   } else {
     if constexpr (std::is_floating_point_v<T>) {
       if (c.cols == 1) return times_vector<T>(a, b, c, alpha, beta);

@@ -2,6 +2,6 @@
 
 namespace wisp::cpu::WISP_ISA {
 
-void fill_bfloat_gemm(Kernels& table) { table.bfloat_gemm = BFloatGemm<WidenedPairs>::run; }
+void fill_bfloat_gemm(Kernels& table) { table.bfloat_gemm = BFloatGemm<Widened>::run; }
 
 }  // namespace wisp::cpu::WISP_ISA

@@ -1,6 +1,6 @@
-// A piece of a product of bfloat16 matrices, summed in float32: operands are packed as pairs of
-// neighbours along the summed dimension, which is how processors with instructions for bfloat16
-// want them. `Dot` says what a pair of the left matrix is kept as, and how it is multiplied.
+// A piece of a product of bfloat16 matrices, summed in float32. `Dot` says what operands are packed
+// as, and how they are multiplied: widened one by one, or as pairs of neighbours along the depth,
+// which is how processors with instructions for bfloat16 want them.
 #pragma once
 
 #include "cpu/kernels/kernels.h"
@@ -18,96 +18,87 @@ constexpr int bfloat_vector_bytes = 16, bfloat_columns = 2;
 #endif
 constexpr int bfloat_rows = 6, bfloat_width = bfloat_vector_bytes / 4;
 constexpr int bfloat_panel = bfloat_columns * bfloat_width;
-static_assert(BFloatPiece::max_cols % bfloat_panel == 0 &&
-              BFloatPiece::max_rows % bfloat_rows == 0);
+static_assert(BFloatPiece::max_panel % bfloat_panel == 0);
+static_assert(BFloatPiece::max_cols % bfloat_panel == 0);
 
 typedef float FloatVector __attribute__((vector_size(bfloat_vector_bytes), aligned(4), may_alias));
-typedef uint32_t PairVector
-    __attribute__((vector_size(bfloat_vector_bytes), aligned(4), may_alias));
 
 WISP_INLINE uint32_t pair_of(BFloat16 low, BFloat16 high) {
   return low.bits | static_cast<uint32_t>(high.bits) << 16;
 }
 
-// Works on every processor: a bfloat16 is the upper half of a float32.
-struct WidenedPairs {
-  struct Left {
-    float low, high;
-  };
-  static WISP_INLINE Left left(BFloat16 low, BFloat16 high) { return {low, high}; }
-  // Sums of rows x columns vectors go on by one pair.
+// Works on every processor.
+struct Widened {
+  using Packed = float;
+  static constexpr int64_t step = 1;  // elements along the depth that are packed together
+  static WISP_INLINE Packed pack(const BFloat16* from, int64_t, int64_t) { return *from; }
+  // Sums of rows x columns vectors go on by one step.
   template <int rows>
-  static WISP_INLINE void add(FloatVector (&sums)[rows][bfloat_columns], const Left* a,
-                              const uint32_t* b) {
+  static WISP_INLINE void add(FloatVector (&sums)[rows][bfloat_columns], const Packed* a,
+                              const Packed* b) {
     FloatVector right[bfloat_columns];
     for (int j = 0; j < bfloat_columns; ++j)
-      right[j] = FloatVector(*reinterpret_cast<const PairVector*>(b + j * bfloat_width) << 16);
+      right[j] = *reinterpret_cast<const FloatVector*>(b + j * bfloat_width);
     for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j < bfloat_columns; ++j) sums[i][j] += a[i].low * right[j];
+      for (int j = 0; j < bfloat_columns; ++j) sums[i][j] += a[i] * right[j];
     }
-    for (int j = 0; j < bfloat_columns; ++j)
-      right[j] =
-          FloatVector(*reinterpret_cast<const PairVector*>(b + j * bfloat_width) >> 16 << 16);
-    for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j < bfloat_columns; ++j) sums[i][j] += a[i].high * right[j];
-    }
+  }
+};
+
+// What pairs have in common, however they are multiplied.
+struct Paired {
+  using Packed = uint32_t;
+  static constexpr int64_t step = 2;
+  static WISP_INLINE Packed pack(const BFloat16* from, int64_t stride, int64_t count) {
+    return pair_of(*from, count > 1 ? from[stride] : BFloat16(0.0f));
   }
 };
 
 template <class Dot>
 struct BFloatGemm {
-  using Left = typename Dot::Left;
-  static_assert(sizeof(Left) <= BFloatPiece::left_bytes);
+  using Packed = typename Dot::Packed;
+  static_assert(sizeof(Packed) == 4);
+  static constexpr int64_t step = Dot::step;
 
-  // One row of `rows` pairs per pair of columns, of the rows [first, first + rows).
+  // `rows` numbers per step, of the rows that start at `first`.
   static void pack_left(const BFloatPiece& p, int64_t first, int64_t rows, int64_t k, int64_t depth,
-                        Left* out) {
+                        Packed* out) {
     for (int64_t i = 0; i < rows; ++i) {
       const BFloat16* from = p.a + (first + i) * p.a_row + k * p.a_col;
-      int64_t d = 0;
-      for (; d + 1 < depth; d += 2)
-        out[d / 2 * rows + i] = Dot::left(from[d * p.a_col], from[(d + 1) * p.a_col]);
-      if (d < depth) out[d / 2 * rows + i] = Dot::left(from[d * p.a_col], BFloat16(0.0f));
+      for (int64_t d = 0; d < depth; d += step)
+        out[d / step * rows + i] = Dot::pack(from + d * p.a_col, p.a_col, depth - d);
     }
   }
 
-  // One row of a panel's width per pair of rows; columns past the end are zero.
+  // As many numbers as a panel is wide per step; columns past the end are zero.
   static void pack_right(const BFloatPiece& p, int64_t first, int64_t k, int64_t depth,
-                         uint32_t* out) {
+                         Packed* out) {
     const int64_t left = p.cols - first;
     const int64_t cols = left < bfloat_panel ? left : bfloat_panel;
     const BFloat16* from = p.b + k * p.b_row + first * p.b_col;
     if (cols < bfloat_panel) {
-      for (int64_t i = 0; i < (depth + 1) / 2 * bfloat_panel; ++i) out[i] = 0;
+      for (int64_t i = 0; i < (depth + step - 1) / step * bfloat_panel; ++i) out[i] = 0;
     }
-    if (p.b_row == 1) {  // pairs are neighbours in memory
-      for (int64_t j = 0; j < cols; ++j) {
-        const BFloat16* column = from + j * p.b_col;
-        for (int64_t d = 0; d + 1 < depth; d += 2)
-          __builtin_memcpy(out + d / 2 * bfloat_panel + j, column + d, 4);
+    if (p.b_col == 1) {
+      for (int64_t d = 0; d < depth; d += step) {
+        const BFloat16* row = from + d * p.b_row;
+        Packed* to = out + d / step * bfloat_panel;
+#pragma GCC ivdep
+        for (int64_t j = 0; j < cols; ++j) to[j] = Dot::pack(row + j, p.b_row, depth - d);
       }
     } else {
-      for (int64_t d = 0; d + 1 < depth; d += 2) {
-        const BFloat16 *low = from + d * p.b_row, *high = low + p.b_row;
-        uint32_t* to = out + d / 2 * bfloat_panel;
-        if (p.b_col == 1) {
-#pragma GCC ivdep
-          for (int64_t j = 0; j < cols; ++j) to[j] = pair_of(low[j], high[j]);
-        } else {
-          for (int64_t j = 0; j < cols; ++j) to[j] = pair_of(low[j * p.b_col], high[j * p.b_col]);
-        }
+      for (int64_t j = 0; j < cols; ++j) {
+        const BFloat16* column = from + j * p.b_col;
+        for (int64_t d = 0; d < depth; d += step)
+          out[d / step * bfloat_panel + j] = Dot::pack(column + d * p.b_row, p.b_row, depth - d);
       }
     }
-    if (depth % 2 == 0) return;
-    const BFloat16* last = from + (depth - 1) * p.b_row;
-    uint32_t* to = out + depth / 2 * bfloat_panel;
-    for (int64_t j = 0; j < cols; ++j) to[j] = last[j * p.b_col].bits;
   }
 
   template <int rows>
-  static void micro(const Left* a, const uint32_t* b, int64_t pairs, float* sums, bool goes_on) {
+  static void micro(const Packed* a, const Packed* b, int64_t steps, float* sums, bool goes_on) {
     FloatVector acc[rows][bfloat_columns] = {};
-    for (int64_t d = 0; d < pairs; ++d)
+    for (int64_t d = 0; d < steps; ++d)
       Dot::template add<rows>(acc, a + d * rows, b + d * bfloat_panel);
     for (int i = 0; i < rows; ++i) {
       for (int j = 0; j < bfloat_columns; ++j) {
@@ -116,6 +107,75 @@ struct BFloatGemm {
         *to = goes_on ? *to + acc[i][j] : acc[i][j];
       }
     }
+  }
+
+  static void multiply(const BFloatPiece& p) {
+    using Micro = void (*)(const Packed*, const Packed*, int64_t, float*, bool);
+    static constexpr Micro micros[] = {micro<1>, micro<2>, micro<3>, micro<4>, micro<5>, micro<6>};
+    static_assert(sizeof(micros) / sizeof(Micro) == bfloat_rows);
+    Packed *left = reinterpret_cast<Packed*>(p.left), *right = reinterpret_cast<Packed*>(p.right);
+    for (int64_t k = 0; k < p.depth; k += BFloatPiece::max_depth) {
+      const int64_t rest = p.depth - k;
+      const int64_t depth = rest < BFloatPiece::max_depth ? rest : BFloatPiece::max_depth;
+      const int64_t steps = (depth + step - 1) / step;
+      for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
+        const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
+        pack_left(p, i, rows, k, depth, left + i * steps);
+      }
+      for (int64_t j = 0; j < p.cols; j += bfloat_panel) {
+        pack_right(p, j, k, depth, right);
+        for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
+          const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
+          micros[rows - 1](left + i * steps, right, steps, p.sums + i * BFloatPiece::max_cols + j,
+                           k > 0);
+        }
+      }
+    }
+  }
+
+  // A single row by a matrix, which is read once: packing would cost more than it saves.
+
+  static constexpr int64_t lanes = 32;  // sums that go side by side; as many in every build
+
+  static float dot(const float* a, const BFloat16* b, int64_t n) {
+    float sums[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      for (int64_t l = 0; l < lanes; ++l) sums[l] += a[i + l] * static_cast<float>(b[i + l]);
+    }
+    for (int64_t l = 0; i < n; ++i, ++l) sums[l] += a[i] * static_cast<float>(b[i]);
+    for (int64_t half = lanes / 2; half; half /= 2) {
+      for (int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+    }
+    return sums[0];
+  }
+
+  static void multiply_by_columns(const BFloatPiece& p, const float* a, float* sums) {
+    for (int64_t k = 0; k < p.depth; k += BFloatPiece::max_depth) {
+      const int64_t rest = p.depth - k;
+      const int64_t depth = rest < BFloatPiece::max_depth ? rest : BFloatPiece::max_depth;
+      for (int64_t j = 0; j < p.cols; ++j) {
+        const float part = dot(a + k, p.b + j * p.b_col + k, depth);
+        sums[j] = k > 0 ? sums[j] + part : part;
+      }
+    }
+  }
+
+  static void multiply_by_rows(const BFloatPiece& p, const float* a, float* sums) {
+    for (int64_t j = 0; j < p.cols; ++j) sums[j] = 0;
+    for (int64_t d = 0; d < p.depth; ++d) {
+      const BFloat16* row = p.b + d * p.b_row;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < p.cols; ++j) sums[j] += a[d] * static_cast<float>(row[j]);
+    }
+  }
+
+  static bool multiply_directly(const BFloatPiece& p) {
+    if (p.rows > 1 || (p.b_row != 1 && p.b_col != 1)) return false;
+    float* a = static_cast<float*>(p.left);
+    for (int64_t d = 0; d < p.depth; ++d) a[d] = p.a[d * p.a_col];
+    p.b_row == 1 ? multiply_by_columns(p, a, p.sums) : multiply_by_rows(p, a, p.sums);
+    return true;
   }
 
   static void round_to_result(const BFloatPiece& p) {
@@ -133,27 +193,7 @@ struct BFloatGemm {
   }
 
   static void run(const BFloatPiece& p) {
-    using Micro = void (*)(const Left*, const uint32_t*, int64_t, float*, bool);
-    static constexpr Micro micros[] = {micro<1>, micro<2>, micro<3>, micro<4>, micro<5>, micro<6>};
-    static_assert(sizeof(micros) / sizeof(Micro) == bfloat_rows);
-    Left* left = static_cast<Left*>(p.left);
-    for (int64_t k = 0; k < p.depth; k += BFloatPiece::max_depth) {
-      const int64_t rest = p.depth - k;
-      const int64_t depth = rest < BFloatPiece::max_depth ? rest : BFloatPiece::max_depth;
-      const int64_t pairs = (depth + 1) / 2;
-      for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
-        const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
-        pack_left(p, i, rows, k, depth, left + i * pairs);
-      }
-      for (int64_t j = 0; j < p.cols; j += bfloat_panel) {
-        pack_right(p, j, k, depth, p.right);
-        for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
-          const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
-          micros[rows - 1](left + i * pairs, p.right, pairs, p.sums + i * BFloatPiece::max_cols + j,
-                           k > 0);
-        }
-      }
-    }
+    if (!multiply_directly(p)) multiply(p);
     round_to_result(p);
   }
 };
