@@ -83,7 +83,8 @@ void repeat_by_number(const Args& args, TensorList& outs) {
   spread.insert(dim + 1, repeats);
   Dims merged(row.sizes());
   merged[dim] = total;
-  outs.push(reshape(clone(expand(unsqueeze(row, dim + 1), spread)), merged));
+  const Tensor copies = expand(unsqueeze(row, dim + 1), spread);
+  outs.push(reshape(invoke<"clone">(copies, MemoryFormat::contiguous), merged));
 }
 
 void register_repeats(Registry& r) {

@@ -172,7 +172,9 @@ void infer_median(Infer& infer) {
 
 template <bool skip_nan>
 void median_kernel(const Call& call) {
-  const Tensor rows = consecutive(call.tensor(0));
+  // In whatever order they lie.
+  const Tensor& self = call.tensor(0);
+  const Tensor rows = is_dense(self.sizes(), self.strides()) ? self : consecutive(self);
   const Tensor& out = call.out();
   if (rows.numel() == 0) {  // NaN, or for integers what NaN converts to
     visit<dtypes::all_real>(out.dtype(), "median",
