@@ -34,14 +34,15 @@ constexpr int lanes = 16;
 // int32 lanes add up so many numbers of 16 bits without overflow.
 constexpr int64_t lane_block = 1 << 14;
 
-// Eight numbers, `step` apart, added as a tree: three roundings instead of seven.
-template <class T, class F>
+// Some numbers (a power of two), `step` apart, added as a tree: of eight, three roundings instead
+// of seven.
+template <int64_t count, class T, class F>
 WISP_INLINE auto tree_sum(const T* x, int64_t step, F f) {
-  const auto a = f(load(x, 0)) + f(load(x, step));
-  const auto b = f(load(x, 2 * step)) + f(load(x, 3 * step));
-  const auto c = f(load(x, 4 * step)) + f(load(x, 5 * step));
-  const auto d = f(load(x, 6 * step)) + f(load(x, 7 * step));
-  return (a + b) + (c + d);
+  if constexpr (count == 1) {
+    return f(load(x, 0));
+  } else {
+    return tree_sum<count / 2>(x, step, f) + tree_sum<count / 2>(x + count / 2 * step, step, f);
+  }
 }
 
 // Sums of the elements at even and at odd positions, which are the parts of complex numbers.
@@ -74,35 +75,52 @@ WISP_INLINE EvenOdd<Lane> sum_lanes(const Lane (&lane)[lanes]) {
   return {sum[0] + sum[2], sum[1] + sum[3]};
 }
 
-// Floats are added in trees of eight and from there on as doubles: nothing is lost in the long run.
+// Floats are added in trees of up to eight and from there on as doubles: nothing is lost in the
+// long run.
 template <class T, class F>
 WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
   using Part = decltype(f(load(x, 0)));
   using Lane = std::conditional_t<std::is_same_v<Part, float>, double, Part>;
-  EvenOdd<Lane> total{};
+  EvenOdd<Lane> total{}, more{};
   int64_t i = 0;
   if (n >= lanes) {
     Lane lane[lanes];
-    const bool trees = n >= 8 * lanes;
-    if (trees) {
-      for (int j = 0; j < lanes; ++j) lane[j] = static_cast<Lane>(tree_sum(x + j, lanes, f));
+    auto take = [&]<int64_t count, bool first>() {
+      for (int j = 0; j < lanes; ++j) {
+        const auto sum = static_cast<Lane>(tree_sum<count>(x + i + j, lanes, f));
+        lane[j] = first ? sum : lane[j] + sum;
+      }
+      i += count * lanes;
+    };
+    if (n >= 8 * lanes) {
+      take.template operator()<8, true>();
+    } else if (n >= 4 * lanes) {
+      take.template operator()<4, true>();
+    } else if (n >= 2 * lanes) {
+      take.template operator()<2, true>();
     } else {
-      for (int j = 0; j < lanes; ++j) lane[j] = static_cast<Lane>(f(load(x, j)));
+      take.template operator()<1, true>();
     }
-    for (i = trees ? 8 * lanes : lanes; i + 8 * lanes <= n; i += 8 * lanes) {
-      for (int j = 0; j < lanes; ++j) lane[j] += static_cast<Lane>(tree_sum(x + i + j, lanes, f));
-    }
-    for (; i + lanes <= n; i += lanes) {
-      for (int j = 0; j < lanes; ++j) lane[j] += static_cast<Lane>(f(load(x, i + j)));
-    }
+    while (n - i >= 8 * lanes) take.template operator()<8, false>();
+    if (n - i >= 4 * lanes) take.template operator()<4, false>();
+    if (n - i >= 2 * lanes) take.template operator()<2, false>();
+    if (n - i >= lanes) take.template operator()<1, false>();
     total = sum_lanes(lane);
   }
-  for (; i + 2 <= n; i += 2) {
-    total.even += static_cast<Lane>(f(load(x, i)));
-    total.odd += static_cast<Lane>(f(load(x, i + 1)));
+  auto add_pair = [&](EvenOdd<Lane>& sums, int64_t at) {
+    sums.even += static_cast<Lane>(f(load(x, at)));
+    sums.odd += static_cast<Lane>(f(load(x, at + 1)));
+  };
+  for (; i + 4 <= n; i += 4) {
+    add_pair(total, i);
+    add_pair(more, i + 2);
+  }
+  if (i + 2 <= n) {
+    add_pair(total, i);
+    i += 2;
   }
   if (i < n) total.even += static_cast<Lane>(f(load(x, i)));
-  return total;
+  return EvenOdd<Lane>{total.even + more.even, total.odd + more.odd};
 }
 
 // Sum of f(x) over n elements; f gives what is added, in the type it is to be added in.

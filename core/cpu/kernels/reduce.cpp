@@ -52,7 +52,7 @@ struct RealSum {
       const T* first = row_at<T>(x, row_bytes, r);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
-        acc[i] += static_cast<Acc>(tree_sum(first + i, step, [](T v) { return term(v); }));
+        acc[i] += static_cast<Acc>(tree_sum<8>(first + i, step, [](T v) { return term(v); }));
       }
     }
     for (; r < rows; ++r) {
