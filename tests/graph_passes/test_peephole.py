@@ -202,6 +202,7 @@ def test_checks_of_known_ranks_go_away():
           %one : int = prim::Constant[value=1]()
           %four : int = prim::Constant[value=4]()
           %text : str = prim::Constant[value="expected 4D input"]()
+          %kind : str = prim::Constant[value="ValueError"]()
           %y : Tensor = aten::conv2d(%x, %w, %b, %pair, %none, %pair, %one)
           %rank : int = aten::dim(%y)
           %fits : bool = aten::eq.int(%rank, %four)
@@ -209,7 +210,7 @@ def test_checks_of_known_ranks_go_away():
             block0():
               -> ()
             block1():
-              = prim::RaiseException(%text)
+              = prim::RaiseException(%text, %kind)
               -> ()
           return (%y)
         """)
