@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import pytest
 
@@ -321,3 +322,49 @@ def test_fork_and_wait():
     failing = wisp.jit.fork(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         failing.wait()
+    with pytest.raises(ZeroDivisionError):
+        failing.then(lambda f: f.value()).wait()
+
+
+def test_forked_calls_run_beside_the_program():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def call():
+        begun.set()
+        return go_on.wait(30)
+
+    future = wisp.jit.fork(call)
+    assert begun.wait(30)
+    assert not future.done()
+    go_on.set()
+    assert future.wait()
+
+
+def test_forked_calls_have_the_modes_of_the_caller():
+    x = wisp.ones(2, requires_grad=True)
+    with wisp.no_grad():
+        assert not wisp.jit.fork(lambda: x * 2).wait().requires_grad
+    with wisp.inference_mode():
+        assert wisp.jit.fork(lambda: wisp.ones(1) * 2).wait().is_inference()
+    with wisp.autocast("cpu", dtype=wisp.bfloat16):
+        assert wisp.jit.fork(wisp.mm, wisp.ones(2, 2), wisp.ones(2, 2)).wait().dtype == wisp.bfloat16
+    doubled = wisp.func.vmap(lambda row: wisp.jit.fork(lambda: row.sum() * 2).wait())(wisp.ones(3, 2))
+    assert doubled.tolist() == [4, 4, 4]
+
+
+def test_gradients_of_forked_calls():
+    x = wisp.arange(4.0, requires_grad=True)
+    futures = [wisp.jit.fork(lambda n=n: (x * n).sin().sum()) for n in range(8)]
+    sum(map(wisp.jit.wait, futures)).backward()
+    expected = sum(n * (x.detach() * n).cos() for n in range(8))
+    wisp.testing.assert_close(x.grad, expected)
+
+
+def test_nested_forks():
+    def tree(depth):
+        if depth == 0:
+            return 1
+        halves = [wisp.jit.fork(tree, depth - 1) for _ in range(2)]
+        return sum(map(wisp.jit.wait, halves))
+
+    assert tree(5) == 32

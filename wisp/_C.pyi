@@ -31,6 +31,7 @@ _increment_version: Any
 _is_arranged: Any
 _is_batched: Any
 _is_pending: Any
+_is_watched: Any
 _jit: Any
 _lazy_collect: Any
 _lazy_counts: Any

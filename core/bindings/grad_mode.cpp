@@ -146,6 +146,11 @@ void add_guard(PyObject* module, const char* name, newfunc make_new, ternaryfunc
 }
 
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return boolean(mode.grad); }
+// Transforms, autocast, traces and lazy evaluation belong to the thread that began them.
+PyObject* is_watched(PyObject*, PyObject*) {
+  return PyBool_FromLong(mode.interceptor || mode.deferrer || mode.transforms > 0);
+}
+
 PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return boolean(mode.inference); }
 PyObject* set_grad_mode(PyObject*, PyObject* value) {
   return guarded([&] {
@@ -154,12 +159,15 @@ PyObject* set_grad_mode(PyObject*, PyObject* value) {
   });
 }
 
-PyMethodDef functions[] = {{"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-                            "Whether operations are recorded for backward() now."},
-                           {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
-                            "Whether inference_mode() is on."},
-                           {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
-                           {}};
+PyMethodDef functions[] = {
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "Whether operations are recorded for backward() now."},
+    {"_is_watched", is_watched, METH_NOARGS,
+     "Whether anything but autograd takes part in the calls of this thread."},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+     "Whether inference_mode() is on."},
+    {"_set_grad_enabled", set_grad_mode, METH_O, nullptr},
+    {}};
 
 }  // namespace
 

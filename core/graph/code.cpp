@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/chains.h"
+
 namespace wisp::graph {
 
 namespace {
@@ -167,10 +169,34 @@ class Compiler {
   void block(const Block& block, const Values& dying) {
     LastUses last = last_uses(block, dying);
     drop(unused_, {});
+    size_t chain = 0;
+    const Node* chain_end = nullptr;
     for (const Node* node = block.first; node; node = node->next) {
-      if (!is_folded(*node)) emit(*node, last[node]);
+      if (is_folded(*node)) continue;
+      if (!chain_end) chain_end = begin_chain(*node, last, chain);
+      emit(*node, last[node]);
+      if (node != chain_end) continue;
+      code_.instructions[chain].target = here();
+      chain_end = nullptr;
     }
     ending_.push_back(std::move(last[nullptr]));
+  }
+
+  // Says how the nodes from here on can be done in one step, if they can. Gives the last of them,
+  // and the instruction that has to jump behind it.
+  const Node* begin_chain(const Node& node, LastUses& last, size_t& instruction) {
+    if (!node.op) return nullptr;
+    NodeChain found = chain_from(node);
+    if (!found.chain) return nullptr;
+    instruction = here();
+    begin(Step::chain, node.span).chain = found.chain.get();
+    code_.chains.push_back(std::move(found.chain));
+    for (const Value* value : found.inputs) {
+      const auto dies_in = [&](const Node* member) { return last[member].contains(value); };
+      input(*value).last = std::any_of(found.members.begin(), found.members.end(), dies_in);
+    }
+    for (const Value* value : found.outputs) output(*value);
+    return found.members.back();
   }
 
   // The results of the block just compiled, as inputs of the instruction just begun.

@@ -8,6 +8,7 @@
 #include "graph/builtins.h"
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
+#include "ops/chain.h"
 
 namespace wisp::graph {
 
@@ -36,6 +37,7 @@ enum class Step : uint8_t {
   cast,           // input 0, which has to be of the output's type
   collect,        // kernels are put off from here on ...
   run_collected,  // ... and run together here
+  chain,          // what is done up to `target`, if it can be done as one; else goes straight on
   raise,
   print,
   finish,  // inputs are the results
@@ -64,6 +66,7 @@ struct Instruction {
     Function* function;
     ClassDef* cls;
     const HostFunction* host_function;
+    const ops::Chain* chain;
   };
 };
 
@@ -77,6 +80,7 @@ struct Code::Impl {
   std::vector<Arg> args;          // arguments of operators, constants filled in
   std::deque<Scratch> arg_lists;  // what those point to
   std::deque<HostFunction> host_functions;
+  std::vector<std::unique_ptr<ops::Chain>> chains;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;

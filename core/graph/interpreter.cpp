@@ -153,6 +153,7 @@ class Frame {
   void print(const Instruction& in);
   [[noreturn]] void raise_exception(const Instruction& in);
   void simple(const Instruction& in);
+  const Instruction* chain(const Instruction& in);
   // Next instruction of a jump, or of going straight on.
   const Instruction* control(const Instruction& in);
   [[noreturn]] void rethrow_at(const Instruction& in);
@@ -400,6 +401,18 @@ void Frame::simple(const Instruction& in) {
   }
 }
 
+__attribute__((noinline)) const Instruction* Frame::chain(const Instruction& in) {
+  TensorImpl* tensors[ops::Chain::max_inputs];
+  for (size_t i = 0; i < in.input_count; ++i) {
+    tensors[i] = peek(inputs(in)[i]).tensor().impl();
+  }
+  Tensor outs[ops::Chain::max_outputs];
+  if (!in.chain->run({tensors, in.input_count}, outs)) return &in + 1;
+  drop_last(in);
+  for (size_t i = 0; i < in.output_count; ++i) put(in, i, Datum(std::move(outs[i])));
+  return code_.instructions.data() + in.target;
+}
+
 const Instruction* Frame::control(const Instruction& in) {
   const Instruction* target = code_.instructions.data() + in.target;
   switch (in.step) {
@@ -476,6 +489,9 @@ void Frame::run(F take_result) {
         case Step::call:
           call(*in);
           ++in;
+          break;
+        case Step::chain:
+          in = chain(*in);
           break;
         case Step::jump:
         case Step::jump_unless:

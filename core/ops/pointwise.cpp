@@ -214,6 +214,8 @@ bool fits(const Arg& number, DType dtype) {
          (number.kind == ArgKind::complex && is_complex(dtype));
 }
 
+}  // namespace
+
 // The simplest pointwise call: consecutive float tensors of one shape and dtype, and numbers.
 TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
   const Arg& first = args[op.operands[0]];
@@ -253,8 +255,6 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
   kernel(out->bytes(), in, a.numel(), cpu::Params());
   return out;
 }
-
-}  // namespace
 
 TensorImpl* pointwise_direct_plain(const OpDef& op, const Arg* args) {
   const Arg& alpha = args[op.operands[1] + 1];

@@ -41,6 +41,8 @@ void run_pointwise(const Call& call, cpu::Opcode opcode, const cpu::Params& para
 void run_pointwise(const Call& call, cpu::Opcode opcode, std::span<const Arg> operands,
                    const cpu::Params& params = {});
 
+// The shortcut of plain entries: nothing but operands and an opcode.
+TensorImpl* pointwise_direct(const OpDef& op, const Arg* args);
 // The shortcut of entries "(self, other, *, alpha=1)": like that of plain entries if alpha is 1.
 TensorImpl* pointwise_direct_plain(const OpDef& op, const Arg* args);
 

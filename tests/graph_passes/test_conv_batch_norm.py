@@ -100,3 +100,41 @@ def test_norms_in_training_stay():
     graph = program.function("f").graph
     graph.run_pass("shape_propagation")
     assert not graph.run_pass("conv_batch_norm")
+
+
+class Scripted(wisp.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.first_norm = wisp.nn.Conv2d(3, 4, 3), wisp.nn.BatchNorm2d(4)
+        self.second, self.second_norm = wisp.nn.Conv2d(4, 5, 1, bias=False), wisp.nn.BatchNorm2d(5)
+
+    def forward(self, x):
+        x = self.first_norm(self.first(x)).relu()
+        return self.second_norm(self.second(x))
+
+
+def test_scripted_norms_that_check_their_input():
+    net = Scripted().eval()
+    for norm in (net.first_norm, net.second_norm):
+        norm.running_mean.normal_()
+        norm.running_var.uniform_(0.5, 2)
+    compiled = wisp.jit.script(net)
+    frozen = wisp.jit.freeze(compiled)
+    assert compiled.inlined_graph.to_text().count("aten::batch_norm") == 2
+    assert "aten::batch_norm" not in frozen.graph.to_text()
+    assert "aten::batch_norm" in wisp.jit.freeze(compiled, optimize_numerics=False).graph.to_text()
+    x = wisp.rand(2, 3, 6, 6)
+    wisp.testing.assert_close(frozen(x), net(x).detach())
+    with pytest.raises(ValueError, match="expected 4D input"):
+        frozen(x[0])
+
+
+def test_layers_that_others_read_stay():
+    layer, norm = wisp.nn.Linear(4, 6), wisp.nn.BatchNorm1d(6)
+    text, _ = make_program(layer, norm, "linear", "").to_text()
+    program = jit.Program()
+    program.set_tensors(constants(layer, norm)[1])
+    program.parse(text.replace("return (%z)", "return (%z, %y)"))
+    graph = program.function("f").graph
+    graph.run_pass("shape_propagation")
+    assert not graph.run_pass("conv_batch_norm")

@@ -1,5 +1,5 @@
 import wisp
-from tests.graph_passes.common import check, check_unchanged
+from tests.graph_passes.common import check, check_unchanged, parse
 
 
 def test_operands_that_do_nothing():
@@ -160,3 +160,59 @@ def test_conditions():
         (wisp.ones(2), True, None),
         (wisp.ones(2), False, wisp.ones(1)),
     )
+
+
+def test_known_ranks():
+    check(
+        "peephole",
+        """\
+        graph(%x : Float(*, 3), %u : Tensor):
+          %a : int = aten::dim(%x)
+          %b : int = aten::dim(%u)
+          return (%a, %b)
+        """,
+        """\
+        graph(%x : Float(*, 3), %u : Tensor):
+          %0 : int = prim::Constant[value=2]()
+          %b : int = aten::dim(%u)
+          return (%0, %b)
+        """,
+        (wisp.ones(2, 3), wisp.ones(4)),
+    )
+
+
+def test_the_rank_of_what_is_written_in_place_stays_open():
+    check_unchanged(
+        "peephole",
+        """\
+        graph(%x : Float(1, 3)):
+          %zero : int = prim::Constant[value=0]()
+          %y : Tensor = aten::squeeze_.dim(%x, %zero)
+          %a : int = aten::dim(%x)
+          return (%a)
+        """,
+    )
+
+
+def test_checks_of_known_ranks_go_away():
+    graph = parse("""\
+        graph(%x : Float(*, 3, *, *), %w : Float(4, 3, 1, 1), %b : Float(4)):
+          %pair : int[] = prim::Constant[value=[1, 1]]()
+          %none : int[] = prim::Constant[value=[0, 0]]()
+          %one : int = prim::Constant[value=1]()
+          %four : int = prim::Constant[value=4]()
+          %text : str = prim::Constant[value="expected 4D input"]()
+          %kind : str = prim::Constant[value="ValueError"]()
+          %y : Tensor = aten::conv2d(%x, %w, %b, %pair, %none, %pair, %one)
+          %rank : int = aten::dim(%y)
+          %fits : bool = aten::eq.int(%rank, %four)
+          = prim::If(%fits)
+            block0():
+              -> ()
+            block1():
+              = prim::RaiseException(%text, %kind)
+              -> ()
+          return (%y)
+        """)
+    graph.optimize([])
+    assert [node.kind() for node in graph.nodes() if node.kind() != "prim::Constant"] == ["aten::conv2d"]

@@ -1,18 +1,32 @@
-"""fork() and wait(): calls whose results are asked for later."""
+"""fork() and wait(): calls that run beside the program, whose results are asked for later."""
+
+import threading
+
+from wisp import _C
 
 
 class Future:
-    """The result of a call made by fork(). The call has been done when fork() returns."""
+    """The result of a call made by fork()."""
 
-    def __init__(self, result=None, error=None):
-        self._result, self._error = result, error
+    def __init__(self):
+        self._finished = threading.Event()
+        self._result = self._error = None
+
+    def _run(self, func, args, kwargs):
+        try:
+            self._result = func(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 (wait() raises it)
+            self._error = error
+        finally:
+            self._finished.set()
 
     def done(self):
         """Whether the result is there."""
-        return True
+        return self._finished.is_set()
 
     def wait(self):
-        """The result of the call, or its exception."""
+        """The result of the call, or its exception, once it is there."""
+        self._finished.wait()
         if self._error is not None:
             raise self._error
         return self._result
@@ -21,20 +35,39 @@ class Future:
 
     def then(self, callback):
         """A future of ``callback(self)``."""
-        return fork(callback, self)
+
+        def run():
+            self._finished.wait()
+            return callback(self)
+
+        return fork(run)
 
 
 def fork(func, *args, **kwargs):
-    """Calls a function; wait() gives its result.
+    """Calls a function on another thread; wait() gives its result.
+
+    Grad mode and inference mode are those of the caller. Where more than that belongs to the calling thread (a
+    transform, autocast, a trace, lazy evaluation), the function is called at once. Compiled functions call what they
+    fork at once too.
 
     >>> future = wisp.jit.fork(wisp.neg, wisp.ones(2))
     >>> wisp.jit.wait(future)
     tensor([-1., -1.])
     """
-    try:
-        return Future(func(*args, **kwargs))
-    except Exception as error:  # noqa: BLE001 (wait() raises it)
-        return Future(error=error)
+    future = Future()
+    if _C._is_watched():
+        future._run(func, args, kwargs)
+        return future
+    grad, inference = _C.is_grad_enabled(), _C.is_inference_mode_enabled()
+    threading.Thread(target=_run_beside, args=(future, grad, inference, func, args, kwargs), daemon=True).start()
+    return future
+
+
+def _run_beside(future, grad, inference, *call):
+    from wisp import inference_mode, set_grad_enabled
+
+    with inference_mode(inference), set_grad_enabled(grad):
+        future._run(*call)
 
 
 def wait(future):

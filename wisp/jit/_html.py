@@ -16,8 +16,10 @@ svg.moving { cursor: grabbing }
 .node text { font: 12px monospace }
 .node text.small { font-size: 10.5px; fill: #5d6a82 }
 .node:hover > rect { stroke: #d9480f; stroke-width: 2 }
-.edge { fill: none; stroke: #a9b4c6; stroke-width: 1.3 }
-.edge.lit { stroke: #d9480f; stroke-width: 2.2 }
+.edge { fill: none; stroke: #a9b4c6; stroke-width: 1.3; marker-end: url(#arrow) }
+.edge.lit { stroke: #d9480f; stroke-width: 2.2; marker-end: url(#lit-arrow) }
+marker path { fill: #8492ab }
+#lit-arrow path { fill: #d9480f }
 #tip { position: fixed; display: none; max-width: 46em; padding: .5em .8em; background: #1c2230; color: #f1f3f7;
        border-radius: 5px; font: 12px/1.45 monospace; white-space: pre-wrap; pointer-events: none; z-index: 2 }
 h1 { position: fixed; margin: .7em 1em; font-size: 14px; z-index: 1; pointer-events: none }
@@ -62,6 +64,17 @@ document.querySelectorAll(".node").forEach(node => {
 """
 
 
+def _arrow(name):
+    """The head of an edge, as large on those that are drawn thicker."""
+    return (
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" orient="auto"'
+        ' markerUnits="userSpaceOnUse"><path d="M0 0.5 L8 4 L0 7.5 z"/></marker>'
+    )
+
+
+_ARROWS = f"<defs>{_arrow('arrow')}{_arrow('lit-arrow')}</defs>"
+
+
 def graph_html(graph, title=None):
     """A page of HTML, without anything from elsewhere, that draws a graph.
 
@@ -86,7 +99,7 @@ def graph_html(graph, title=None):
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>"
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}">{body}</svg><div id="tip"></div>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}">{_ARROWS}{body}</svg><div id="tip"></div>'
         f"<script>{_SCRIPT}</script></body></html>\n"
     )
 

@@ -33,6 +33,16 @@ bool is_layer(const Node& node) {
   return false;
 }
 
+// A question about the sizes of a tensor, such as modules ask to check their input: the answer does
+// not depend on what the tensor holds.
+bool asks_for_sizes(const Node* user) {
+  constexpr std::array names{"dim", "size", "size.int", "numel", "len.Tensor"};
+  for (const char* name : names) {
+    if (user && is_builtin(*user, name)) return true;
+  }
+  return false;
+}
+
 class Folding {
  public:
   Folding(Graph& graph, const Aliases& aliases, Node& norm)
@@ -46,10 +56,9 @@ class Folding {
     std::vector<Value*> inputs = layer_->inputs;
     inputs[1] = &weight;
     inputs[2] = &bias;
-    Value& result = call_before(graph_, norm_, layer_->op->sig.name, inputs, norm_.output().type);
-    result.node->span = layer_->span;
+    Value& result = call_before(graph_, *layer_, layer_->op->sig.name, inputs, norm_.output().type);
     replace_node(graph_, norm_, {&result});
-    graph_.remove(*layer_);
+    replace_node(graph_, *layer_, {&result});
     return true;
   }
 
@@ -71,7 +80,7 @@ class Folding {
   bool find_layer() {
     Node* node = norm_.input(0).node;
     if (!node || !is_layer(*node) || node->block != norm_.block) return false;
-    if (node->output().uses.size() != 1 || !aliases_.is_movable(*node)) return false;
+    if (!is_only_normed(node->output()) || !aliases_.is_movable(*node)) return false;
     if (!is_constant_tensor(node->input(1)) || !constant_of(node->input(2))) return false;
     // A linear layer's channels are its last dimension, a batch norm's the second.
     if (is_op(*node, "linear") &&
@@ -79,6 +88,13 @@ class Folding {
       return false;
     }
     layer_ = node;
+    return true;
+  }
+
+  bool is_only_normed(const Value& value) const {
+    for (const Node* user : value.uses) {
+      if (user != &norm_ && !asks_for_sizes(user)) return false;
+    }
     return true;
   }
 
@@ -102,7 +118,7 @@ class Folding {
 
   Value& constant(const Tensor& tensor) {
     const std::vector<int64_t> sizes(tensor.sizes().begin(), tensor.sizes().end());
-    return graph_.constant(norm_, Datum(tensor), tensor_of(tensor.dtype(), sizes));
+    return graph_.constant(*layer_, Datum(tensor), tensor_of(tensor.dtype(), sizes));
   }
 
   Graph& graph_;

@@ -1,4 +1,4 @@
-// Simpler forms of single nodes and of pairs of them.
+// Simpler forms of single nodes and of pairs of them, and questions that types answer.
 #include <array>
 
 #include "graph/aliases.h"
@@ -59,6 +59,10 @@ class Peephole {
     replace_node(graph_, node, {&graph_.constant(node, Datum(value), simple_type(Kind::boolean))});
     changed_ = true;
   }
+  void become_int(Node& node, int64_t value) {
+    replace_node(graph_, node, {&int_constant(graph_, node, value)});
+    changed_ = true;
+  }
 
   // --- Operators
 
@@ -115,6 +119,10 @@ class Peephole {
   void visit_builtin(Node& node) {
     const std::string& name = node.builtin->name;
     if (name == "__is__" || name == "__isnot__") return compare_with_none(node, name == "__is__");
+    // squeeze_() and the like change the number of dimensions.
+    const bool asks_for_rank = name == "dim" && node.input(0).type->sizes;
+    if (asks_for_rank && !aliases_.is_written(node.input(0)))
+      return become_int(node, static_cast<int64_t>(node.input(0).type->sizes->size()));
     if (name == "__not__") {
       const Node* inner = node.input(0).node;
       if (inner && is_builtin(*inner, "__not__")) become(node, *inner->inputs[0]);

@@ -24,10 +24,17 @@ bool is_fully_known(const Value& value) {
   return true;
 }
 
-Tensor meta_tensor(const Type& type, int64_t unknown) {
+// None if several unknown sizes make it larger than any tensor.
+std::optional<Datum> meta_tensor(const Type& type, int64_t unknown) {
+  constexpr double most = int64_t(1) << 48;
   std::vector<int64_t> sizes = *type.sizes;
-  for (int64_t& size : sizes) size = size < 0 ? unknown : size;
-  return Tensor::empty(IntSpan(sizes), *type.dtype, {DeviceType::meta});
+  double elements = 1;
+  for (int64_t& size : sizes) {
+    size = size < 0 ? unknown : size;
+    elements *= static_cast<double>(size);
+  }
+  if (elements > most) return {};
+  return Datum(Tensor::empty(IntSpan(sizes), *type.dtype, {DeviceType::meta}));
 }
 
 // What is known of a value, as a value: a constant, a tensor without contents, or a number that
@@ -36,7 +43,7 @@ std::optional<Datum> stand_in(const Value& value, int64_t unknown, bool any_numb
   const Type& type = *value.type;
   if (type.kind == Kind::tensor) {
     if (!type.dtype || !type.sizes) return {};
-    return Datum(meta_tensor(type, unknown));
+    return meta_tensor(type, unknown);
   }
   if (const Datum* constant = constant_of(value)) return *constant;
   if (value.node && value.node->is(Prim::ListConstruct)) {

@@ -1,0 +1,173 @@
+#include "graph/chains.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace wisp::graph {
+
+namespace {
+
+using ops::Chain;
+
+const Datum* constant_in(const Value& value) {
+  const bool constant = value.node && value.node->is(Prim::Constant);
+  return constant ? &value.node->attributes.at("value") : nullptr;
+}
+
+bool is_number(const Value& value) {
+  const Datum* constant = constant_in(value);
+  return constant && (constant->tag() == Tag::integer || constant->tag() == Tag::real);
+}
+
+bool is_integer(const Value& value) {
+  const Datum* constant = constant_in(value);
+  return constant && constant->tag() == Tag::integer;
+}
+
+bool is_tensor(const Value& value) {
+  return value.type->kind == Kind::tensor && !constant_in(value);
+}
+
+// Tensors and constant numbers, and beside them nothing or an alpha of 1.
+bool computes(const Node& node) {
+  if (!Chain::computes(*node.op) || node.outputs.size() != 1) return false;
+  const auto operands = static_cast<size_t>(node.op->operand_count);
+  bool any = false;
+  for (size_t i = 0; i < operands; ++i) {
+    const Value& value = *node.inputs[node.op->operands[i]];
+    if (!is_tensor(value) && !is_number(value)) return false;
+    any |= is_tensor(value);
+  }
+  if (!any || node.inputs.size() > operands + 1) return false;
+  if (node.inputs.size() == operands) return true;
+  const Value& alpha = *node.inputs.back();
+  return is_integer(alpha) && constant_in(alpha)->integer() == 1;
+}
+
+// The list of pieces goes to the node after it, which takes it apart.
+bool cuts(const Node& node) {
+  if (!Chain::cuts(*node.op) || !is_tensor(node.input(0))) return false;
+  if (!is_integer(node.input(1)) || !is_integer(node.input(2))) return false;
+  const auto& uses = node.output().uses;
+  return uses.size() == 1 && uses[0] && uses[0]->is(Prim::ListUnpack) &&
+         uses[0]->outputs.size() > 1 && uses[0] == node.next;
+}
+
+bool takes_apart(const Node& node, const std::vector<const Node*>& before) {
+  return node.is(Prim::ListUnpack) && !before.empty() && node.inputs[0]->node == before.back();
+}
+
+std::vector<const Node*> run_from(const Node& first) {
+  std::vector<const Node*> members;
+  for (const Node* node = &first; node && members.size() < Chain::max_calls; node = node->next) {
+    if (node->is(Prim::Constant)) continue;
+    const bool call = node->op && !node->in_place && (computes(*node) || cuts(*node));
+    if (!call && !takes_apart(*node, members)) break;
+    members.push_back(node);
+  }
+  if (!members.empty() && members.back()->op && cuts(*members.back())) members.pop_back();
+  return members;
+}
+
+class Builder {
+ public:
+  explicit Builder(std::vector<const Node*> members) {
+    made_.members = std::move(members);
+    drop_escaping_pieces();
+  }
+
+  NodeChain build() {
+    for (const Node* node : made_.members) {
+      if (node->op) calls_.push_back(call_of(*node));
+    }
+    for (const ops::ChainCall& call : calls_) computing_ += Chain::computes(*call.op);
+    if (computing_ < 2 || made_.inputs.size() > Chain::max_inputs) return std::move(made_);
+    number_results();
+    if (made_.outputs.empty() || made_.outputs.size() > Chain::max_outputs) return std::move(made_);
+    made_.chain = std::make_unique<Chain>(static_cast<int>(made_.inputs.size()), std::move(calls_),
+                                          std::move(outputs_));
+    return std::move(made_);
+  }
+
+ private:
+  bool is_used_outside(const Value& value) const {
+    const auto& members = made_.members;
+    return std::any_of(value.uses.begin(), value.uses.end(), [&](const Node* user) {
+      return std::find(members.begin(), members.end(), user) == members.end();
+    });
+  }
+
+  // Pieces are views: where others hold one, the chain ends before the cut.
+  void drop_escaping_pieces() {
+    auto& members = made_.members;
+    for (size_t i = 0; i < members.size();) {
+      const bool escapes = members[i]->is(Prim::ListUnpack) &&
+                           std::any_of(members[i]->outputs.begin(), members[i]->outputs.end(),
+                                       [&](const Value* piece) { return is_used_outside(*piece); });
+      ++i;
+      if (!escapes) continue;
+      members.resize(i - 2);
+      i = 0;  // what was inside may be outside now
+    }
+  }
+
+  ops::ChainOperand operand(const Value& value) {
+    if (!is_tensor(value)) return {.number = constant_in(value)->scalar().real()};
+    if (results_.contains(&value)) return {.value = result_mark(value)};
+    auto& inputs = made_.inputs;
+    auto found = std::find(inputs.begin(), inputs.end(), &value);
+    if (found == inputs.end()) found = inputs.insert(inputs.end(), &value);
+    return {.value = static_cast<int>(found - inputs.begin())};
+  }
+
+  ops::ChainCall call_of(const Node& node) {
+    ops::ChainCall call{.op = node.op};
+    if (Chain::cuts(*node.op)) {
+      const Node& unpack = *node.output().uses[0];
+      call.operands[call.operand_count++] = operand(node.input(0));
+      call.cut = constant_in(node.input(1))->integer();
+      call.dim = constant_in(node.input(2))->integer();
+      call.results = static_cast<int>(unpack.outputs.size());
+      for (const Value* piece : unpack.outputs) add_result(*piece);
+    } else {
+      for (int i = 0; i < node.op->operand_count; ++i) {
+        call.operands[call.operand_count++] = operand(*node.inputs[node.op->operands[i]]);
+      }
+      add_result(node.output());
+    }
+    return call;
+  }
+
+  // Results are numbered after the inputs, of which more may come: until then, they are counted
+  // from below.
+  void add_result(const Value& value) {
+    results_.emplace(&value, static_cast<int>(results_.size()));
+    if (is_used_outside(value)) {
+      made_.outputs.push_back(&value);
+    }
+  }
+  int result_mark(const Value& value) const { return -2 - results_.at(&value); }
+
+  void number_results() {
+    const int inputs = static_cast<int>(made_.inputs.size());
+    for (ops::ChainCall& call : calls_) {
+      for (ops::ChainOperand& operand : call.operands) {
+        if (operand.value < -1) operand.value = inputs - 2 - operand.value;
+      }
+    }
+    for (const Value* value : made_.outputs) outputs_.push_back(inputs + results_.at(value));
+  }
+
+  NodeChain made_;
+  std::vector<ops::ChainCall> calls_;
+  std::unordered_map<const Value*, int> results_;
+  std::vector<int> outputs_;
+  int computing_ = 0;
+};
+
+}  // namespace
+
+NodeChain chain_from(const Node& first) { return Builder(run_from(first)).build(); }
+
+}  // namespace wisp::graph

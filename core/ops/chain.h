@@ -1,0 +1,68 @@
+// Pointwise calls that follow each other on small tensors, with cuts into pieces (chunk, split)
+// between them, done as one: what only they need never becomes a tensor. The kernels are those of
+// single calls, so the results are the same to the last bit.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "dispatch/call.h"
+
+namespace wisp::ops {
+
+// What a call reads: a value of the chain, or a number (then `value` is -1).
+struct ChainOperand {
+  int value = -1;
+  double number = 0;
+};
+
+struct ChainCall {
+  const OpDef* op = nullptr;
+  ChainOperand operands[3] = {};
+  int operand_count = 0;
+  int results = 1;
+  int64_t cut = 0, dim = 0;  // of chunk: how many pieces; of split: how long they are
+};
+
+class Chain {
+ public:
+  static constexpr int max_inputs = 24, max_outputs = 24, max_calls = 64;
+
+  // Whether calls of this operator can be part of a chain: it is pointwise and plain ...
+  static bool computes(const OpDef& op);
+  // ... or cuts a tensor into pieces.
+  static bool cuts(const OpDef& op);
+
+  // Values are numbered: first the inputs, then what the calls give, in their order. Pieces of a
+  // tensor cannot be among the outputs.
+  Chain(int inputs, std::vector<ChainCall> calls, std::vector<int> outputs);
+  ~Chain();
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+
+  int inputs() const { return inputs_; }
+  const std::vector<ChainCall>& calls() const { return calls_; }
+  const std::vector<int>& outputs() const { return outputs_; }
+
+  // Makes the outputs, or returns false if the calls have to be made one by one: because somebody
+  // watches (a gradient is recorded, say), or because the tensors are not small and alike, or do
+  // not fit together.
+  bool run(std::span<TensorImpl* const> inputs, Tensor* outs) const;
+  struct Plan;
+
+ private:
+  const Plan* plan_for(std::span<TensorImpl* const> inputs) const;
+
+  int inputs_;
+  std::vector<ChainCall> calls_;
+  std::vector<int> outputs_;
+  // Threads read the list while one of them adds to its front; what is in it stays.
+  mutable std::atomic<const Plan*> newest_ = nullptr;
+  mutable std::mutex adding_;
+  mutable std::vector<std::unique_ptr<const Plan>> plans_;
+};
+
+}  // namespace wisp::ops

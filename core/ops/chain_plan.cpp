@@ -1,0 +1,241 @@
+#include "ops/chain_plan.h"
+
+#include <algorithm>
+
+#include "ops/pointwise.h"
+
+namespace wisp::ops {
+
+namespace {
+
+constexpr size_t slot_alignment = 64;
+
+// Dimensions from the outermost to the innermost, none repeated: single calls give consecutive
+// results of such tensors.
+bool is_in_order(IntSpan sizes, IntSpan strides) {
+  int64_t inner = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    if (sizes[dim] == 1) continue;
+    if (strides[dim] < inner) return false;
+    inner = strides[dim];
+  }
+  return true;
+}
+
+bool can_broadcast(IntSpan a, IntSpan b) {
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const int64_t x = a[a.size() - i], y = b[b.size() - i];
+    if (x != y && x != 1 && y != 1) return false;
+  }
+  return true;
+}
+
+class Planner {
+ public:
+  Planner(const Chain& chain, Chain::Plan& plan) : chain_(chain), plan_(plan) {}
+
+  bool run() {
+    if (!add_inputs()) return false;
+    find_last_reads();
+    for (const ChainCall& call : chain_.calls()) {
+      const bool done = Chain::cuts(*call.op) ? cut(call) : compute(call);
+      if (!done) return false;
+      release_after(at_++);
+    }
+    plan_.temporary_bytes = used_;
+    return true;
+  }
+
+ private:
+  // A value of the chain. Pieces lie in the memory of what was cut, their `owner`.
+  struct Known {
+    Dims sizes, strides;  // in elements
+    ChainSpot spot;
+    int owner;
+    size_t slot = 0;  // bytes of the temporary that holds it
+  };
+  struct Slot {
+    size_t bytes;
+    int64_t offset;
+  };
+
+  bool add_inputs() {
+    dtype_ = plan_.inputs[0].dtype;
+    if (!contains(dtypes::real_math, dtype_)) return false;
+    for (const Chain::Plan::Shape& input : plan_.inputs) {
+      const int64_t elements = count_elements(input.sizes);
+      if (input.dtype != dtype_ || input.sizes.empty() || elements == 0) return false;
+      if (!is_in_order(input.sizes, input.strides)) return false;
+      const int number = static_cast<int>(known_.size());
+      known_.push_back({input.sizes, input.strides, {number, 0}, number});
+    }
+    return true;
+  }
+
+  void find_last_reads() {
+    std::vector<int> owner(known_.size());
+    for (size_t i = 0; i < owner.size(); ++i) owner[i] = static_cast<int>(i);
+    const auto& calls = chain_.calls();
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const bool piece = Chain::cuts(*calls[i].op);
+      for (int k = 0; k < calls[i].results; ++k) {
+        const int number = static_cast<int>(owner.size());
+        owner.push_back(piece ? owner[calls[i].operands[0].value] : number);
+      }
+      last_reads_.resize(owner.size(), -1);
+      for (int k = 0; k < calls[i].operand_count; ++k) {
+        const int value = calls[i].operands[k].value;
+        if (value >= 0) last_reads_[owner[value]] = static_cast<int>(i);
+      }
+    }
+  }
+
+  bool cut(const ChainCall& call) {
+    const int from = call.operands[0].value;
+    const Known whole = known_[from];
+    const auto ndim = static_cast<int64_t>(whole.sizes.size());
+    if (call.dim < -ndim || call.dim >= ndim) return false;
+    const int64_t dim = call.dim < 0 ? call.dim + ndim : call.dim, total = whole.sizes[dim];
+    const bool in_parts = call.op == &op_def<"chunk">();
+    if (call.cut <= 0) return false;
+    const int64_t length = in_parts ? (total + call.cut - 1) / call.cut : call.cut;
+    if ((total + length - 1) / length != call.results) return false;
+    for (int64_t start = 0; start < total; start += length) {
+      Known piece = {whole.sizes, whole.strides, whole.spot, whole.owner};
+      piece.sizes[dim] = std::min(length, total - start);
+      piece.spot.offset += start * whole.strides[dim] * item();
+      known_.push_back(piece);
+    }
+    return true;
+  }
+
+  bool compute(const ChainCall& call) {
+    Dims sizes;
+    for (int i = 0; i < call.operand_count; ++i) {
+      if (call.operands[i].value < 0) continue;
+      const Dims& other = known_[call.operands[i].value].sizes;
+      if (!can_broadcast(sizes, other)) return false;
+      sizes = broadcast(sizes, other);
+    }
+    const auto opcode = static_cast<cpu::Opcode>(call.op->opcode);
+    ChainStage stage{.kernel = cpu::tile_kernel(opcode, dtype_),
+                     .inputs = call.operand_count,
+                     .elements = count_elements(sizes)};
+    if (!stage.kernel || cpu::result_dtype(opcode, dtype_) != dtype_) return false;
+    if (stage.elements > chain_limit) return false;
+    for (int i = 0; i < call.operand_count; ++i) {
+      const ChainOperand& operand = call.operands[i];
+      stage.in[i] = operand.value < 0 ? number(call, i, stage) : consecutive(operand.value, sizes);
+    }
+    release_gathered();
+    add_result(sizes, stage);
+    return true;
+  }
+
+  // A number goes to the kernel as it is, where there is one for that, or as often as is needed.
+  ChainSpot number(const ChainCall& call, int i, ChainStage& stage) {
+    const auto opcode = static_cast<cpu::Opcode>(call.op->opcode);
+    const bool last_of_two = call.operand_count == 2 && i == 1;
+    const cpu::TileFn once = last_of_two ? cpu::number_kernel(opcode, dtype_) : nullptr;
+    if (once) stage.kernel = once;
+    const auto start = static_cast<int64_t>(plan_.numbers.size());
+    const int64_t copies = once ? 1 : stage.elements;
+    plan_.numbers.resize(plan_.numbers.size() + static_cast<size_t>(copies * item()));
+    char* to = plan_.numbers.data() + start;
+    if (dtype_ == DType::float32) {
+      std::fill_n(reinterpret_cast<float*>(to), copies,
+                  static_cast<float>(call.operands[i].number));
+    } else {
+      std::fill_n(reinterpret_cast<double*>(to), copies, call.operands[i].number);
+    }
+    return {temporaries() + 1, start};
+  }
+
+  // Where the elements of a value lie one behind the other, repeated to these sizes.
+  ChainSpot consecutive(int value, const Dims& sizes) {
+    const Known& from = known_[value];
+    const int64_t elements = count_elements(sizes);
+    if (is_contiguous(from.sizes, from.strides) && count_elements(from.sizes) == elements)
+      return from.spot;
+    Dims strides = expanded_strides(from.sizes, from.strides, sizes);
+    for (int64_t& stride : strides) stride *= item();
+    const size_t bytes = slot_size(elements);
+    const ChainSpot to = take_slot(bytes);
+    gathered_.push_back({bytes, to.offset});
+    plan_.stages.push_back({.in = {from.spot},
+                            .out = to,
+                            .order = static_cast<int>(plan_.orders.size()),
+                            .elements = elements});
+    plan_.orders.push_back({sizes, std::move(strides)});
+    return to;
+  }
+
+  void add_result(const Dims& sizes, ChainStage& stage) {
+    const int number = static_cast<int>(known_.size());
+    const auto& outputs = chain_.outputs();
+    const auto output = std::find(outputs.begin(), outputs.end(), number);
+    Known result = {sizes, contiguous_strides(sizes), {}, number};
+    if (output != outputs.end()) {
+      const auto place = static_cast<size_t>(output - outputs.begin());
+      plan_.outputs.resize(outputs.size());
+      plan_.outputs[place] = sizes;
+      result.spot = {static_cast<int>(plan_.inputs.size() + place), 0};
+    } else {
+      result.slot = slot_size(stage.elements);
+      result.spot = take_slot(result.slot);
+    }
+    stage.out = result.spot;
+    plan_.stages.push_back(stage);
+    known_.push_back(std::move(result));
+  }
+
+  // --- Temporaries: memory of the same size is used again.
+  int temporaries() const {
+    return static_cast<int>(plan_.inputs.size() + chain_.outputs().size());
+  }
+  int64_t item() const { return static_cast<int64_t>(item_size(dtype_)); }
+  size_t slot_size(int64_t elements) const {
+    const auto bytes = static_cast<size_t>(elements * item());
+    return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
+  }
+  ChainSpot take_slot(size_t bytes) {
+    for (size_t i = 0; i < free_.size(); ++i) {
+      if (free_[i].bytes != bytes) continue;
+      const int64_t offset = free_[i].offset;
+      free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
+      return {temporaries(), offset};
+    }
+    used_ += bytes;
+    return {temporaries(), static_cast<int64_t>(used_ - bytes)};
+  }
+  // Kernels may write where they read.
+  void release_gathered() {
+    free_.insert(free_.end(), gathered_.begin(), gathered_.end());
+    gathered_.clear();
+  }
+  void release_after(int call) {
+    for (size_t i = 0; i < known_.size(); ++i) {
+      Known& value = known_[i];
+      if (value.slot == 0 || last_reads_[i] > call) continue;
+      free_.push_back({value.slot, value.spot.offset});
+      value.slot = 0;
+    }
+  }
+
+  const Chain& chain_;
+  Chain::Plan& plan_;
+  DType dtype_ = DType::float32;
+  std::vector<Known> known_;
+  std::vector<int> last_reads_;  // of what a value owns: the last call that reads it
+  std::vector<Slot> free_, gathered_;
+  size_t used_ = 0;
+  int at_ = 0;
+};
+
+}  // namespace
+
+void plan_chain(const Chain& chain, Chain::Plan& plan) {
+  plan.possible = Planner(chain, plan).run();
+}
+
+}  // namespace wisp::ops
