@@ -4,10 +4,12 @@ if(NOT WISP_FUZZ)
   return()
 endif()
 
-# Readers call few kernels: those only have to be there, and to be built quickly.
+# Readers call few operators and kernels: those only have to be there, and to be built quickly.
 foreach(target kernels_baseline loops)
   target_compile_options(${target} PRIVATE -O1 -fno-sanitize=all)
 endforeach()
+file(GLOB operator_sources CONFIGURE_DEPENDS core/ops/*.cpp core/lazy/*.cpp core/transform/*.cpp)
+set_source_files_properties(${operator_sources} PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=all")
 target_compile_options(wisp_core PRIVATE -O1)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS core/fuzz/*.cpp)
