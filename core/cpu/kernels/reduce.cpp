@@ -147,6 +147,8 @@ struct Prod {
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
     if constexpr (std::is_floating_point_v<T>) {
       acc *= product_of(x, n);
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(Acc)) {
+      widened_row(acc, x, n);
     } else {
       Acc lane[lanes];
       for (int j = 0; j < lanes; ++j) lane[j] = start();
@@ -161,6 +163,18 @@ struct Prod {
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams&) { acc = acc * Acc(x); }
   static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc = acc * later; }
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return Result(acc); }
+
+ private:
+  // All narrow integers share one loop of products, which takes much code per type that it converts.
+  static void widened_row(Acc& acc, const T* x, int64_t n) {
+    constexpr int64_t most = 256;
+    Acc wide[most];
+    for (int64_t i = 0; i < n; i += most) {
+      const int64_t count = n - i < most ? n - i : most;
+      for (int64_t k = 0; k < count; ++k) wide[k] = Acc(load(x, i + k));
+      Prod<Acc>::row(acc, wide, count, 0, {});
+    }
+  }
 };
 
 template <class T>
