@@ -1,11 +1,13 @@
 """Writing models as ONNX."""
 
 import os
+from dataclasses import dataclass
 
 import wisp
 from wisp.onnx._export import axes as axis_names
 from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
+from wisp.onnx._export.probing import open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
 from wisp.onnx._export.values import Poisoned, Ref, leaves
@@ -22,7 +24,7 @@ def exported(model, args, kwargs, settings):
     args, kwargs = _arguments(args, kwargs)
     with in_mode(model, settings["training"]):
         program = program_of(model, copied(args), copied(kwargs))
-        return _Export(program, opset, settings).model(type(model).__name__)
+        return _Export(program, opset, settings).model(model, args, kwargs)
 
 
 def _opset(version):
@@ -41,6 +43,16 @@ def _arguments(args, kwargs):
     return args, dict(kwargs or {})
 
 
+@dataclass
+class _Walked:
+    """A graph of ONNX nodes, and what could not be written as such: [(operator, reason, place)]."""
+
+    builder: Builder
+    inputs: list
+    results: list
+    problems: list
+
+
 class _Export:
     """One model on its way."""
 
@@ -52,22 +64,55 @@ class _Export:
         renamed = dict(zip(flat, self.examples, strict=True))
         given = {renamed.get(name, name): dims for name, dims in given.items()}
         self.axes = axis_names.checked(axis_names.from_axes(settings["dynamic_axes"]) | given, self.examples)
-        self.builder = Builder(opset, self.examples)
 
-    def model(self, name):
-        problems = []
-        walker = Walker(self.builder, self.settings["do_constant_folding"], problems)
-        inputs = {path: self._input(path) for path in self.examples}
+    def model(self, model, args, kwargs):
+        """The ModelProto. Sizes that nobody spoke of may differ where the graph allows it."""
+        walked = self._walked(self.axes)
+        if walked.problems:
+            raise UnsupportedOperatorError(walked.problems)
+        if self.settings["dynamic_axes"] is None and self.settings["dynamic_shapes"] is None:
+            groups = self._open_groups(model, args, kwargs)
+            walked = self._opened(walked, groups) if groups else walked
+        self.builder = walked.builder
+        return self._finished(walked.inputs, self._outputs(walked.results), type(model).__name__)
+
+    def _open_groups(self, model, args, kwargs):
+        """[(name, [(input, dimension), ...])] of sizes that the model may be called with others of."""
+        names = list(self.examples)
+
+        def rebuilt(tensors):
+            refs = iter(tensors)
+            return _rebuilt(args, refs), _rebuilt(kwargs, refs)
+
+        found = open_groups(model, _flat({"": (args, kwargs)}).values(), rebuilt, self.program.graph)
+        groups = [[(names[i], dim) for i, dim in group] for group in found]
+        return [(f"{group[0][0]}_dim_{group[0][1]}", group) for group in groups]
+
+    def _opened(self, walked, groups):
+        """The walk with as many groups as there are rules for: all of them, or those that can be added one by one."""
+        for tried in [groups, *([group] for group in groups)]:
+            axes = {name: dict(dims) for name, dims in self.axes.items()}
+            for label, places in tried:
+                for name, dim in places:
+                    axes.setdefault(name, {})[dim] = label
+            more = self._walked(axes)
+            if not more.problems:
+                walked, self.axes = more, axes
+                if tried is groups:
+                    break
+        return walked
+
+    def _walked(self, axes):
+        builder, problems = Builder(self.opset, self.examples), []
+        walker = Walker(builder, self.settings["do_constant_folding"], problems)
+        inputs = {path: self._input(path, axes.get(path, {})) for path in self.examples}
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
-        if problems:
-            raise UnsupportedOperatorError(problems)
-        outputs = self._outputs(results)
-        return self._finished(list(inputs.values()), outputs, name)
+        return _Walked(builder, list(inputs.values()), results, problems)
 
-    def _input(self, name):
-        value, dims = self.examples[name], self.axes.get(name, {})
+    def _input(self, name, dims):
+        value = self.examples[name]
         sizes = tuple(None if dim in dims else size for dim, size in enumerate(value.shape))
         return Ref(name, value.dtype, sizes)
 

@@ -2,12 +2,11 @@
 
 import json
 import math
-import re
 from functools import lru_cache
 
 import wisp
 from wisp._C import _jit, no_grad
-from wisp.onnx._export.values import TYPE_NAMES, Ref, Unsupported, read_type, type_text
+from wisp.onnx._export.values import Ref, Unsupported, read_type, type_text, without_sizes
 
 _CONSTANT_TYPES = {
     bool: "bool", int: "int", float: "float", str: "str", complex: "complex", type(None): "NoneType",
@@ -135,14 +134,13 @@ def taken_apart(call):
         graphs = [_recorded_parts(call, probe) for probe in (_PROBES if _is_open(call) else _PROBES[:1])]
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         raise Unsupported(f"it cannot be taken apart: {error}") from error
-    texts = {_SIZES.sub("Tensor", graph.to_text(places=False)) for graph in graphs}
+    texts = {without_sizes(graph.to_text(places=False)) for graph in graphs}
     if len(texts) > 1:
         raise Unsupported("how it is computed depends on sizes that may differ from call to call")
     return graphs[0]
 
 
 _PROBES = 6, 10  # both can be halved, as operators with two halves need
-_SIZES = re.compile(r"\b(?:" + "|".join(TYPE_NAMES.values()) + r")\([\d, *]*\)")
 
 
 def _is_open(call):
