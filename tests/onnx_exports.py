@@ -73,6 +73,49 @@ def check(exported, written, args, kwargs=None, tolerance=2e-5):
         assert_same(run_in_runtime(exported, feeds), want, tolerance, "onnxruntime")
 
 
+def with_tensors(value, tensors):
+    """A structure with its tensors replaced by others, in order."""
+    if isinstance(value, wisp.Tensor):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {key: with_tensors(item, tensors) for key, item in value.items()}
+    return type(value)(with_tensors(item, tensors) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def size_names(exported):
+    """The names of sizes, of each input."""
+    return [[dim.dim_param for dim in info.type.tensor_type.shape.dim] for info in exported.graph.input]
+
+
+def _resized(exported, tensors, new_size):
+    """Tensors whose sizes with a name are others, with the same contents, repeated or cut off."""
+    for tensor, names in zip(tensors, size_names(exported), strict=True):
+        for dim, name in enumerate(names):
+            size = tensor.size(dim)
+            tensor = tensor.index_select(dim, wisp.arange(new_size(size)) % max(size, 1)) if name else tensor
+        yield tensor
+
+
+_NEW_SIZES = [lambda n: n + 1, lambda n: 2 * n, lambda n: 3, lambda n: 2]
+
+
+def check_other_sizes(exported, written, args, kwargs=None, tolerance=2e-5):
+    """Where sizes have names, checks what was exported with two others that the model takes, if there are any."""
+    count = 0
+    for new_size in _NEW_SIZES if any(map(any, size_names(exported))) else ():
+        tensors = _resized(exported, tensors_in([args, kwargs or {}]), new_size)
+        more = with_tensors([tuple(args), kwargs or {}], tensors)
+        try:
+            results(written, *more)
+        except Exception:
+            continue
+        check(exported, written, *more, tolerance)
+        count += 1
+        if count == 2:
+            break
+    return count
+
+
 def export_and_check(model, *args, tolerance=2e-5, others=(), kwargs=None, **options):
     """Exports a model in evaluation mode and checks it, also on arguments of other sizes."""
     if isinstance(model, wisp.nn.Module):
@@ -81,4 +124,6 @@ def export_and_check(model, *args, tolerance=2e-5, others=(), kwargs=None, **opt
     check(exported, model, args, kwargs, tolerance)
     for more in others:
         check(exported, model, more, None, tolerance)
+    if "dynamic_axes" not in options and "dynamic_shapes" not in options:
+        assert not any(map(any, size_names(exported))) or check_other_sizes(exported, model, args, kwargs, tolerance)
     return exported

@@ -7,7 +7,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 
 import wisp
-from tests.onnx_exports import check, tensors_in
+from tests.onnx_exports import check, check_other_sizes, tensors_in, with_tensors
 from tests.ops.sampling import load_all, resolve
 
 SAMPLES = load_all()
@@ -55,15 +55,6 @@ def is_plain(values):
     return all(not t.is_complex() and t.numel() and bool(t.isfinite().all()) for t in tensors_in(values))
 
 
-def with_tensors(value, tensors):
-    """A structure with its tensors replaced by others, in order."""
-    if isinstance(value, wisp.Tensor):
-        return next(tensors)
-    if isinstance(value, dict):
-        return {key: with_tensors(item, tensors) for key, item in value.items()}
-    return type(value)(with_tensors(item, tensors) for item in value) if isinstance(value, (list, tuple)) else value
-
-
 def calls(name):
     """(function of tensors, tensors, tolerance) of samples that can be exported."""
     entry = SAMPLES[name]
@@ -100,6 +91,7 @@ def test_operator(name):
     assert found, "no sample can be exported"
     for exported, call, tensors, tolerance in found:
         check(exported, call, tensors, tolerance=tolerance)
+        check_other_sizes(exported, call, tensors, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("name", sorted(UNSUPPORTED))

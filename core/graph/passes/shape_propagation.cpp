@@ -12,7 +12,7 @@ namespace wisp::graph {
 namespace {
 
 // Small ones, where slices and windows behave differently, and a large one.
-constexpr int64_t probes[] = {1, 2, 3, 7, 64, 100003};
+constexpr int64_t probes[] = {1, 2, 3, 7, 64, 1009};
 
 // Whether no size of a tensor, or of the tensors in a list, has to be guessed.
 bool is_fully_known(const Value& value) {
@@ -24,10 +24,15 @@ bool is_fully_known(const Value& value) {
   return true;
 }
 
-Tensor meta_tensor(const Type& type, int64_t unknown) {
+// Nothing if such a tensor would be larger than any can be.
+std::optional<Datum> meta_tensor(const Type& type, int64_t unknown) {
   std::vector<int64_t> sizes = *type.sizes;
   for (int64_t& size : sizes) size = size < 0 ? unknown : size;
-  return Tensor::empty(IntSpan(sizes), *type.dtype, {DeviceType::meta});
+  try {
+    return Datum(Tensor::empty(IntSpan(sizes), *type.dtype, {DeviceType::meta}));
+  } catch (const std::exception&) {
+    return {};
+  }
 }
 
 // What is known of a value, as a value: a constant, a tensor without contents, or a number that
@@ -36,7 +41,7 @@ std::optional<Datum> stand_in(const Value& value, int64_t unknown, bool any_numb
   const Type& type = *value.type;
   if (type.kind == Kind::tensor) {
     if (!type.dtype || !type.sizes) return {};
-    return Datum(meta_tensor(type, unknown));
+    return meta_tensor(type, unknown);
   }
   if (const Datum* constant = constant_of(value)) return *constant;
   if (value.node && value.node->is(Prim::ListConstruct)) {

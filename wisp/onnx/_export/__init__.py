@@ -7,6 +7,7 @@ import wisp
 from wisp.onnx._export import axes as axis_names
 from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
+from wisp.onnx._export.labels import simplified
 from wisp.onnx._export.probing import open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
@@ -139,11 +140,15 @@ class _Export:
         return outputs
 
     def _finished(self, inputs, outputs, name):
+        declared = [(ref, self._declared(ref, ref.name)) for ref in inputs]
+        labels = simplified(self.builder, declared) if self.axes else {}
         nodes, read = write.without_dead(self.builder.nodes, [ref.name for ref, _ in outputs])
         write.rename(nodes, {ref.name: final for ref, final in outputs})
         kept = {key: tensor for key, tensor in self.builder.initializers.items() if key in read}
-        declared = [(ref, self._declared(ref, ref.name)) for ref in inputs]
-        results = [(Ref(final, ref.dtype, ref.sizes), self._result_sizes(ref, final)) for ref, final in outputs]
+        results = [
+            (Ref(final, ref.dtype, ref.sizes), self._result_sizes(ref, final, labels.get(ref.name)))
+            for ref, final in outputs
+        ]
         graph = write.graph_of(nodes, declared, results, kept, name)
         if not self.settings["export_params"]:
             self._parameters_as_inputs(graph)
@@ -153,12 +158,13 @@ class _Export:
         labels = self.axes.get(name, {})
         return [labels.get(dim, size) for dim, size in enumerate(ref.sizes)]
 
-    def _result_sizes(self, ref, name):
-        """Sizes as far as they are known; names from the user for the others."""
+    def _result_sizes(self, ref, name, found):
+        """Sizes as far as they are known; for the others names from the user, or of the inputs that they come from."""
         if ref.sizes is None:
-            return None
-        labels = self.axes.get(name, {})
-        return [labels.get(dim, size) for dim, size in enumerate(ref.sizes)]
+            return found
+        labels, found = self.axes.get(name, {}), found or ref.sizes
+        sizes = [own if size is None else size for size, own in zip(ref.sizes, found, strict=True)]
+        return [labels.get(dim, size) for dim, size in enumerate(sizes)]
 
     @staticmethod
     def _parameters_as_inputs(graph):
@@ -223,7 +229,7 @@ def export(model, args, f, kwargs, verbose, external_data, settings):
     made = exported(model, args, kwargs, settings)
     write.check(made)
     if verbose:
-        print(graph_text(onnx.shape_inference.infer_shapes(made).graph))
+        print(graph_text(onnx.shape_inference.infer_shapes(made, data_prop=True).graph))
     if f is not None:
         write.save(made, os.fspath(f) if isinstance(f, os.PathLike) else f, external_data)
     return made
