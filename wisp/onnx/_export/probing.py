@@ -14,7 +14,7 @@ from wisp.onnx._export.program import copied, program_of
 from wisp.onnx._export.values import without_sizes
 from wisp.random import fork_rng
 
-_MOST_GROUPS = 48  # that are tried for one size
+_MOST_PAIRS = 8  # that are tried for one size
 
 
 def open_groups(model, tensors, rebuilt, graph):
@@ -24,34 +24,35 @@ def open_groups(model, tensors, rebuilt, graph):
     """
     probe = _Probe(model, rebuilt, graph)
     tensors, settled, groups = list(tensors), set(), []
+    places = [(i, dim) for i, tensor in enumerate(tensors) for dim in range(tensor.dim())]
     with fork_rng(), warnings.catch_warnings(), _kept_buffers(model):
         warnings.simplefilter("ignore")
-        for i, tensor in enumerate(tensors):
-            for dim in range(tensor.dim()):
-                if (i, dim) in settled:
-                    continue
-                for group in _groups(i, dim, tensors, settled):
-                    changed = probe.changed(tensors, group)
-                    if changed is not None:
-                        tensors = changed
-                        settled.update(group)
-                        groups.append(group)
-                        break
+        for place in places:
+            if place in settled:
+                continue
+            settled.add(place)
+            for group in _groups(place, places, tensors, settled):
+                changed = probe.changed(tensors, group)
+                if changed is not None:
+                    tensors = changed
+                    settled.update(group)
+                    groups.append(group)
+                    break
     return groups
 
 
-def _groups(i, dim, tensors, settled):
-    """What a size may have to be changed together with, the smallest groups first."""
-    size = tensors[i].size(dim)
-    options = []
-    for j, tensor in enumerate(tensors):
-        equal = [(j, d) for d in range(tensor.dim()) if tensor.size(d) == size and (j, d) not in settled]
-        equal.sort(key=lambda place: place[1] != dim)
-        several = [tuple(equal)] if len(equal) > 1 else []
-        options.append([(), *((place,) for place in equal), *several])
-    options[i] = [option for option in options[i] if (i, dim) in option]
-    found = (tuple(itertools.chain(*parts)) for parts in itertools.product(*options))
-    return sorted(itertools.islice(found, 16 * _MOST_GROUPS), key=len)[:_MOST_GROUPS]
+def _groups(place, places, tensors, settled):
+    """What a size may have to be changed together with: nothing, one, those of the same dimension, all equal ones."""
+
+    def size(i, dim):
+        return tensors[i].size(dim)
+
+    equal = [other for other in places if other not in settled and size(*other) == size(*place)]
+    equal.sort(key=lambda other: other[1] != place[1])
+    alike = [other for other in equal if other[1] == place[1]]
+    first = [next(same) for _, same in itertools.groupby(sorted(equal), key=lambda other: other[0])]
+    found = [[], *([other] for other in equal[:_MOST_PAIRS]), alike, first, equal]
+    return list(dict.fromkeys((place, *others) for others in found))
 
 
 class _Probe:
@@ -66,7 +67,7 @@ class _Probe:
         """The smallest tensors that the graph holds for and in which the sizes of a group are others, or None."""
         size = tensors[group[0][0]].size(group[0][1])
         found = []
-        for other in sorted({2, 3, size // 2, size + 1, 2 * size} - {0, 1, size}) if size else ():
+        for other in _other_sizes(size, len(group) == 1):
             resized = _resized(tensors, group, other)
             holds = self._holds(resized)
             if holds is False:
@@ -87,6 +88,14 @@ class _Probe:
             return _are_same(_calls(program_of(self.model, args, kwargs).graph), self.calls)
         except Exception:  # whatever a model says to sizes that it does not like
             return None
+
+
+def _other_sizes(size, all_of_them):
+    """Small ones come first: what follows is tried with the first one that works."""
+    if size == 0:
+        return []
+    others = {2, 3, size // 2, size + 1, 2 * size} if all_of_them else {2 if size > 2 else 3, 2 * size}
+    return sorted(others - {0, 1, size})
 
 
 def _resized(tensors, group, size):

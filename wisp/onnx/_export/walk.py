@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import wisp
 from wisp.onnx._export import control, numbers
-from wisp.onnx._export.lowerings import LOWERINGS, TABLE, renamed
+from wisp.onnx._export.lowerings import LOWERINGS, TABLE, is_rename, renamed
 from wisp.onnx._export.program import INNER
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
 from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leaves, read_type
@@ -110,12 +110,10 @@ class Walker:
 
     def _lowered(self, node, name, args, call):
         """The results of an operator, with what is known of them."""
-        self.g.results = self._facts(node, call)
-        lowering = LOWERINGS.get(name)
-        if lowering is not None:
-            made = lowering(self.g, *args)
-        elif (made := renamed(self.g, name, args)) is None:
+        if name not in LOWERINGS and not is_rename(name):
             return self._parts(node, name, args, call)
+        self.g.results = self._facts(node, call)
+        made = LOWERINGS[name](self.g, *args) if name in LOWERINGS else renamed(self.g, name, args)
         if isinstance(made, list):
             for ref, known in zip(made, self._item_facts(call, made), strict=True):
                 _learn(ref, *known)
