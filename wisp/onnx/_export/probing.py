@@ -14,6 +14,8 @@ from wisp.onnx._export.program import copied, program_of
 from wisp.onnx._export.values import without_sizes
 from wisp.random import fork_rng
 
+# The only device is recorded if the process has used another one before, "meta", as exporting does.
+_CPU, _NO_DEVICE = 'Device = prim::Constant[value="cpu"]', "NoneType = prim::Constant[value=None]"
 _MOST_PAIRS = 8  # that are tried for one size
 
 
@@ -110,7 +112,8 @@ def _resized(tensors, group, size):
 def _calls(graph):
     """What a graph calls, without the sizes of what is computed; and its constants."""
     constants = [node.attributes["value"] for node in _nodes(graph) if node.kind() == "prim::Constant"]
-    return without_sizes(graph.to_text(places=False)), [c for c in constants if isinstance(c, wisp.Tensor)]
+    text = without_sizes(graph.to_text(places=False)).replace(_CPU, _NO_DEVICE)
+    return text, [constant for constant in constants if isinstance(constant, wisp.Tensor)]
 
 
 def _nodes(block):
