@@ -59,8 +59,6 @@ def test_dynamic_shapes(shapes):
     assert sizes(model.graph.input[0]) == ["n", 10]
 
 
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -132,7 +132,11 @@ def test_attention():
 @pytest.mark.parametrize("name", ["resnet18", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small"])
 def test_networks(name):
     model = export_and_check(getattr(models, name)(), R(1, 3, 32, 32), tolerance=1e-3)
-    assert size_names(model)[0] == ["x_dim_0", "", *(["", ""] if name.startswith("squeeze") else ["x_dim_2", "x_dim_3"])]
+    assert size_names(model)[0] == [
+        "x_dim_0",
+        "",
+        *(["", ""] if name.startswith("squeeze") else ["x_dim_2", "x_dim_3"]),
+    ]
     assert len(model.graph.node) < 200
 
 

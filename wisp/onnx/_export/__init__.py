@@ -8,6 +8,7 @@ from wisp.onnx._export import axes as axis_names
 from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
 from wisp.onnx._export.labels import simplified
+from wisp.onnx._export.lowerings.complex import is_complex
 from wisp.onnx._export.probing import open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
@@ -16,6 +17,7 @@ from wisp.onnx._export.walk import Walker
 from wisp.onnx._package import defs, onnx
 from wisp.onnx.errors import UnsupportedOperatorError
 
+_NOT_COMPLEX = "complex numbers are pairs in ONNX: let the model use view_as_complex and view_as_real"
 DEFAULT_OPSET, OLDEST_OPSET = 20, 13
 
 
@@ -110,6 +112,8 @@ class _Export:
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
+        given = [("argument", ref) for ref in inputs.values()] + [("return", leaf) for leaf in leaves(results)]
+        problems += [(what, _NOT_COMPLEX, None) for what, leaf in given if is_complex(leaf)]
         return _Walked(builder, list(inputs.values()), results, problems)
 
     def _input(self, name, dims):

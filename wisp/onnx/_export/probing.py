@@ -1,7 +1,7 @@
 """Which sizes of inputs may differ from call to call: those with which the model does the same as with the example's.
 
-A model is traced again with other sizes. If what it calls is the same, but for the sizes of tensors, the graph holds for
-them too. Sizes that cannot be changed alone are tried together with equal ones of other inputs.
+A model is traced again with other sizes. If what it calls is the same, but for the sizes of tensors, the graph holds
+for them too. Sizes that cannot be changed alone are tried together with equal ones of other inputs.
 """
 
 import itertools
@@ -88,7 +88,7 @@ class _Probe:
                     self.model(*args, **kwargs)
                 return True
             return _are_same(_calls(program_of(self.model, args, kwargs).graph), self.calls)
-        except Exception:  # whatever a model says to sizes that it does not like
+        except Exception:  # noqa: BLE001 - whatever a model says to sizes that it does not like
             return None
 
 
