@@ -35,7 +35,7 @@ def test_three_layers(tmp_path):
     assert kinds(exported) == ["Gemm", "Relu", "Gemm"]
     assert [t.name for t in exported.graph.initializer] == ["0.weight", "0.bias", "2.weight", "2.bias"]
     assert "onnx::Gemm[alpha=1, beta=1, transB=1](%input, %0.weight, %0.bias)" in said.getvalue()
-    assert "%output : Float(4, 3)" in said.getvalue()
+    assert "%output : Float(input_dim_0, 3)" in said.getvalue()
     check(exported, model, (x,))
 
 
@@ -57,10 +57,6 @@ def test_axes_without_names():
 def test_dynamic_shapes(shapes):
     model = export_and_check(three_layers(), R(4, 10), others=[(R(2, 10),)], dynamic_shapes=shapes)
     assert sizes(model.graph.input[0]) == ["n", 10]
-
-
-def test_sizes_are_fixed_unless_named():
-    assert sizes(wisp.onnx.export(three_layers(), R(4, 10)).graph.input[0]) == [4, 10]
 
 
 @pytest.mark.parametrize(
@@ -162,9 +158,9 @@ exporting = []
 
 def test_modes():
     model, mode = Mode(), wisp.onnx.TrainingMode
-    assert kinds(wisp.onnx.export(model, R(3))) == ["Identity"]
-    assert kinds(wisp.onnx.export(model, R(3), training=mode.TRAINING)) == ["Dropout"]
-    assert kinds(wisp.onnx.export(model, R(3), training=mode.PRESERVE)) == ["Dropout"]
+    assert kinds(wisp.onnx.export(model, R(3), dynamic_axes={})) == ["Identity"]
+    assert kinds(wisp.onnx.export(model, R(3), training=mode.TRAINING, dynamic_axes={})) == ["Dropout"]
+    assert kinds(wisp.onnx.export(model, R(3), training=mode.PRESERVE, dynamic_axes={})) == ["Dropout"]
     assert model.training
     assert not wisp.onnx.is_in_onnx_export()
     assert exporting == [(True, False), (True, True), (True, True)]

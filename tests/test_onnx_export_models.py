@@ -5,7 +5,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 
 import wisp
-from tests.onnx_exports import export_and_check
+from tests.onnx_exports import export_and_check, size_names
 from wisp import models, nn
 
 R = wisp.randn
@@ -49,8 +49,8 @@ LAYERS = {
     ("layer", "shape"), [(layer, shape) for shape, layers in LAYERS.items() for layer in layers], ids=repr
 )
 def test_layers_with_any_batch(layer, shape):
-    options = {"dynamic_axes": {"x": {0: "batch"}}, "input_names": ["x"]}
-    export_and_check(layer, R(shape), others=[(R(5, *shape[1:]),)], tolerance=1e-4, **options)
+    model = export_and_check(layer, R(shape), others=[(R(5, *shape[1:]),)], tolerance=1e-4, input_names=["x"])
+    assert size_names(model)[0][0] == "x_dim_0"
 
 
 LOSSES = [
@@ -80,7 +80,7 @@ def test_losses_of_three():
     export_and_check(nn.GaussianNLLLoss(), R(3, 4), R(3, 4), wisp.rand(3, 4) + 0.1)
 
 
-ANY_SEQUENCE = {"dynamic_axes": {"x": {0: "steps", 1: "batch"}}, "input_names": ["x"], "tolerance": 1e-4}
+ANY_SEQUENCE = {"input_names": ["x"], "tolerance": 1e-4}
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,14 @@ def test_recurrent_layers(layer):
 
 @pytest.mark.parametrize("cell", [nn.LSTMCell(3, 4), nn.GRUCell(3, 4), nn.RNNCell(3, 4)], ids=repr)
 def test_cells(cell):
-    export_and_check(cell, R(2, 3), others=[(R(5, 3),)], dynamic_axes={"input": [0]})
+    export_and_check(cell, R(2, 3), others=[(R(5, 3),)])
 
 
 def test_batch_first_and_states():
     layer = nn.LSTM(3, 4, batch_first=True)
-    export_and_check(layer, R(2, 5, 3), (R(1, 2, 4), R(1, 2, 4)))
+    model = export_and_check(layer, R(2, 5, 3), (R(1, 2, 4), R(1, 2, 4)))
+    steps, batch = "input_dim_1", "input_dim_0"
+    assert size_names(model) == [[batch, steps, ""], *[["", batch, ""]] * 2]
 
 
 def test_embeddings_and_pairs():
@@ -116,10 +118,8 @@ def test_transformers():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     export_and_check(layer, R(2, 5, 8), others=[(R(3, 4, 8),)], **ANY_SEQUENCE)
     whole = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
-    axes = {"src": {0: "batch", 1: "s"}, "tgt": {0: "batch", 1: "t"}}
-    export_and_check(
-        whole, R(2, 5, 8), R(2, 4, 8), others=[(R(3, 2, 8), R(3, 6, 8))], dynamic_axes=axes, tolerance=1e-4
-    )
+    model = export_and_check(whole, R(2, 5, 8), R(2, 4, 8), others=[(R(3, 2, 8), R(3, 6, 8))], tolerance=1e-4)
+    assert size_names(model) == [["src_dim_0", "src_dim_1", ""], ["src_dim_0", "tgt_dim_1", ""]]
 
 
 def test_attention():
@@ -131,13 +131,17 @@ def test_attention():
 
 @pytest.mark.parametrize("name", ["resnet18", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small"])
 def test_networks(name):
-    options = {"dynamic_axes": {"x": {0: "batch"}}, "tolerance": 1e-3}
-    model = export_and_check(getattr(models, name)(), R(1, 3, 64, 64), others=[(R(2, 3, 64, 64),)], **options)
+    model = export_and_check(getattr(models, name)(), R(1, 3, 32, 32), tolerance=1e-3)
+    assert size_names(model)[0] == [
+        "x_dim_0",
+        "",
+        *(["", ""] if name.startswith("squeeze") else ["x_dim_2", "x_dim_3"]),
+    ]
     assert len(model.graph.node) < 200
 
 
 def test_small_networks():
-    options = {"dynamic_axes": {"x": {0: "batch"}}, "tolerance": 1e-3}
+    options = {"tolerance": 1e-3}
     vision = models.VisionTransformer(
         image_size=16, patch_size=4, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=16, num_classes=5
     )
@@ -147,7 +151,7 @@ def test_small_networks():
 
 
 def test_language_models():
-    any_text = {"dynamic_axes": {"x": [0, 1]}, "input_names": ["x"], "tolerance": 1e-4}
+    any_text = {"input_names": ["x"], "tolerance": 1e-4}
     gpt = models.GPT(models.GPTConfig(block_size=16, vocab_size=20, n_layer=2, n_head=2, n_embd=16))
     export_and_check(gpt, wisp.randint(0, 20, (2, 5)), others=[(wisp.randint(0, 20, (3, 7)),)], **any_text)
     lstm = models.LSTMLanguageModel(20, 8, 8)

@@ -115,6 +115,22 @@ def test_only_sizes_that_are_possible_count():
     assert "%y : Float(2, 4)" in str(graph)
 
 
+def test_many_sizes_that_are_not_known():
+    """Tensors that are too large to exist are not tried out."""
+    graph = parse("""\
+        graph(%x : Float(*, 3, *, *), %w : Float(4, 3, 3, 3), %more : Float(*, *, *, *, *, *, *)):
+          %none : NoneType = prim::Constant[value=None]()
+          %one : int = prim::Constant[value=1]()
+          %ones : int[] = prim::Constant[value=[1, 1]]()
+          %a : Tensor = aten::conv2d(%x, %w, %none, %ones, %ones, %ones, %one)
+          %b : Tensor = aten::unsqueeze(%more, %one)
+          return (%a, %b)
+        """)
+    graph.run_pass("shape_propagation")
+    assert "%a : Float(*, 4, *, *)" in str(graph)
+    assert "%b : Float(*, 1, *, *, *, *, *, *)" in str(graph)
+
+
 def test_shapes_that_were_found_hold_when_it_runs():
     graph = parse("""\
         graph(%x : Float(2, 3, 8, 8), %w : Float(4, 3, 3, 3)):

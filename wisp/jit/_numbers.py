@@ -1,5 +1,6 @@
 """Numbers of a program that is being traced, which remember how they were computed: sizes, and what follows from them."""
 
+import math
 import operator
 
 from wisp._C import _jit
@@ -13,9 +14,23 @@ def _binary(name, function, swapped=False):
         if recorder is None or type(other) not in _KINDS or type(result) not in (int, float):
             return result
         kind = "float" if float in (_KINDS[type(a)], _KINDS[type(b)]) else "int"
-        if kind == "float" and _KINDS[type(a)] is not _KINDS[type(b)]:
-            return result
+        if kind == "float":
+            a, b = (_as_float(recorder, number) for number in (a, b))
         return recorder.number(f"{name}.{kind}", (a, b), result)
+
+    return method
+
+
+def _as_float(recorder, number):
+    if type(number) is TracedInt:
+        return recorder.number("Float.int", (number,), float(number))
+    return float(number) if type(number) is int else number
+
+
+def _rounded(name, function):
+    def method(self):
+        recorder, result = _jit.current_recorder(), function(float(self))
+        return result if recorder is None else recorder.number(f"{name}.float", (self,), result)
 
     return method
 
@@ -60,6 +75,9 @@ class TracedInt(_Traced, int):
 
 class TracedFloat(_Traced, float):
     """A float of a traced program."""
+
+    __floor__ = _rounded("floor", math.floor)
+    __ceil__ = _rounded("ceil", math.ceil)
 
 
 _KINDS = {int: int, float: float, TracedInt: int, TracedFloat: float}

@@ -241,7 +241,7 @@ def _target_size(input, dims, size, scale_factor, recompute_scale_factor):
         raise ValueError("either size or scale_factor should be defined")
     _check_count(input, dims, scale_factor, "scale_factor")
     factors = [float(factor) for factor in _per_dim(scale_factor, dims)]
-    sizes = tuple(math.floor(float(n) * factor) for n, factor in zip(input.shape[2:], factors))
+    sizes = tuple(math.floor(n * factor) for n, factor in zip(input.shape[2:], factors))
     return sizes, () if recompute_scale_factor else factors
 
 

@@ -46,8 +46,8 @@ def export(model, args=(), f=None, *, kwargs=None, export_params=True, verbose=F
     """Writes a model as an ONNX file.
 
     A module or function is traced on the arguments; of a scripted or traced one the graph is taken as it is, with its
-    branches and loops. Sizes that the graph computes stay computed; those of inputs are fixed unless `dynamic_axes` or
-    `dynamic_shapes` name them.
+    branches and loops. Sizes of inputs may differ from call to call wherever the graph holds for others, which is found
+    out by tracing the model again, unless `dynamic_axes` or `dynamic_shapes` name those that may.
 
     Args:
         model: a module or function, or a compiled one.
@@ -60,7 +60,8 @@ def export(model, args=(), f=None, *, kwargs=None, export_params=True, verbose=F
         input_names, output_names: names for the inputs and outputs, in order.
         opset_version: the version of ONNX's operators, 13 or newer.
         do_constant_folding: whether what follows from constants alone is computed now.
-        dynamic_axes: sizes that may differ from call to call: ``{"x": {0: "batch"}}`` or ``{"x": [0]}``.
+        dynamic_axes: the only sizes that may differ from call to call: ``{"x": {0: "batch"}}`` or ``{"x": [0]}``; ``{}``
+            fixes all.
         dynamic_shapes: the same per argument: ``{"x": {0: "batch"}}`` or a tuple in the order of the arguments.
         external_data: whether weights get a file of their own, ``<f>.data``; by default if they are larger than 2 GB.
         operator_export_type, keep_initializers_as_inputs, dynamo: accepted and ignored.

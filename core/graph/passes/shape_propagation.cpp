@@ -1,5 +1,6 @@
 // Finds shapes and dtypes by running operators on tensors of the device "meta", which have nothing
 // else. Sizes that are not known are tried out: what comes out the same whatever they are is known.
+#include <algorithm>
 #include <unordered_map>
 
 #include "graph/builtins.h"
@@ -11,8 +12,8 @@ namespace wisp::graph {
 
 namespace {
 
-// Small ones, where slices and windows behave differently, and a large one.
-constexpr int64_t probes[] = {1, 2, 3, 7, 64, 100003};
+// Small ones, where slices and windows behave differently. A large one is added to them.
+constexpr int64_t small_probes[] = {1, 2, 3, 7, 64};
 
 // Whether no size of a tensor, or of the tensors in a list, has to be guessed.
 bool is_fully_known(const Value& value) {
@@ -22,6 +23,17 @@ bool is_fully_known(const Value& value) {
     if (!is_fully_known(*item)) return false;
   }
   return true;
+}
+
+// As large as tensors can be in which it stands for so many sizes.
+int64_t large_probe(const Node& node) {
+  int64_t open = 0;
+  for (const Value* input : node.inputs) {
+    if (input->type->kind != Kind::tensor || !input->type->sizes) continue;
+    const std::vector<int64_t>& sizes = *input->type->sizes;
+    open = std::max<int64_t>(open, std::count(sizes.begin(), sizes.end(), -1));
+  }
+  return open <= 2 ? 100003 : 1009;
 }
 
 // None if several unknown sizes make it larger than any tensor.
@@ -172,6 +184,8 @@ class Propagator {
 
   Types infer_by_probing(const Node& node) const {
     Types all;
+    std::vector<int64_t> probes(std::begin(small_probes), std::end(small_probes));
+    probes.push_back(large_probe(node));
     for (const int64_t probe : probes) {
       const Types types = try_out(node, probe);
       if (types.empty()) continue;  // it would fail, or nothing is known at all

@@ -1,11 +1,15 @@
 """Writing models as ONNX."""
 
 import os
+from dataclasses import dataclass
 
 import wisp
 from wisp.onnx._export import axes as axis_names
 from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
+from wisp.onnx._export.labels import simplified
+from wisp.onnx._export.lowerings.complex import is_complex
+from wisp.onnx._export.probing import open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
 from wisp.onnx._export.values import Poisoned, Ref, leaves
@@ -13,6 +17,7 @@ from wisp.onnx._export.walk import Walker
 from wisp.onnx._package import defs, onnx
 from wisp.onnx.errors import UnsupportedOperatorError
 
+_NOT_COMPLEX = "complex numbers are pairs in ONNX: let the model use view_as_complex and view_as_real"
 DEFAULT_OPSET, OLDEST_OPSET = 20, 13
 
 
@@ -22,7 +27,7 @@ def exported(model, args, kwargs, settings):
     args, kwargs = _arguments(args, kwargs)
     with in_mode(model, settings["training"]):
         program = program_of(model, copied(args), copied(kwargs))
-        return _Export(program, opset, settings).model(type(model).__name__)
+        return _Export(program, opset, settings).model(model, args, kwargs)
 
 
 def _opset(version):
@@ -41,6 +46,16 @@ def _arguments(args, kwargs):
     return args, dict(kwargs or {})
 
 
+@dataclass
+class _Walked:
+    """A graph of ONNX nodes, and what could not be written as such: [(operator, reason, place)]."""
+
+    builder: Builder
+    inputs: list
+    results: list
+    problems: list
+
+
 class _Export:
     """One model on its way."""
 
@@ -52,22 +67,57 @@ class _Export:
         renamed = dict(zip(flat, self.examples, strict=True))
         given = {renamed.get(name, name): dims for name, dims in given.items()}
         self.axes = axis_names.checked(axis_names.from_axes(settings["dynamic_axes"]) | given, self.examples)
-        self.builder = Builder(opset, self.examples)
 
-    def model(self, name):
-        problems = []
-        walker = Walker(self.builder, self.settings["do_constant_folding"], problems)
-        inputs = {path: self._input(path) for path in self.examples}
+    def model(self, model, args, kwargs):
+        """The ModelProto. Sizes that nobody spoke of may differ where the graph allows it."""
+        walked = self._walked(self.axes)
+        if walked.problems:
+            raise UnsupportedOperatorError(walked.problems)
+        if self.settings["dynamic_axes"] is None and self.settings["dynamic_shapes"] is None:
+            groups = self._open_groups(model, args, kwargs)
+            walked = self._opened(walked, groups) if groups else walked
+        self.builder = walked.builder
+        return self._finished(walked.inputs, self._outputs(walked.results), type(model).__name__)
+
+    def _open_groups(self, model, args, kwargs):
+        """[(name, [(input, dimension), ...])] of sizes that the model may be called with others of."""
+        names = list(self.examples)
+
+        def rebuilt(tensors):
+            refs = iter(tensors)
+            return _rebuilt(args, refs), _rebuilt(kwargs, refs)
+
+        found = open_groups(model, _flat({"": (args, kwargs)}).values(), rebuilt, self.program.graph)
+        groups = [[(names[i], dim) for i, dim in group] for group in found]
+        return [(f"{group[0][0]}_dim_{group[0][1]}", group) for group in groups]
+
+    def _opened(self, walked, groups):
+        """The walk with as many groups as there are rules for: all of them, or those that can be added one by one."""
+        for tried in [groups, *([group] for group in groups)]:
+            axes = {name: dict(dims) for name, dims in self.axes.items()}
+            for label, places in tried:
+                for name, dim in places:
+                    axes.setdefault(name, {})[dim] = label
+            more = self._walked(axes)
+            if not more.problems:
+                walked, self.axes = more, axes
+                if tried is groups:
+                    break
+        return walked
+
+    def _walked(self, axes):
+        builder, problems = Builder(self.opset, self.examples), []
+        walker = Walker(builder, self.settings["do_constant_folding"], problems)
+        inputs = {path: self._input(path, axes.get(path, {})) for path in self.examples}
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
-        if problems:
-            raise UnsupportedOperatorError(problems)
-        outputs = self._outputs(results)
-        return self._finished(list(inputs.values()), outputs, name)
+        given = [("argument", ref) for ref in inputs.values()] + [("return", leaf) for leaf in leaves(results)]
+        problems += [(what, _NOT_COMPLEX, None) for what, leaf in given if is_complex(leaf)]
+        return _Walked(builder, list(inputs.values()), results, problems)
 
-    def _input(self, name):
-        value, dims = self.examples[name], self.axes.get(name, {})
+    def _input(self, name, dims):
+        value = self.examples[name]
         sizes = tuple(None if dim in dims else size for dim, size in enumerate(value.shape))
         return Ref(name, value.dtype, sizes)
 
@@ -94,11 +144,15 @@ class _Export:
         return outputs
 
     def _finished(self, inputs, outputs, name):
+        declared = [(ref, self._declared(ref, ref.name)) for ref in inputs]
+        labels = simplified(self.builder, declared) if self.axes else {}
         nodes, read = write.without_dead(self.builder.nodes, [ref.name for ref, _ in outputs])
         write.rename(nodes, {ref.name: final for ref, final in outputs})
         kept = {key: tensor for key, tensor in self.builder.initializers.items() if key in read}
-        declared = [(ref, self._declared(ref, ref.name)) for ref in inputs]
-        results = [(Ref(final, ref.dtype, ref.sizes), self._result_sizes(ref, final)) for ref, final in outputs]
+        results = [
+            (Ref(final, ref.dtype, ref.sizes), self._result_sizes(ref, final, labels.get(ref.name)))
+            for ref, final in outputs
+        ]
         graph = write.graph_of(nodes, declared, results, kept, name)
         if not self.settings["export_params"]:
             self._parameters_as_inputs(graph)
@@ -108,12 +162,13 @@ class _Export:
         labels = self.axes.get(name, {})
         return [labels.get(dim, size) for dim, size in enumerate(ref.sizes)]
 
-    def _result_sizes(self, ref, name):
-        """Sizes as far as they are known; names from the user for the others."""
+    def _result_sizes(self, ref, name, found):
+        """Sizes as far as they are known; for the others names from the user, or of the inputs that they come from."""
         if ref.sizes is None:
-            return None
-        labels = self.axes.get(name, {})
-        return [labels.get(dim, size) for dim, size in enumerate(ref.sizes)]
+            return found
+        labels, found = self.axes.get(name, {}), found or ref.sizes
+        sizes = [own if size is None else size for size, own in zip(ref.sizes, found, strict=True)]
+        return [labels.get(dim, size) for dim, size in enumerate(sizes)]
 
     @staticmethod
     def _parameters_as_inputs(graph):
@@ -178,7 +233,7 @@ def export(model, args, f, kwargs, verbose, external_data, settings):
     made = exported(model, args, kwargs, settings)
     write.check(made)
     if verbose:
-        print(graph_text(onnx.shape_inference.infer_shapes(made).graph))
+        print(graph_text(onnx.shape_inference.infer_shapes(made, data_prop=True).graph))
     if f is not None:
         write.save(made, os.fspath(f) if isinstance(f, os.PathLike) else f, external_data)
     return made

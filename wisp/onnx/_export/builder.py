@@ -82,7 +82,7 @@ class Builder:
     def constant(self, tensor, name=None):
         """A tensor as a constant of the graph."""
         tensor = tensor.detach()
-        if tensor.dtype not in ELEMENTS or tensor.is_complex():
+        if tensor.dtype not in ELEMENTS:
             raise Unsupported(f"tensors of {tensor.dtype} do not exist in ONNX")
         key = None
         if name is None and tensor.numel() <= 64:
@@ -90,7 +90,7 @@ class Builder:
             if key in self._constants:
                 return self._constants[key]
         made = Ref(self.fresh(name or "constant"), tensor.dtype, tuple(tensor.shape), constant=tensor)
-        self.initializers[made.name] = tensor
+        self.initializers[made.name] = wisp.view_as_real(tensor) if tensor.is_complex() else tensor
         if key:
             self._constants[key] = made
         return made
@@ -165,8 +165,8 @@ class Builder:
         """A value as one of another dtype."""
         if value.dtype == dtype:
             return value
-        if dtype not in ELEMENTS:
-            raise Unsupported(f"tensors of {dtype} do not exist in ONNX")
+        if dtype not in ELEMENTS or dtype.is_complex or value.dtype.is_complex:
+            raise Unsupported(f"tensors of {value.dtype} as tensors of {dtype}")
         if value.constant is not None:
             made = self.constant(value.constant.to(dtype))
         else:

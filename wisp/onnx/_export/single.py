@@ -2,17 +2,20 @@
 
 import json
 import math
-import re
+from contextlib import suppress
 from functools import lru_cache
 
 import wisp
 from wisp._C import _jit, no_grad
-from wisp.onnx._export.values import TYPE_NAMES, Ref, Unsupported, read_type, type_text
+from wisp.onnx._export.values import Ref, Unsupported, leaves, read_type, type_text, without_sizes
 
 _CONSTANT_TYPES = {
     bool: "bool", int: "int", float: "float", str: "str", complex: "complex", type(None): "NoneType",
     wisp.dtype: "Dtype", wisp.device: "Device",
 }  # fmt: skip
+
+
+_LARGEST = 2**16  # number for which sizes beside it are tried
 
 
 class Call:
@@ -42,6 +45,11 @@ class Call:
         """The same call with this number in the place of those that are not known."""
         args, types = self._given
         return Call(self.kind, [_substituted(arg, number) for arg in args], types, self.results)
+
+    def sizes_to_try(self):
+        """Sizes with which it may go another way: small ones, and those beside the numbers among the arguments."""
+        numbers = [leaf for leaf in leaves(list(self._given[0])) if type(leaf) is int and 2 < leaf <= _LARGEST]
+        return sorted({1, 2, *(number + step for number in numbers for step in (-1, 1))})
 
     def text(self, unpacked=0):
         """The graph as text; the list that it gives may be unpacked into so many items."""
@@ -133,16 +141,19 @@ def taken_apart(call):
     """The graph of the calls that a composite makes. Where sizes are not known, it must be the same for all of them."""
     try:
         graphs = [_recorded_parts(call, probe) for probe in (_PROBES if _is_open(call) else _PROBES[:1])]
-    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+    except _FAILURES as error:
         raise Unsupported(f"it cannot be taken apart: {error}") from error
-    texts = {_SIZES.sub("Tensor", graph.to_text(places=False)) for graph in graphs}
+    for probe in call.sizes_to_try() if _is_open(call) else ():
+        with suppress(*_FAILURES):  # a size that the operator does not take
+            graphs.append(_recorded_parts(call, probe))
+    texts = {without_sizes(graph.to_text(places=False)) for graph in graphs}
     if len(texts) > 1:
         raise Unsupported("how it is computed depends on sizes that may differ from call to call")
     return graphs[0]
 
 
+_FAILURES = RuntimeError, ValueError, IndexError, TypeError
 _PROBES = 6, 10  # both can be halved, as operators with two halves need
-_SIZES = re.compile(r"\b(?:" + "|".join(TYPE_NAMES.values()) + r")\([\d, *]*\)")
 
 
 def _is_open(call):

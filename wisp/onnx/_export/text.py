@@ -7,7 +7,9 @@ from wisp.onnx._values import DTYPES, Element
 
 def graph_text(graph):
     """The graph as wisp prints its own, with shapes as far as they are known."""
-    types = {info.name: _type(info.type.tensor_type) for info in (*graph.input, *graph.output, *graph.value_info)}
+    named = {dim.dim_param for info in (*graph.input, *graph.output) for dim in info.type.tensor_type.shape.dim}
+    infos = *graph.input, *graph.output, *graph.value_info
+    types = {info.name: _type(info.type.tensor_type, named) for info in infos}
     types |= {t.name: _name(t.data_type, list(t.dims)) for t in graph.initializer}
     names = [*(i.name for i in graph.input), *(t.name for t in graph.initializer)]
     head = ",\n      ".join(f"%{name} : {types[name]}" for name in names)
@@ -45,9 +47,16 @@ def _value(attribute):
     return str(list(value)) if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS) else str(value)
 
 
-def _type(tensor):
-    sizes = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "*") for dim in tensor.shape.dim]
+def _type(tensor, named):
+    sizes = [_size(dim, named) for dim in tensor.shape.dim]
     return _name(tensor.elem_type, sizes) if tensor.HasField("shape") else "Tensor"
+
+
+def _size(dim, named):
+    """A number, or a name, if it is not one that inference made up."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value
+    return dim.dim_param if dim.dim_param and dim.dim_param in named else "*"
 
 
 def _name(element, sizes):

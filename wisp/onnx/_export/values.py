@@ -4,6 +4,7 @@ Numbers, lists, strings and whatever else is known when the model is written are
 the name of a value of the ONNX graph, and what is known of it.
 """
 
+import re
 from dataclasses import dataclass
 
 import wisp
@@ -88,6 +89,14 @@ def read_type(text):
         return None, None
     parts = [part.strip() for part in sizes.rstrip(")").split(",") if part.strip()]
     return _LETTERS[name], tuple(None if part == "*" else int(part) for part in parts)
+
+
+_TYPES = re.compile(r"\b(?:" + "|".join(_LETTERS) + r")\([\d, *]*\)")
+
+
+def without_sizes(text):
+    """The text of a graph in which all tensors have the same type."""
+    return _TYPES.sub("Tensor", text)
 
 
 def is_static(value):

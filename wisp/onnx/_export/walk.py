@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import wisp
 from wisp.onnx._export import control, numbers
-from wisp.onnx._export.lowerings import LOWERINGS, TABLE, renamed
+from wisp.onnx._export.lowerings import COMPLEX, LOWERINGS, TABLE, involves_complex, is_rename, renamed
 from wisp.onnx._export.program import INNER
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
 from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leaves, read_type
@@ -88,11 +88,16 @@ class Walker:
             results = self._lowered(node, functional, args, call)
         target = self.env[node.inputs()[0]] if args else None
         if in_place:
+            if target.dtype is not None and target.dtype.is_complex:
+                raise Unsupported("it writes complex numbers into a tensor")
             self.writes.write(target, self._like(results[0], args[0]))
             return [target]
         given = {id(leaf) for leaf in leaves(args) if isinstance(leaf, Ref)}
         results = [replace(r) if id(r) in given else r for r in results]  # not the argument itself: it may be written
-        self.writes.note_view(functional, target, args, results, self)
+        if involves_complex([args, results], ()):
+            self.writes.note_complex_view(functional, target, results)
+        else:
+            self.writes.note_view(functional, target, args, results, self)
         return results
 
     def _like(self, result, target):
@@ -110,12 +115,13 @@ class Walker:
 
     def _lowered(self, node, name, args, call):
         """The results of an operator, with what is known of them."""
-        self.g.results = self._facts(node, call)
-        lowering = LOWERINGS.get(name)
-        if lowering is not None:
-            made = lowering(self.g, *args)
-        elif (made := renamed(self.g, name, args)) is None:
+        rules = LOWERINGS
+        if involves_complex(args, [read_type(value.type) for value in node.outputs()]):
+            rules = COMPLEX
+        if name not in rules and (rules is COMPLEX or not is_rename(name)):
             return self._parts(node, name, args, call)
+        self.g.results = self._facts(node, call)
+        made = rules[name](self.g, *args) if name in rules else renamed(self.g, name, args)
         if isinstance(made, list):
             for ref, known in zip(made, self._item_facts(call, made), strict=True):
                 _learn(ref, *known)

@@ -53,9 +53,17 @@ class Writes:
             self._views[results[0]] = source, forward, _inverse(name, args)
             self._children.setdefault(source, []).append(results[0])
         elif name in _UNFOLLOWED or TABLE[name]["view"]:
-            for result in results[0] if isinstance(results[0], list) else results:
-                self._views[result] = source, None, None
-                self._children.setdefault(source, []).append(result)
+            self._note_unfollowed(source, results)
+
+    def note_complex_view(self, name, source, results):
+        """Where complex numbers are looked at, or looked at as such, nothing may be written afterwards."""
+        if name in _VIEWS or name in _UNFOLLOWED or TABLE[name]["view"]:
+            self._note_unfollowed(source, results)
+
+    def _note_unfollowed(self, source, results):
+        for result in results[0] if isinstance(results[0], list) else results:
+            self._views[result] = source, None, None
+            self._children.setdefault(source, []).append(result)
 
     def write(self, target, value):
         """`target` holds `value` from now on, and so do its views and the tensor that it is a view of."""

@@ -11,6 +11,7 @@ from wisp.onnx._export.lowerings import (
     activations,
     arithmetic,
     attention,
+    complex,
     convolution,
     creation,
     indexing,
@@ -24,7 +25,7 @@ from wisp.onnx._export.lowerings import (
     shapes,
     sorting,
 )
-from wisp.onnx._export.values import ELEMENTS, Ref
+from wisp.onnx._export.values import ELEMENTS, Ref, leaves
 from wisp.onnx._package import defs
 
 _COMPOSITE, _VIEW = 128, 4  # traits: made of calls of other operators; shares memory with its argument
@@ -37,7 +38,13 @@ _FAMILIES = (
     activations, arithmetic, attention, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
     recurrent, reductions, shapes, sorting,
 )  # fmt: skip
+COMPLEX = complex.LOWERINGS
 LOWERINGS = {name: function for family in _FAMILIES for name, function in family.LOWERINGS.items()}
+
+
+def involves_complex(call_args, results):
+    """Whether complex numbers are among the arguments or the results ([(dtype, sizes)]) of an operator."""
+    return any(map(complex.is_complex, leaves(call_args))) or any(d is not None and d.is_complex for d, _ in results)
 
 
 def is_rename(name):

@@ -82,6 +82,8 @@ def _resize(g, x, sizes, mode, align_corners, antialias, scales):
     how["mode"] = _MODES[mode]
     if len(given) == dims and not align_corners:
         return g.op("Resize", x, None, wisp.tensor([1.0, 1.0, *given], dtype=wisp.float32), **how)
+    if g.opset >= 18:
+        return g.op("Resize", x, None, None, list(sizes), axes=list(range(2, x.rank)), **how)
     front = [g.size(x, 0), g.size(x, 1)]
     return g.op("Resize", x, None, None, [*front, *sizes], **how)
 
@@ -109,12 +111,9 @@ def _pixel_unshuffle(g, x, factor):
 
 
 def _channel_shuffle(g, x, groups):
-    sizes = g.sizes(x)
-    parts = g.reshape(
-        x, [sizes[0], groups, x.fixed(1) // groups, *[-1 if i == 0 else s for i, s in enumerate(sizes[2:])]]
-    )
-    parts.sizes = (None,) * (x.rank + 1)
-    return g.reshape(g.swap(parts, 1, 2), g.shape(x))
+    channels = x.fixed(1)
+    order = wisp.arange(channels).reshape(groups, channels // groups).t().reshape(-1)
+    return g.op("Gather", x, order, axis=1)
 
 
 def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):

@@ -3,7 +3,8 @@
 import wisp
 from wisp.onnx._export.lowerings.convolution import batched, spread
 from wisp.onnx._export.lowerings.creation import filled
-from wisp.onnx._export.values import Unsupported
+from wisp.onnx._export.numbers import BUILTINS
+from wisp.onnx._export.values import Unsupported, is_static
 
 
 def _max_pool(dims, with_indices):
@@ -130,7 +131,7 @@ def _max_of_windows(g, x, axis, size):
 def _max_unpool(g, x, places, sizes):
     dims = len(sizes)
     front = g.sizes(x)[: x.rank - dims]
-    flat_size = wisp.Size(sizes).numel()
+    flat_size = wisp.Size(sizes).numel() if is_static(sizes) else BUILTINS["prod.int"](g, sizes)
     empty = filled(g, [*front, flat_size], 0, x.dtype)
     spread_out = g.op(
         "ScatterElements", empty, g.reshape(places, [*front, -1]), g.reshape(x, [*front, -1]), axis=len(front)
