@@ -218,7 +218,7 @@ class Cases:
             return f"memory: {error}"
         except self.kind.errors:
             return None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  any other is a finding
             return f"{type(error).__name__}: {error}"
         return None
 

@@ -1,6 +1,7 @@
 // NumPy's files, as the program `wisp` reads them; and files of MNIST, which begin differently.
-#include "fuzz/shared/input.h"
 #include "runtime/tool/npy.h"
+
+#include "fuzz/shared/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* bytes, size_t size) {
   const wisp::fuzz::File file({bytes, size});

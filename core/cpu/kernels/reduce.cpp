@@ -165,7 +165,8 @@ struct Prod {
   static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return Result(acc); }
 
  private:
-  // All narrow integers share one loop of products, which takes much code per type that it converts.
+  // All narrow integers share one loop of products, which takes much code per type that it
+  // converts.
   static void widened_row(Acc& acc, const T* x, int64_t n) {
     constexpr int64_t most = 256;
     Acc wide[most];
