@@ -39,9 +39,10 @@ PyObject* storage_resizable(PyObject* self, PyObject*) {
   return boolean(impl_of(self)->storage().resizable());
 }
 
-// Bytes a storage needs to hold such a tensor.
+// Bytes a storage needs to hold such a tensor: none if that has no elements, wherever it says that
+// it begins.
 size_t bytes_needed(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
-  count_elements(sizes);
+  if (count_elements(sizes) == 0) return 0;
   int64_t bytes;
   const bool overflow = __builtin_add_overflow(offset, extent(sizes, strides), &bytes) ||
                         __builtin_mul_overflow(bytes, static_cast<int64_t>(t->item_size()), &bytes);
