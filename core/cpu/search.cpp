@@ -20,36 +20,45 @@ WISP_INLINE auto comparable(T value) {
   }
 }
 
-// How many elements of the row come before the value. A NaN that is searched for belongs at the
-// end: no element is seen to be as large. Halves are taken without branches, which nobody could
-// predict.
-template <bool right, class T, class At>
-WISP_INLINE int64_t insertion_point(int64_t length, T value, At at) {
-  const auto wanted = comparable(value);
-  auto comes_before = [&](int64_t i) {
-    const auto seen = comparable(at(i));
+// How many elements of a row come before each of `width` values. A NaN that is searched for belongs
+// at the end: no element is seen to be as large. Halves are taken without branches, which nobody
+// could predict, and for several values in turn: none waits for another.
+template <bool right, int width, class T, class At>
+WISP_INLINE void insertion_points(int64_t length, const T* values, At at, int64_t* out) {
+  auto comes_before = [&](int64_t i, T value) {
+    const auto seen = comparable(at(i)), wanted = comparable(value);
     return right ? !(seen > wanted) : !(seen >= wanted);
   };
-  int64_t begin = 0;
-  for (; length > 1; length -= length / 2)
-    begin += comes_before(begin + length / 2 - 1) ? length / 2 : 0;
-  return begin + (length == 1 && comes_before(begin));
+  int64_t begin[width] = {};
+  for (; length > 1; length -= length / 2) {
+    const int64_t half = length / 2;
+    for (int w = 0; w < width; ++w) begin[w] += half * comes_before(begin[w] + half - 1, values[w]);
+  }
+  for (int w = 0; w < width; ++w)
+    out[w] = begin[w] + (length == 1 && comes_before(begin[w], values[w]));
+}
+
+template <bool right, class T, class At>
+void search_all(int64_t length, const T* values, int64_t count, At at, int64_t* out) {
+  constexpr int together = 8;
+  int64_t i = 0;
+  for (; i + together <= count; i += together)
+    insertion_points<right, together>(length, values + i, at, out + i);
+  for (; i < count; ++i) insertion_points<right, 1>(length, values + i, at, out + i);
 }
 
 template <bool right, class T>
 void search_row(const Search& job, int64_t row, int64_t begin, int64_t end, int64_t* out) {
   const T* boundaries = reinterpret_cast<const T*>(job.boundaries) + row * job.length;
-  const T* values = reinterpret_cast<const T*>(job.values) + row * job.count;
-  out += row * job.count;
+  const T* values = reinterpret_cast<const T*>(job.values) + row * job.count + begin;
+  out += row * job.count + begin;
   if (job.sorter) {
     const int64_t* sorter = job.sorter + row * job.length;
-    auto at = [&](int64_t i) { return boundaries[sorter[i]]; };
-    for (int64_t i = begin; i < end; ++i)
-      out[i] = insertion_point<right>(job.length, values[i], at);
+    search_all<right>(
+        job.length, values, end - begin, [&](int64_t i) { return boundaries[sorter[i]]; }, out);
   } else {
-    auto at = [&](int64_t i) { return boundaries[i]; };
-    for (int64_t i = begin; i < end; ++i)
-      out[i] = insertion_point<right>(job.length, values[i], at);
+    search_all<right>(
+        job.length, values, end - begin, [&](int64_t i) { return boundaries[i]; }, out);
   }
 }
 
