@@ -203,14 +203,20 @@ def trained(model, optimizer, x, steps):
         optimizer.step()
 
 
-def test_files_are_shared(checks, tmp_path):
+def write_checkpoint(folder):
+    """What the program's part about files begins with."""
     wisp.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), wisp.randn(6, 4)
     optimizer = wisp.optim.Adam(model.parameters(), lr=0.125)
     trained(model, optimizer, x, 2)
-    wisp.save(model.state_dict(), tmp_path / "python_model.pt")
-    wisp.save(optimizer.state_dict(), tmp_path / "python_optimizer.pt")
-    wisp.save(x, tmp_path / "x.pt")
+    wisp.save(model.state_dict(), folder / "python_model.pt")
+    wisp.save(optimizer.state_dict(), folder / "python_optimizer.pt")
+    wisp.save(x, folder / "x.pt")
+    return model, optimizer, x
+
+
+def test_files_are_shared(checks, tmp_path):
+    model, optimizer, x = write_checkpoint(tmp_path)
     messages = run(checks, "files", tmp_path).splitlines()
     trained(model, optimizer, x, 2)
     state = wisp.load(tmp_path / "cpp_model.pt")

@@ -6,7 +6,7 @@ import pytest
 
 import wisp
 from tests.cpp_build import PROGRAMS, SANITIZED, attempt, compiled, compiled_c, run
-from tests.test_cpp_api import layer_inputs, nn, trained, write_mnist
+from tests.test_cpp_api import layer_inputs, write_checkpoint, write_mnist
 from tests.test_cpp_jit import ForC, models, net, save_model
 
 WRONG = """
@@ -63,12 +63,7 @@ def test_data_loader(checks, tmp_path):
 
 
 def test_files(checks, tmp_path):
-    model, x = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), wisp.randn(6, 4)
-    optimizer = wisp.optim.Adam(model.parameters(), lr=0.125)
-    trained(model, optimizer, x, 2)
-    wisp.save(model.state_dict(), tmp_path / "python_model.pt")
-    wisp.save(optimizer.state_dict(), tmp_path / "python_optimizer.pt")
-    wisp.save(x, tmp_path / "x.pt")
+    write_checkpoint(tmp_path)
     run(checks, "files", tmp_path)
     good = (tmp_path / "tree.pt").read_bytes()
     (tmp_path / "cut.pt").write_bytes(good[: len(good) // 2])

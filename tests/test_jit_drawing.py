@@ -37,17 +37,22 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_a_page_that_draws_a_graph():
-    @script
-    def f(x, n: int):
-        for i in range(n):
-            if i % 2 == 0:
-                x = x + 1
-            else:
-                x = x * 2
-        return x
+@script
+def branches_in_a_loop(x, n: int):
+    for i in range(n):
+        if i % 2 == 0:
+            x = x + 1
+        else:
+            x = wisp.exp(x * 2)
+    return x
 
-    page = graph_html(f)
+
+@pytest.fixture(scope="module")
+def page():
+    return graph_html(branches_in_a_loop)
+
+
+def test_a_page_that_draws_a_graph(page):
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
@@ -150,20 +155,6 @@ def pixels(path):
         height,
         [raw[y * (width * channels + 1) + 1 : (y + 1) * (width * channels + 1)] for y in range(height)],
     )
-
-
-@pytest.fixture(scope="module")
-def page():
-    @script
-    def f(x, n: int):
-        for i in range(n):
-            if i % 2 == 0:
-                x = x + 1
-            else:
-                x = wisp.exp(x * 2)
-        return x
-
-    return graph_html(f)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no browser")
