@@ -170,7 +170,7 @@ def block(T=nn):
     return T.Sequential(
         T.Conv2d(3, 16, 3, padding=1), T.BatchNorm2d(16), T.ReLU(), T.MaxPool2d(3, 2, 1),
         T.Conv2d(16, 32, 1), T.BatchNorm2d(32), T.ReLU(inplace=True), T.Conv2d(32, 32, 3, 2, 1, groups=2), T.Dropout(0.0),
-        T.Conv2d(32, 24, 3, padding=1), T.SiLU(), T.AdaptiveAvgPool2d(1), T.Flatten(), T.Linear(24, 5),
+        T.Conv2d(32, 48, 3, padding=1), T.SiLU(), T.AdaptiveAvgPool2d(1), T.Flatten(), T.Linear(48, 5),
     )  # fmt: skip
 
 

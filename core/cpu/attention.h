@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/dtype.h"
+#include "base/half.h"
 
 namespace wisp::cpu {
 
@@ -23,6 +24,9 @@ struct AttentionMask {
 
 struct AttentionShape {
   DType dtype;  // float32 or float64, of all but masks of bools
+  // Queries, keys, values, the result and its gradient are bfloat16 instead, all else is float32:
+  // for processors that multiply such numbers.
+  bool bfloat16;
   int64_t heads;
   int64_t group;  // so many neighbouring heads of queries share keys and values
   int64_t queries, keys, width, value_width;
@@ -60,6 +64,7 @@ struct AttentionKernels {
 struct AttentionTable {
   AttentionKernels<float> f32;
   AttentionKernels<double> f64;
+  void (*round)(const float* from, int64_t n, BFloat16* to) = nullptr;
 };
 
 }  // namespace wisp::cpu

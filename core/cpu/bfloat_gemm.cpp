@@ -34,15 +34,14 @@ struct Grid {
   }
 };
 
-}  // namespace
-
-void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta) {
+template <class Result>
+void run(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const Grid grid(m, n, k);
   const int64_t across = (n + grid.cols - 1) / grid.cols, down = (m + grid.rows - 1) / grid.rows;
   const auto* left = reinterpret_cast<const BFloat16*>(a.data);
   const auto* right = reinterpret_cast<const BFloat16*>(b.data);
-  auto* out = reinterpret_cast<BFloat16*>(c.data);
+  auto* out = reinterpret_cast<Result*>(c.data);
   const int64_t depth = std::min(k, BFloatPiece::max_depth);
   const double work = static_cast<double>(grid.rows * grid.cols) * static_cast<double>(k);
   const auto grain = std::max<int64_t>(1, static_cast<int64_t>(1e5 / std::max(work, 1.0)));
@@ -52,13 +51,16 @@ void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alp
     const Scratch<float> sums(grid.rows * BFloatPiece::max_cols);
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t row = piece / across * grid.rows, col = piece % across * grid.cols;
+      Result* to = out + row * c.row + col;
+      constexpr bool rounds = std::is_same_v<Result, BFloat16>;
       kernels().bfloat_gemm({.a = left + row * a.row,
                              .a_row = a.row,
                              .a_col = a.col,
                              .b = right + col * b.col,
                              .b_row = b.row,
                              .b_col = b.col,
-                             .c = out + row * c.row + col,
+                             .c = rounds ? reinterpret_cast<BFloat16*>(to) : nullptr,
+                             .float_c = rounds ? nullptr : reinterpret_cast<float*>(to),
                              .c_row = c.row,
                              .rows = std::min(grid.rows, m - row),
                              .cols = std::min(grid.cols, n - col),
@@ -70,6 +72,17 @@ void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alp
                              .sums = sums.data()});
     }
   });
+}
+
+}  // namespace
+
+void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta) {
+  run<BFloat16>(a, b, c, alpha, beta);
+}
+
+void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, float alpha,
+                             float beta) {
+  run<float>(a, b, c, alpha, beta);
 }
 
 }  // namespace wisp::cpu

@@ -9,6 +9,9 @@ namespace wisp::cpu {
 // C = beta * C + alpha * A * B, none of them empty, summed in float32 and rounded once. C is
 // consecutive along its rows.
 void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta);
+// The same into a C of float32.
+void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, float alpha,
+                             float beta);
 
 // What a kernel computes at once: some rows and columns of C, over the whole depth. Strides in
 // elements.
@@ -21,6 +24,7 @@ struct BFloatPiece {
   const BFloat16* b;
   int64_t b_row, b_col;
   BFloat16* c;
+  float* float_c;  // in place of c, which is null then
   int64_t c_row;
   int64_t rows, cols, depth;
   float alpha, beta;

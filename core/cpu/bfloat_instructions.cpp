@@ -31,10 +31,7 @@ struct ByInstruction : Paired {
 
 }  // namespace
 
-void use_bfloat_instructions(Kernels& table) {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512bf16")) table.bfloat_gemm = BFloatGemm<ByInstruction>::run;
-}
+void use_bfloat_instructions(Kernels& table) { table.bfloat_gemm = BFloatGemm<ByInstruction>::run; }
 
 #else
 

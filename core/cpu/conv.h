@@ -27,7 +27,8 @@ struct ConvShape {
 
 // Images lie in memory by channels, (n, c, space), or with the channels last, (n, space, c); the
 // weight is (y_channels, x_channels / groups, kernel). All are consecutive and of the same dtype,
-// any number but float16 and bfloat16.
+// any number but float16 and bfloat16. Only oneDNN takes bfloat16; then the bias is float32, and so
+// is a weight that is computed: it is the sum of all pieces of the work.
 struct ConvCall {
   ConvShape shape;
   DType dtype;

@@ -31,6 +31,15 @@ Isa isa() {
   return best;
 }
 
+bool has_bfloat_instructions() {
+#if defined(WISP_ALL_ISAS)
+  static const bool has = isa() == Isa::avx512 && __builtin_cpu_supports("avx512bf16");
+  return has;
+#else
+  return false;
+#endif
+}
+
 const char* name(Isa isa) {
   switch (isa) {
     case Isa::avx2:

@@ -8,6 +8,10 @@ enum class Isa { baseline, avx2, avx512 };
 // The best one built in that this processor supports. WISP_ISA=baseline|avx2 in the environment
 // lowers it, for tests.
 Isa isa();
+
+// Whether kernels may use AVX512-BF16, on top of AVX-512.
+bool has_bfloat_instructions();
+
 const char* name(Isa isa);
 
 // Calls fill(table) as the namespace of that instruction set defines it.

@@ -36,7 +36,7 @@ namespace {
 Kernels* build() {
   auto* table = new Kernels;
   WISP_FILL_FOR_ISA(fill_all, *table);
-  if (isa() == Isa::avx512) use_bfloat_instructions(*table);
+  if (has_bfloat_instructions()) use_bfloat_instructions(*table);
   fill_complex_math(*table);
   fill_special_math(*table);
   return table;

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/half.h"
 #include "base/parallel.h"
+#include "cpu/isa.h"
 #include "cpu/scratch.h"
 
 namespace wisp::cpu::onednn {
@@ -28,6 +30,7 @@ void set_enabled(bool value) { wanted.store(value); }
 
 namespace wisp::cpu::onednn {
 bool available() { return false; }
+bool has_bfloat16() { return false; }
 bool conv(Pass, const ConvCall&) { return false; }
 std::optional<int> result_block(Pass, const ConvCall&) { return std::nullopt; }
 }  // namespace wisp::cpu::onednn
@@ -66,6 +69,7 @@ struct Slice {
 
 struct Layouts {
   Layout x, weight, y;
+  void set_type(dnnl_data_type_t type) { x.type = y.type = weight.type = type; }
 };
 
 // A conv1d is a conv2d of height one.
@@ -77,18 +81,19 @@ int dims_of(const ConvShape& s) {
 struct Key {
   ConvShape shape;
   Pass pass;
-  bool channels_last, bias, free_result;
+  bool bfloat16, channels_last, bias, free_result;
   int x_block, y_block, threads;
   bool operator==(const Key&) const = default;
 
+  int64_t image_item() const { return bfloat16 ? sizeof(BFloat16) : sizeof(float); }
   bool by_channels_of(Slice slice) const { return slice.channels.count != shape.y_channels; }
 };
 
 struct KeyHash {
   size_t operator()(const Key& key) const {
     const ConvShape& s = key.shape;
-    uint64_t hash = static_cast<uint64_t>(key.pass) * 8 + key.channels_last * 4 + key.bias * 2 +
-                    key.free_result;
+    uint64_t hash = static_cast<uint64_t>(key.pass) * 16 + key.bfloat16 * 8 +
+                    key.channels_last * 4 + key.bias * 2 + key.free_result;
     auto add = [&](int64_t n) { hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u; };
     for (int64_t n : {s.batch, s.groups, s.x_channels, s.y_channels}) add(n);
     for (const auto& sizes : {s.x, s.y, s.kernel, s.stride, s.padding, s.dilation})
@@ -125,6 +130,7 @@ Layouts layouts_of(const Key& key, const Slice& slice) {
   made.y = image_layout(slice.members, part.count, s.y_channels, s.y, dims, key.channels_last);
   made.x.block = key.x_block;
   made.y.block = key.y_block;
+  made.set_type(key.bfloat16 ? dnnl_bf16 : dnnl_f32);
   int64_t step = part.count * per_group * s.window();
   auto add = [&](int64_t size) { made.weight.add(size, step /= size); };
   if (grouped) add(groups);
@@ -154,9 +160,10 @@ class Piece {
   // Pieces may share x in the order they want; a weight left `raw` stays in the order they make.
   Piece(const Key& key, const Slice& slice, bool shares_x, bool raw_weight)
       : places_(key, slice), shares_x_(shares_x) {
-    const Layouts layouts = layouts_of(key, slice);
+    Layouts layouts = layouts_of(key, slice);
     const PrimitiveDesc made = describe(key, layouts);
     if (!made.get()) return;
+    if (key.pass == Pass::weight) layouts.weight.type = dnnl_f32;
     const Library& lib = library();
     auto query = [&](dnnl_query_t what, int index) {
       return lib.primitive_desc_query_md(made.get(), what, index);
@@ -307,6 +314,8 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
   const bool keep = key.channels_last && key.pass != Pass::weight;
   const Desc x = keep ? layouts.x.desc() : layouts.x.any(),
              y = keep ? layouts.y.desc() : layouts.y.any(), weight = layouts.weight.any();
+  Layout sums = layouts.weight;
+  sums.type = dnnl_f32;
   Layout bias_layout;
   bias_layout.add(layouts.y.sizes[1], 1);
   const Desc bias = key.bias && key.pass == Pass::y ? bias_layout.desc() : Desc();
@@ -323,8 +332,8 @@ PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
         m.dilates, m.left, m.right, forward.get(), attr.get());
   } else {
     status = lib.convolution_backward_weights_primitive_desc_create(
-        made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), nullptr, y.get(),
-        m.strides, m.dilates, m.left, m.right, forward.get(), attr.get());
+        made.out(), lib.engine, dnnl_convolution_direct, x.get(), sums.any().get(), nullptr,
+        y.get(), m.strides, m.dilates, m.left, m.right, forward.get(), attr.get());
   }
   return status == dnnl_success && settle(made) ? std::move(made) : PrimitiveDesc();
 }
@@ -380,7 +389,7 @@ class Plan {
   }
 
  private:
-  static constexpr int64_t item = sizeof(float);
+  static constexpr int64_t weight_item = sizeof(float);
 
   bool shares_x() const {
     return key_.pass == Pass::weight && !by_batch_ && key_.shape.groups == 1;
@@ -409,8 +418,8 @@ class Plan {
     }
     each_piece([&](const Piece& piece, int64_t) {
       const Places& at = piece.places();
-      piece.run(call.x + at.x * item, call.weight + at.weight * item, call.y + at.y * item, nullptr,
-                x_copy.data());
+      piece.run(call.x + at.x * key_.image_item(), call.weight + at.weight * weight_item,
+                call.y + at.y * key_.image_item(), nullptr, x_copy.data());
     });
   }
 
@@ -420,10 +429,10 @@ class Plan {
     const AlignedScratch parts(size * pieces_.size());
     each_piece([&](const Piece& piece, int64_t i) {
       const Places& at = piece.places();
-      piece.run(call.x + at.x * item, parts.data() + static_cast<size_t>(i) * size,
-                call.y + at.y * item, nullptr, nullptr);
+      piece.run(call.x + at.x * key_.image_item(), parts.data() + static_cast<size_t>(i) * size,
+                call.y + at.y * key_.image_item(), nullptr, nullptr);
     });
-    add_up(reinterpret_cast<float*>(parts.data()), static_cast<int64_t>(size / item));
+    add_up(reinterpret_cast<float*>(parts.data()), static_cast<int64_t>(size / weight_item));
     const Threads threads(1);
     total.place(call.weight, parts.data());
     if (total.copy_size()) {
@@ -510,19 +519,25 @@ bool worth_it(Pass pass, const ConvCall& call) {
   if (is_depthwise(s)) return s.groups % 8 == 0;
   if (s.groups > 1 && (pass == Pass::weight || std::min(x_channels, y_channels) < 16)) return false;
   if (call.channels_last || call.x_block || call.y_block) return true;
-  if (s.window() == 1) return false;  // a plain product, of images as they are
+  if (call.dtype == DType::bfloat16) return true;  // the other way is by copies of float32
+  if (s.window() == 1) return false;               // a plain product, of images as they are
   if (pass == Pass::weight) return s.y_channels % 8 == 0;
   return pass == Pass::y || (x_channels >= 8 && s.stride == ConvShape::Sizes{1, 1, 1});
 }
 
+bool takes(Pass pass, const ConvCall& call) {
+  if (call.dtype == DType::bfloat16) return has_bfloat16() && !(pass == Pass::x && call.bias);
+  return call.dtype == DType::float32 && enabled() && available();
+}
+
 // Null if this convolution is none for oneDNN.
 const Plan* plan_for(Pass pass, const ConvCall& call) {
-  if (call.dtype != DType::float32 || !worth_it(pass, call) || !enabled() || !available())
-    return nullptr;
+  if (!worth_it(pass, call) || !takes(pass, call)) return nullptr;
   thread_local Plans plans;
   const bool makes_y = pass == Pass::y, makes_x = pass == Pass::x;
   const Plan& plan = plans.get({.shape = call.shape,
                                 .pass = pass,
+                                .bfloat16 = call.dtype == DType::bfloat16,
                                 .channels_last = call.channels_last,
                                 .bias = call.bias != nullptr,
                                 .free_result = call.free_result,
@@ -535,6 +550,8 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
 }  // namespace
 
 bool available() { return library().engine; }
+
+bool has_bfloat16() { return has_bfloat_instructions() && enabled() && available(); }
 
 std::optional<int> result_block(Pass pass, const ConvCall& call) {
   const Plan* plan = plan_for(pass, call);

@@ -151,6 +151,7 @@ struct Layout {
   int ndim = 0;
   dnnl_dims_t sizes = {}, strides = {};
   int block = 0;  // not 0: arranged in such blocks, whatever the strides say
+  dnnl_data_type_t type = dnnl_f32;
   void add(int64_t size, int64_t stride) {
     sizes[ndim] = size;
     strides[ndim++] = stride;
@@ -158,7 +159,7 @@ struct Layout {
   Desc desc() const {
     if (block) return tagged(block_tag(ndim, block));
     Desc made;
-    check(library().memory_desc_create_with_strides(made.out(), ndim, sizes, dnnl_f32, strides),
+    check(library().memory_desc_create_with_strides(made.out(), ndim, sizes, type, strides),
           "describe a tensor");
     return made;
   }
@@ -190,7 +191,7 @@ struct Layout {
  private:
   Desc tagged(dnnl_format_tag_t tag) const {
     Desc made;
-    check(library().memory_desc_create_with_tag(made.out(), ndim, sizes, dnnl_f32, tag),
+    check(library().memory_desc_create_with_tag(made.out(), ndim, sizes, type, tag),
           "describe a tensor");
     return made;
   }

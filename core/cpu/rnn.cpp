@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "cpu/bfloat_gemm.h"
 #include "cpu/gemm.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
@@ -185,9 +186,14 @@ class Forward {
   // What all inputs add to the gates, in one product.
   void project_input() {
     const int64_t cols = rnn_gates(shape_.kind) * shape_.hidden;
-    gemm(shape_.dtype, matrix(call_.x, steps_.total, shape_.inputs, shape_.inputs),
-         transpose_of(call_.w_ih, shape_.inputs, cols),
-         matrix(reinterpret_cast<char*>(sums_), steps_.total, cols, row_));
+    const Matrix x = matrix(call_.x, steps_.total, shape_.inputs, shape_.inputs);
+    const Matrix weight = transpose_of(call_.w_ih, shape_.inputs, cols);
+    const Matrix sums = matrix(bytes(sums_), steps_.total, cols, row_);
+    if (call_.bfloat16_input) {
+      bfloat_product_to_float(x, weight, sums, 1, 0);
+    } else {
+      gemm(shape_.dtype, x, weight, sums);
+    }
   }
 
   // Both biases add up, but for the candidate of the gru: the reset gate is between them.

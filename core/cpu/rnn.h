@@ -30,7 +30,8 @@ struct RnnShape {
 struct RnnCall {
   RnnShape shape;
   const char *x, *w_ih, *w_hh, *b_ih, *b_hh, *w_hr;  // biases and projection may be null
-  char *h, *c;  // come as the states before, are left as those after; c is of the lstm
+  bool bfloat16_input;  // x and w_ih are bfloat16: for processors that multiply such numbers
+  char *h, *c;          // come as the states before, are left as those after; c is of the lstm
   char* out;
   char* kept;  // what rnn_grad wants; not of tanh and relu
 };

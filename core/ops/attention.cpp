@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu/isa.h"
 #include "cpu/scratch.h"
 #include "ops/families.h"
 #include "ops/joint.h"
@@ -87,10 +88,12 @@ class Job {
   Job(std::span<const Tensor> qkv, const Arg& mask, bool causal, double scale)
       : given_(qkv),
         dtype_(math_dtype(given_.q.dtype())),
-        q_(with_rows(given_.q, dtype_)),
-        k_(with_rows(given_.k, dtype_)),
-        v_(with_rows(given_.v, dtype_)) {
+        held_(multiplies(given_.q.dtype()) ? DType::bfloat16 : dtype_),
+        q_(with_rows(given_.q, held_)),
+        k_(with_rows(given_.k, held_)),
+        v_(with_rows(given_.v, held_)) {
     shape = {.dtype = dtype_,
+             .bfloat16 = held_ == DType::bfloat16,
              .heads = count_elements(lead_of(given_.q)),
              .group = given_.group(),
              .queries = given_.queries(),
@@ -109,12 +112,17 @@ class Job {
     mask_.emplace(mask_for(mask.tensor(), scores, dtype_));
     shape.mask = mask_->mask();
   }
-  DType dtype() const { return dtype_; }
+  DType dtype() const { return dtype_; }  // what is computed in
+  DType held() const { return held_; }    // of queries, keys, values and results
   cpu::AttentionShape shape;
 
  private:
+  static bool multiplies(DType dtype) {
+    return dtype == DType::bfloat16 && cpu::has_bfloat_instructions();
+  }
+
   Operands given_;
-  DType dtype_;
+  DType dtype_, held_;
   Matrices q_, k_, v_;
   std::optional<Matrices> mask_;
 };
@@ -134,8 +142,8 @@ void infer_attention(Infer& infer) {
 void attention_kernel(const Call& call) {
   const Job job(call.tensors(0), call[1], call.boolean(2), call.real(3));
   const Tensor& out = call.out(0);
-  const bool direct = out.dtype() == job.dtype() && out->stride(out.ndim() - 1) == 1;
-  const Tensor work = direct ? out : Tensor::empty(out.sizes(), job.dtype());
+  const bool direct = out.dtype() == job.held() && out->stride(out.ndim() - 1) == 1;
+  const Tensor work = direct ? out : Tensor::empty(out.sizes(), job.held());
   cpu::attention(job.shape, Matrices(work).stack(), call.out(1)->bytes());
   if (!direct) copy_raw(out, work);
 }
@@ -154,7 +162,8 @@ void infer_attention_grad(Infer& infer) {
 void attention_grad_kernel(const Call& call) {
   const Job job(call.tensors(1), call[2], call.boolean(5), call.real(6));
   const DType dtype = job.dtype();
-  const Matrices out(with_rows(call.tensor(3), dtype)), grad(with_rows(call.tensor(0), dtype));
+  const Matrices out(with_rows(call.tensor(3), job.held()));
+  const Matrices grad(with_rows(call.tensor(0), job.held()));
   const Tensor log_sums = consecutive(call.tensor(4), dtype);
   Tensor work[3];
   char* data[3] = {};

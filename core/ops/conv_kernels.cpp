@@ -17,9 +17,8 @@ namespace {
 // Which memory a kernel works on: images in one layout, and everything in the dtype it computes in.
 class Images {
  public:
-  explicit Images(const Tensor& like)
-      : channels_last_(has_channels_last(like)),
-        dtype_(contains(dtypes::half, like.dtype()) ? DType::float32 : like.dtype()) {}
+  Images(const Tensor& like, DType dtype)
+      : channels_last_(has_channels_last(like)), dtype_(dtype) {}
   bool channels_last() const { return channels_last_; }
   DType dtype() const { return dtype_; }
 
@@ -76,10 +75,7 @@ using cpu::onednn::Pass;
 class GivenImage {
  public:
   explicit GivenImage(const Tensor& t) : use_(t), t_(t) {}
-  bool usable() const {
-    return t_.dtype() == DType::float32 && t_.is_contiguous() &&
-           (!use_.exists() || use_.is_image(t_));
-  }
+  bool usable() const { return t_.is_contiguous() && (!use_.exists() || use_.is_image(t_)); }
   int block() const { return use_.exists() ? use_.order().block : 0; }
   char* data() const { return use_.exists() ? use_.data() : t_->bytes(); }
 
@@ -92,7 +88,8 @@ class GivenImage {
 // with nothing done, if this is none for oneDNN or images lie otherwise.
 bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
                   const Tensor& out) {
-  if (work.channels_last || work.dtype != DType::float32) return false;
+  const bool known = work.dtype == DType::float32 || work.dtype == DType::bfloat16;
+  if (work.channels_last || !known) return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
   for (const Tensor& t : {x, y}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
@@ -119,34 +116,83 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   return cpu::onednn::conv(pass, work);
 }
 
+// Half precision is computed in float32 and rounded, but for bfloat16 on processors that have it.
+DType working_dtype(DType dtype) { return contains(dtypes::half, dtype) ? DType::float32 : dtype; }
+
+bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
+               const Tensor& weight) {
+  work.x = x->bytes();
+  work.y = y->bytes();
+  work.weight = weight->bytes();
+  if (work.dtype == DType::bfloat16) return cpu::onednn::conv(pass, work);
+  if (pass == Pass::y) cpu::conv_y(work);
+  if (pass == Pass::x) cpu::conv_x(work);
+  if (pass == Pass::weight) cpu::conv_weight(work);
+  return true;
+}
+
+// Computes in that dtype; false, with nothing done, if it is bfloat16 and this convolution none for
+// oneDNN.
+bool convolve(const Call& call, DType dtype) {
+  const Tensor& out = call.out();
+  const Steps steps = steps_of(call, out.ndim() - 2);
+  const Images images(out, dtype);
+  const Tensor input = images.input(call.tensor(0)), result = images.output(out);
+  const Tensor weight = consecutive(call.tensor(1), dtype);
+  const Tensor bias = call.has(2) ? consecutive(call.tensor(2), working_dtype(dtype)) : Tensor();
+  const bool transposed = call.boolean(6);
+  const Tensor &x = transposed ? result : input, &y = transposed ? input : result;
+  const cpu::ConvCall work{.shape = shape_of(x, y, weight.sizes().subspan(2), steps.stride,
+                                             steps.padding, steps.dilation, call.integer(8)),
+                           .dtype = dtype,
+                           .channels_last = images.channels_last(),
+                           .x = nullptr,
+                           .weight = weight->bytes(),
+                           .y = nullptr,
+                           .bias = bias.defined() ? bias->bytes() : nullptr};
+  const Pass pass = transposed ? Pass::x : Pass::y;
+  const bool done = transposed ? run_arranged(pass, work, Tensor(), input, result)
+                               : run_arranged(pass, work, input, Tensor(), result);
+  if (!done && !run_plain(pass, work, x, y, weight)) return false;
+  if (!result.is_same(out)) copy_raw(out, result);
+  return true;
+}
+
+bool convolve_weight(const Call& call, DType dtype) {
+  const Tensor& out = call.out();
+  const bool by_gradient = has_channels_last(call.tensor(1));
+  const Images images(call.tensor(by_gradient ? 1 : 0), dtype);
+  const Tensor x = images.input(call.tensor(0)), y = images.input(call.tensor(1));
+  const DType sums = working_dtype(dtype);
+  const Tensor result = out.dtype() == sums ? out : Tensor::empty(out.sizes(), sums);
+  const cpu::ConvCall work{.shape = shape_of(x, y, call.integers(2), call.integers(3),
+                                             call.integers(4), call.integers(5), call.integer(6)),
+                           .dtype = dtype,
+                           .channels_last = images.channels_last(),
+                           .x = nullptr,
+                           .weight = nullptr,
+                           .y = nullptr,
+                           .bias = nullptr};
+  if (!run_arranged(Pass::weight, work, x, y, result) &&
+      !run_plain(Pass::weight, work, x, y, result))
+    return false;
+  if (!result.is_same(out)) copy_raw(out, result);
+  return true;
+}
+
+// Whether both factors are bfloat16 and the processor multiplies such numbers.
+bool is_bfloat(const Call& call) {
+  return call.tensor(0).dtype() == DType::bfloat16 && call.tensor(1).dtype() == DType::bfloat16 &&
+         cpu::onednn::has_bfloat16();
+}
+
 }  // namespace
 
 void convolution_kernel(const Call& call) {
   const Tensor& out = call.out();
   if (out.numel() == 0) return;
-  const Steps steps = steps_of(call, out.ndim() - 2);
-  const Images images(out);
-  const Tensor input = images.input(call.tensor(0)), result = images.output(out);
-  const Tensor weight = consecutive(call.tensor(1), images.dtype());
-  const Tensor bias = call.has(2) ? consecutive(call.tensor(2), images.dtype()) : Tensor();
-  const bool transposed = call.boolean(6);
-  const Tensor &x = transposed ? result : input, &y = transposed ? input : result;
-  cpu::ConvCall work{.shape = shape_of(x, y, weight.sizes().subspan(2), steps.stride, steps.padding,
-                                       steps.dilation, call.integer(8)),
-                     .dtype = images.dtype(),
-                     .channels_last = images.channels_last(),
-                     .x = nullptr,
-                     .weight = weight->bytes(),
-                     .y = nullptr,
-                     .bias = bias.defined() ? bias->bytes() : nullptr};
-  const bool done = transposed ? run_arranged(Pass::x, work, Tensor(), input, result)
-                               : run_arranged(Pass::y, work, input, Tensor(), result);
-  if (!done) {
-    work.x = x->bytes();
-    work.y = y->bytes();
-    transposed ? cpu::conv_x(work) : cpu::conv_y(work);
-  }
-  if (!result.is_same(out)) copy_raw(out, result);
+  if (is_bfloat(call) && convolve(call, DType::bfloat16)) return;
+  convolve(call, working_dtype(out.dtype()));
 }
 
 void convolution_weight_kernel(const Call& call) {
@@ -155,26 +201,8 @@ void convolution_weight_kernel(const Call& call) {
     std::memset(out->bytes(), 0, static_cast<size_t>(out.numel()) * out->item_size());
     return;
   }
-  const bool by_gradient = has_channels_last(call.tensor(1));
-  const Images images(call.tensor(by_gradient ? 1 : 0));
-  const Tensor x = images.input(call.tensor(0)), y = images.input(call.tensor(1));
-  const Tensor result =
-      out.dtype() == images.dtype() ? out : Tensor::empty(out.sizes(), images.dtype());
-  cpu::ConvCall work{.shape = shape_of(x, y, call.integers(2), call.integers(3), call.integers(4),
-                                       call.integers(5), call.integer(6)),
-                     .dtype = images.dtype(),
-                     .channels_last = images.channels_last(),
-                     .x = nullptr,
-                     .weight = nullptr,
-                     .y = nullptr,
-                     .bias = nullptr};
-  if (!run_arranged(Pass::weight, work, x, y, result)) {
-    work.x = x->bytes();
-    work.weight = result->bytes();
-    work.y = y->bytes();
-    cpu::conv_weight(work);
-  }
-  if (!result.is_same(out)) copy_raw(out, result);
+  if (is_bfloat(call) && convolve_weight(call, DType::bfloat16)) return;
+  convolve_weight(call, working_dtype(call.tensor(0).dtype()));
 }
 
 }  // namespace wisp::ops

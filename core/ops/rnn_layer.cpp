@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/isa.h"
 #include "ops/families.h"
 #include "ops/promotion.h"
 #include "ops/raw.h"
@@ -113,11 +114,13 @@ void infer_rnn_layer(Infer& infer) {
   infer.push({data->size(0), cpu::rnn_kept(kind) * sizes.hidden}, math_dtype(dtype), data.device());
 }
 
-// Inputs as a kernel wants them: consecutive, in the dtype it computes in.
+// Inputs as a kernel wants them: consecutive, in the dtype it computes in; the factors of the first
+// product may have one of their own.
 struct Prepared {
-  Prepared(List tensors, DType dtype) {
+  Prepared(List tensors, DType dtype, DType first) {
     for (size_t i = 0; i < input_count; ++i) {
-      if (tensors[i].defined()) all[i] = consecutive(tensors[i], dtype);
+      const bool is_first = i == rows || i == w_ih;
+      if (tensors[i].defined()) all[i] = consecutive(tensors[i], is_first ? first : dtype);
     }
   }
   const char* bytes(Input i) const { return all[i].defined() ? all[i]->bytes() : nullptr; }
@@ -140,11 +143,18 @@ void deliver(const Tensor& out, const Tensor& made) {
   if (!made.is_same(out)) copy_raw(out, made);
 }
 
+// Whether the processor multiplies inputs and weights as they are.
+bool multiplies_bfloat16(List tensors) {
+  return tensors[rows].dtype() == DType::bfloat16 && tensors[w_ih].dtype() == DType::bfloat16 &&
+         tensors[rows].numel() > 0 && cpu::has_bfloat_instructions();
+}
+
 void rnn_layer_kernel(const Call& call) {
   const List tensors = call.tensors(0);
   const DType dtype = math_dtype(tensors[rows].dtype());
   const bool has_cells = kind_of(call) == RnnKind::lstm;
-  const Prepared in(tensors, dtype);
+  const bool bfloat16 = multiplies_bfloat16(tensors);
+  const Prepared in(tensors, dtype, bfloat16 ? DType::bfloat16 : dtype);
   const Tensor h = copied(tensors[hx], call.out(1), dtype);
   const Tensor c = has_cells ? copied(tensors[cx], call.out(2), dtype) : Tensor();
   const Tensor out =
@@ -156,6 +166,7 @@ void rnn_layer_kernel(const Call& call) {
             .b_ih = in.bytes(b_ih),
             .b_hh = in.bytes(b_hh),
             .w_hr = in.bytes(w_hr),
+            .bfloat16_input = bfloat16,
             .h = h->bytes(),
             .c = has_cells ? c->bytes() : nullptr,
             .out = out->bytes(),
@@ -196,7 +207,7 @@ void rnn_layer_grad_kernel(const Call& call) {
   const List tensors = call.tensors(0), grads = call.tensors(6);
   const RnnKind kind = kind_of(call);
   const DType dtype = call.out().dtype();
-  const Prepared in(tensors, dtype);
+  const Prepared in(tensors, dtype, dtype);
   const Tensor out = consecutive(call.tensor(4), dtype), kept = consecutive(call.tensor(5), dtype);
   const Tensor out_grad = grads[0].defined() ? consecutive(grads[0], dtype) : Tensor();
   const bool has_cells = kind == RnnKind::lstm;
@@ -367,10 +378,12 @@ class StepwiseGrad {
   Tensor h_, c_;
 };
 
-// One kernel, unless the gradient is to be differentiated.
-SumGrads sum_grads(const Backward& b, const std::vector<Tensor>& wide) {
+// Unless the gradient is to be differentiated.
+bool is_one_kernel(const Backward& b) { return !rules_are_differentiated() && !b.has_grad(3); }
+
+SumGrads sum_grads(const Backward& b, const std::vector<Tensor>& inputs) {
   const RnnKind kind = kind_of(b);
-  if (rules_are_differentiated() || b.has_grad(3)) return StepwiseGrad(b, kind, wide).run();
+  if (!is_one_kernel(b)) return StepwiseGrad(b, kind, inputs).run();
   const Tensor grads[] = {b.grad(0), b.grad(1), b.grad(2)};
   auto made =
       invoke_many<"_rnn_layer_grad">(b[0], b[1], b[2], b[3], b.out(0), b.out(3), List(grads));
@@ -380,14 +393,17 @@ SumGrads sum_grads(const Backward& b, const std::vector<Tensor>& wide) {
 }
 
 // Gradients of the weights: products of those of the sums with what was multiplied by the weights.
-void weight_grads(const Backward& b, std::span<const bool> wanted, const std::vector<Tensor>& wide,
-                  const SumGrads& sums, std::vector<Tensor>& grads) {
+// `factors` are inputs in the dtype of these products.
+void weight_grads(const Backward& b, std::span<const bool> wanted,
+                  const std::vector<Tensor>& factors, const SumGrads& sums,
+                  std::vector<Tensor>& grads) {
   const RnnKind kind = kind_of(b);
+  const DType dtype = factors[rows].dtype();
   const Tensor& hidden = kind == RnnKind::gru && sums.hidden.defined() ? sums.hidden : sums.sums;
-  if (wanted[w_ih]) grads[w_ih] = mm(t(sums.sums), wide[rows]);
+  if (wanted[w_ih]) grads[w_ih] = mm(t(to(sums.sums, dtype)), factors[rows]);
   if (wanted[w_hh]) {
     const Before before(b.integers(3), b.boolean(2));
-    grads[w_hh] = mm(t(hidden), before.all(to(b.out(0), wide[rows].dtype()), wide[hx]));
+    grads[w_hh] = mm(t(to(hidden, dtype)), before.all(to(b.out(0), dtype), factors[hx]));
   }
   const int64_t first = 0;
   if (wanted[b_ih]) grads[b_ih] = sum(sums.sums, IntSpan(&first, 1));
@@ -396,7 +412,7 @@ void weight_grads(const Backward& b, std::span<const bool> wanted, const std::ve
     grads[b_hh] = known ? grads[b_ih] : sum(hidden, IntSpan(&first, 1));
   }
   if (wanted[w_hr]) {
-    const int64_t size = wide[cx]->size(1);
+    const int64_t size = factors[cx]->size(1);
     const Tensor read = narrow(b.out(3), 1, 3 * size, size),
                  cells = narrow(b.out(3), 1, 4 * size, size);
     grads[w_hr] = mm(t(sums.hidden), read * tanh(cells));
@@ -405,16 +421,17 @@ void weight_grads(const Backward& b, std::span<const bool> wanted, const std::ve
 
 void rnn_layer_rule(const Backward& b, std::span<const bool> wanted, std::vector<Tensor>& grads) {
   const DType dtype = b.out(3).dtype();
-  std::vector<Tensor> wide(input_count);
+  const bool as_given = multiplies_bfloat16(b.tensors(0)) && is_one_kernel(b);
+  std::vector<Tensor> factors(input_count);
   for (size_t i = 0; i < input_count; ++i) {
     const Tensor& given = b.tensors(0)[i];
-    if (given.defined()) wide[i] = to(given, dtype);
+    if (given.defined()) factors[i] = to(given, as_given ? DType::bfloat16 : dtype);
   }
-  const SumGrads sums = sum_grads(b, wide);
-  if (wanted[rows]) grads[rows] = mm(sums.sums, wide[w_ih]);
+  const SumGrads sums = sum_grads(b, factors);
+  if (wanted[rows]) grads[rows] = mm(to(sums.sums, factors[w_ih].dtype()), factors[w_ih]);
   if (wanted[hx]) grads[hx] = sums.h;
   if (wanted[cx]) grads[cx] = sums.c;
-  weight_grads(b, wanted, wide, sums, grads);
+  weight_grads(b, wanted, factors, sums, grads);
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ void multiply(T* x, int64_t n, T factor) {
   for (int64_t i = 0; i < n; ++i) x[i] *= factor;
 }
 
+void round(const float* __restrict from, int64_t n, BFloat16* __restrict to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = BFloat16(from[i]);
+}
+
 }  // namespace
 
 namespace WISP_ISA {
@@ -45,6 +49,7 @@ void fill_attention(AttentionTable& table);
 void fill_attention(AttentionTable& table) {
   table.f32 = {soften<float>, probabilities<float>, score_grads<float>, multiply<float>};
   table.f64 = {soften<double>, probabilities<double>, score_grads<double>, multiply<double>};
+  table.round = round;
 }
 }  // namespace WISP_ISA
 

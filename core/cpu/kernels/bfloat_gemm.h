@@ -178,23 +178,25 @@ struct BFloatGemm {
     return true;
   }
 
-  static void round_to_result(const BFloatPiece& p) {
+  template <class Result>
+  static void write_result(const BFloatPiece& p, Result* c) {
     for (int64_t i = 0; i < p.rows; ++i) {
       const float* from = p.sums + i * BFloatPiece::max_cols;
-      BFloat16* to = p.c + i * p.c_row;
+      Result* to = c + i * p.c_row;
       if (p.beta != 0) {
+#pragma GCC ivdep
         for (int64_t j = 0; j < p.cols; ++j)
-          to[j] = BFloat16(p.alpha * from[j] + p.beta * static_cast<float>(to[j]));
+          to[j] = Result(p.alpha * from[j] + p.beta * static_cast<float>(to[j]));
       } else {
 #pragma GCC ivdep
-        for (int64_t j = 0; j < p.cols; ++j) to[j] = BFloat16(p.alpha * from[j]);
+        for (int64_t j = 0; j < p.cols; ++j) to[j] = Result(p.alpha * from[j]);
       }
     }
   }
 
   static void run(const BFloatPiece& p) {
     if (!multiply_directly(p)) multiply(p);
-    round_to_result(p);
+    p.float_c ? write_result(p, p.float_c) : write_result(p, p.c);
   }
 };
 
