@@ -49,27 +49,33 @@ void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows
   const auto a = numbers.some(m * k * step), b = numbers.some(n * k * step);
   auto c = numbers.some(m * n);
   const auto before = c;
+  std::vector<float> float_c(c.begin(), c.end());
   std::vector<float> left(BFloatPiece::max_rows * BFloatPiece::max_depth);
   std::vector<float> right(BFloatPiece::max_depth * BFloatPiece::max_panel);
   std::vector<float> sums(BFloatPiece::max_rows * BFloatPiece::max_cols);
   const int64_t a_row = (a_by_rows ? k : 1) * step, a_col = (a_by_rows ? 1 : m) * step;
   const int64_t b_row = (b_by_rows ? n : 1) * step, b_col = (b_by_rows ? 1 : k) * step;
-  BFloatGemm<Pairs>::run({.a = a.data(),
-                          .a_row = a_row,
-                          .a_col = a_col,
-                          .b = b.data(),
-                          .b_row = b_row,
-                          .b_col = b_col,
-                          .c = c.data(),
-                          .c_row = n,
-                          .rows = m,
-                          .cols = n,
-                          .depth = k,
-                          .alpha = 0.5f,
-                          .beta = beta,
-                          .left = left.data(),
-                          .right = right.data(),
-                          .sums = sums.data()});
+  BFloatPiece piece{.a = a.data(),
+                    .a_row = a_row,
+                    .a_col = a_col,
+                    .b = b.data(),
+                    .b_row = b_row,
+                    .b_col = b_col,
+                    .c = c.data(),
+                    .float_c = nullptr,
+                    .c_row = n,
+                    .rows = m,
+                    .cols = n,
+                    .depth = k,
+                    .alpha = 0.5f,
+                    .beta = beta,
+                    .left = left.data(),
+                    .right = right.data(),
+                    .sums = sums.data()};
+  BFloatGemm<Pairs>::run(piece);
+  piece.c = nullptr;
+  piece.float_c = float_c.data();
+  BFloatGemm<Pairs>::run(piece);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0;
@@ -81,6 +87,7 @@ void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows
       const double want = 0.5 * sum + static_cast<double>(beta) * static_cast<double>(before[at]);
       CHECK(std::abs(static_cast<double>(c[at]) - want) <=
             std::abs(want) * 0x1p-8 + static_cast<double>(k) * 1e-7);
+      CHECK(std::abs(static_cast<double>(float_c[at]) - want) <= static_cast<double>(k + 8) * 1e-7);
     }
   }
 }
@@ -93,6 +100,8 @@ void check_pieces() {
                          {13, 65, 257},
                          {96, 256, 256},
                          {95, 250, 513},
+                         {200, 100, 64},
+                         {1, 70, 100},
                          {5, 64, 600}}) {
     for (int layout = 0; layout < 4; ++layout)
       check_piece<Pairs>(m, n, k, layout & 1, layout & 2, 1, layout & 1 ? 0.0f : 2.0f);

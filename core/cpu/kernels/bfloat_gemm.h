@@ -3,6 +3,7 @@
 // which is how processors with instructions for bfloat16 want them.
 #pragma once
 
+#include "cpu/bfloat_gemm.h"
 #include "cpu/kernels/kernels.h"
 
 namespace wisp::cpu {
@@ -30,7 +31,8 @@ WISP_INLINE uint32_t pair_of(BFloat16 low, BFloat16 high) {
 // Works on every processor.
 struct Widened {
   using Packed = float;
-  static constexpr int64_t step = 1;  // elements along the depth that are packed together
+  static constexpr int64_t step = 1;       // elements along the depth that are packed together
+  static constexpr bool has_rows = false;  // whether it multiplies a single row by columns itself
   static WISP_INLINE Packed pack(const BFloat16* from, int64_t, int64_t) { return *from; }
   // Sums of rows x columns vectors go on by one step.
   template <int rows>
@@ -47,8 +49,9 @@ struct Widened {
 
 // What pairs have in common, however they are multiplied.
 struct Paired {
-  using Packed = uint32_t;
+  typedef uint32_t Packed __attribute__((may_alias));
   static constexpr int64_t step = 2;
+  static constexpr bool has_rows = false;
   static WISP_INLINE Packed pack(const BFloat16* from, int64_t stride, int64_t count) {
     return pair_of(*from, count > 1 ? from[stride] : BFloat16(0.0f));
   }
@@ -63,11 +66,26 @@ struct BFloatGemm {
   // `rows` numbers per step, of the rows that start at `first`.
   static void pack_left(const BFloatPiece& p, int64_t first, int64_t rows, int64_t k, int64_t depth,
                         Packed* out) {
-    for (int64_t i = 0; i < rows; ++i) {
-      const BFloat16* from = p.a + (first + i) * p.a_row + k * p.a_col;
-      for (int64_t d = 0; d < depth; d += step)
-        out[d / step * rows + i] = Dot::pack(from + d * p.a_col, p.a_col, depth - d);
+    const BFloat16* from = p.a + first * p.a_row + k * p.a_col;
+    int64_t d = 0;
+    if (has_pairs(from, p.a_col, p.a_row)) {
+      const auto* pairs = reinterpret_cast<const Packed*>(from);
+      for (; d + step <= depth; d += step, ++pairs)
+        for (int64_t i = 0; i < rows; ++i) *out++ = pairs[i * p.a_row / step];
     }
+    for (; d + step <= depth; d += step) {
+      const BFloat16* column = from + d * p.a_col;
+      for (int64_t i = 0; i < rows; ++i) *out++ = Dot::pack(column + i * p.a_row, p.a_col, step);
+    }
+    for (int64_t i = 0; d < depth && i < rows; ++i)
+      *out++ = Dot::pack(from + d * p.a_col + i * p.a_row, p.a_col, depth - d);
+  }
+
+  // Whether numbers next to one another along the depth can be read as pairs: they lie in memory as
+  // they would be packed.
+  static bool has_pairs(const BFloat16* data, int64_t along, int64_t across) {
+    return step == 2 && along == 1 && across % 2 == 0 &&
+           reinterpret_cast<uintptr_t>(data) % sizeof(Packed) == 0;
   }
 
   // As many numbers as a panel is wide per step; columns past the end are zero.
@@ -79,7 +97,13 @@ struct BFloatGemm {
     if (cols < bfloat_panel) {
       for (int64_t i = 0; i < (depth + step - 1) / step * bfloat_panel; ++i) out[i] = 0;
     }
-    if (p.b_col == 1) {
+    if (has_pairs(p.b, p.b_row, p.b_col)) {
+      const int64_t whole = depth / step;
+      kernels().gemm_f32.transpose(reinterpret_cast<const float*>(from), p.b_col / step,
+                                   reinterpret_cast<float*>(out), bfloat_panel, whole, cols);
+      for (int64_t j = 0; whole * step < depth && j < cols; ++j)
+        out[whole * bfloat_panel + j] = Dot::pack(from + j * p.b_col + whole * step, 1, 1);
+    } else if (p.b_col == 1) {
       for (int64_t d = 0; d < depth; d += step) {
         const BFloat16* row = from + d * p.b_row;
         Packed* to = out + d / step * bfloat_panel;
@@ -172,6 +196,12 @@ struct BFloatGemm {
 
   static bool multiply_directly(const BFloatPiece& p) {
     if (p.rows > 1 || (p.b_row != 1 && p.b_col != 1)) return false;
+    if constexpr (Dot::has_rows) {
+      if (p.b_row == 1 && p.a_col == 1) {
+        Dot::multiply_row(p);
+        return true;
+      }
+    }
     float* a = static_cast<float*>(p.left);
     for (int64_t d = 0; d < p.depth; ++d) a[d] = p.a[d * p.a_col];
     p.b_row == 1 ? multiply_by_columns(p, a, p.sums) : multiply_by_rows(p, a, p.sums);

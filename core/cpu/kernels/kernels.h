@@ -1,7 +1,6 @@
 // All kernels that are compiled once per instruction set, as one table of functions.
 #pragma once
 
-#include "cpu/bfloat_gemm.h"
 #include "cpu/channels.h"
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
@@ -12,6 +11,8 @@
 #include "cpu/softmax.h"
 
 namespace wisp::cpu {
+
+struct BFloatPiece;
 
 using TileTable = TileFn[num_opcodes][num_dtypes];
 
