@@ -81,6 +81,26 @@ struct BFloatGemm {
       *out++ = Dot::pack(from + d * p.a_col + i * p.a_row, p.a_col, depth - d);
   }
 
+  static int64_t rows_from(const BFloatPiece& p, int64_t first) {
+    return p.rows - first < bfloat_rows ? p.rows - first : bfloat_rows;
+  }
+
+  // The same for all rows, which lie next to one another in memory: a whole column at once.
+  static void pack_left_columns(const BFloatPiece& p, int64_t k, int64_t depth, Packed* out) {
+    const int64_t steps = (depth + step - 1) / step;
+    Packed column[BFloatPiece::max_rows];
+    for (int64_t d = 0; d < steps; ++d) {
+      const BFloat16* from = p.a + (k + d * step) * p.a_col;
+      const int64_t count = depth - d * step;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < p.rows; ++i) column[i] = Dot::pack(from + i, p.a_col, count);
+      for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
+        Packed* to = out + i * steps + d * rows_from(p, i);
+        for (int64_t r = 0; r < rows_from(p, i); ++r) to[r] = column[i + r];
+      }
+    }
+  }
+
   // Whether numbers next to one another along the depth can be read as pairs: they lie in memory as
   // they would be packed.
   static bool has_pairs(const BFloat16* data, int64_t along, int64_t across) {
@@ -142,17 +162,17 @@ struct BFloatGemm {
       const int64_t rest = p.depth - k;
       const int64_t depth = rest < BFloatPiece::max_depth ? rest : BFloatPiece::max_depth;
       const int64_t steps = (depth + step - 1) / step;
-      for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
-        const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
-        pack_left(p, i, rows, k, depth, left + i * steps);
+      if (p.a_row == 1) {
+        pack_left_columns(p, k, depth, left);
+      } else {
+        for (int64_t i = 0; i < p.rows; i += bfloat_rows)
+          pack_left(p, i, rows_from(p, i), k, depth, left + i * steps);
       }
       for (int64_t j = 0; j < p.cols; j += bfloat_panel) {
         pack_right(p, j, k, depth, right);
-        for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
-          const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
-          micros[rows - 1](left + i * steps, right, steps, p.sums + i * BFloatPiece::max_cols + j,
-                           k > 0);
-        }
+        for (int64_t i = 0; i < p.rows; i += bfloat_rows)
+          micros[rows_from(p, i) - 1](left + i * steps, right, steps,
+                                      p.sums + i * BFloatPiece::max_cols + j, k > 0);
       }
     }
   }
