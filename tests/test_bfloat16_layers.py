@@ -1,0 +1,131 @@
+"""Layers of bfloat16 against the same layers of float64 on the same numbers. Where the processor multiplies bfloat16
+these run kernels of their own, elsewhere they compute in float32; both round a result once."""
+
+import pytest
+
+import wisp
+from wisp import nn
+from wisp.nn import functional as F
+
+
+def numbers(*sizes, seed=0):
+    return wisp.randn(*sizes, generator=wisp.Generator().manual_seed(seed)).bfloat16()
+
+
+def close(ours, wide, much=1.0):
+    """Within some roundings of the largest number."""
+    assert ours.dtype == wisp.bfloat16
+    assert ours.shape == wide.shape
+    error = (ours.double() - wide).abs().max().item()
+    assert error <= much * 2**-7 * max(wide.abs().max().item(), 1e-3), error
+
+
+def results_and_gradients(f, inputs):
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    out = f(*leaves)
+    out.backward(numbers(*out.shape, seed=9).to(out.dtype))
+    return [out.detach(), *(x.grad for x in leaves)]
+
+
+def agree(f, *inputs, much=1.0):
+    ours = results_and_gradients(f, inputs)
+    wide = results_and_gradients(f, [x.double() for x in inputs])
+    for a, b in zip(ours, wide, strict=True):
+        close(a, b, much)
+
+
+CONVOLUTIONS = {
+    "3x3": ((4, 16, 20, 20), (32, 16, 3, 3), {"padding": 1}),
+    "1x1": ((4, 16, 20, 20), (48, 16, 1, 1), {}),
+    "strided": ((3, 16, 21, 19), (32, 16, 3, 3), {"stride": 2}),
+    "dilated": ((2, 16, 24, 24), (16, 16, 3, 3), {"dilation": 2, "padding": 2}),
+    "odd channels": ((3, 7, 20, 20), (11, 7, 3, 3), {"padding": 1}),
+    "grouped": ((2, 32, 16, 16), (32, 16, 3, 3), {"groups": 2, "padding": 1}),
+    "depthwise": ((2, 32, 24, 24), (32, 1, 3, 3), {"groups": 32, "padding": 1}),
+    "large weight": ((2, 64, 6, 6), (128, 64, 3, 3), {"padding": 1}),
+    "one dimension": ((2, 16, 200), (32, 16, 5), {}),
+    "three dimensions": ((2, 8, 6, 10, 10), (16, 8, 3, 3, 3), {"padding": 1}),
+    "small": ((1, 2, 5, 5), (3, 2, 3, 3), {}),
+}
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions(case, channels_last):
+    x, weight, options = CONVOLUTIONS[case]
+    if channels_last and len(x) != 4:
+        pytest.skip("images only")
+    conv = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]
+
+    def f(x, weight, bias):
+        x = x.contiguous(memory_format=wisp.channels_last) if channels_last else x
+        return conv(x, weight, bias, **options)
+
+    agree(f, numbers(*x, seed=1), numbers(*weight, seed=2), numbers(weight[0], seed=3))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_transposed_convolutions(bias):
+    inputs = [numbers(2, 16, 12, 12, seed=1), numbers(16, 24, 3, 3, seed=2), *([numbers(24, seed=3)] if bias else [])]
+    agree(lambda x, w, *b: F.conv_transpose2d(x, w, *b, stride=2, padding=1), *inputs)
+
+
+def test_a_network_of_convolutions():
+    wisp.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 1), nn.ReLU(),
+        nn.Conv2d(32, 32, 3, 2, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 5),
+    ).bfloat16()  # fmt: skip
+    x = numbers(8, 3, 32, 32)
+    wide = nn.Sequential(*model).double()(x.double()).detach()
+    close(model.bfloat16()(x).detach(), wide, 4)
+
+
+@pytest.mark.parametrize("masked", [None, "causal", "bools", "numbers"])
+def test_attention(masked):
+    mask = {"bools": numbers(33, 70, seed=4) > -1, "numbers": numbers(33, 70, seed=4)}.get(masked)
+
+    def f(q, k, v):
+        given = mask.to(q.dtype) if masked == "numbers" else mask
+        return F.scaled_dot_product_attention(q, k, v, given, is_causal=masked == "causal")
+
+    agree(f, numbers(2, 3, 33, 16, seed=1), numbers(2, 3, 70, 16, seed=2), numbers(2, 3, 70, 24, seed=3), much=3)
+
+
+def test_attention_of_many_keys_and_shared_heads():
+    def f(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    agree(f, numbers(1, 4, 150, 32, seed=1), numbers(1, 2, 700, 32, seed=2), numbers(1, 2, 700, 32, seed=3), much=3)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers(kind):
+    wisp.manual_seed(0)
+    model, x = getattr(nn, kind)(24, 40, 2).bfloat16(), numbers(9, 5, 24)
+    results = {}
+    for dtype in (wisp.bfloat16, wisp.float64):
+        model.to(dtype).zero_grad()
+        given = x.to(dtype, copy=True).requires_grad_()
+        out = model(given)[0]
+        out.backward(numbers(*out.shape, seed=9).to(dtype))
+        results[dtype] = [out.detach(), given.grad, *(p.grad.clone() for p in model.parameters())]
+    for ours, wide in zip(*results.values(), strict=True):
+        close(ours, wide, 4)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    x, weight = numbers(5, 16, 20, 20, seed=1), numbers(32, 16, 3, 3, seed=2)
+    q = numbers(2, 4, 200, 32, seed=3)
+    before, seen = wisp.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            wisp.set_num_threads(threads)
+            conv = results_and_gradients(lambda x, w: F.conv2d(x, w, padding=1), [x, weight])
+            attention = results_and_gradients(F.scaled_dot_product_attention, [q, q, q])
+            product = [numbers(300, 520) @ numbers(520, 270, seed=1), numbers(1, 520) @ numbers(270, 520).t()]
+            seen.append(conv + attention + product)
+    finally:
+        wisp.set_num_threads(before)
+    for other in seen[1:]:
+        assert all(wisp.equal(a, b) for a, b in zip(seen[0], other, strict=True))
