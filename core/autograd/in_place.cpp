@@ -110,7 +110,8 @@ void check_write(const char* op, const Tensor& self) {
 void note_write(const OpDef& op, const Tensor& self) {
   self->bump_version();
   Storage& storage = self->storage();
-  if (WISP_LIKELY(!storage.watched())) return;
+  if (WISP_LIKELY(!storage.minds_writes())) return;
+  if (!storage.watched()) return storage.forget();
   auto note = Ref<WriteNote>::adopt(new WriteNote);
   note->op = &op;
   if (host.here) note->place = host.here();

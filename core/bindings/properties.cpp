@@ -201,6 +201,7 @@ void read_what_waits() {
 PyObject* data_ptr(PyObject* self, PyObject*) {
   const TensorImpl* impl = impl_of(self);
   read_what_waits();
+  impl->storage().expose();
   return PyLong_FromVoidPtr(impl->numel() && !impl->is_meta() ? impl->bytes() : nullptr);
 }
 PyObject* storage_data_ptr(PyObject* self, PyObject*) {

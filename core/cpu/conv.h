@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/dtype.h"
+#include "base/refcount.h"
 
 namespace wisp::cpu {
 
@@ -40,6 +41,8 @@ struct ConvCall {
   int x_block = 0, y_block = 0;
   // Whether the image that is computed may be left in blocks.
   bool free_result = false;
+  // Not null: the weight stays as it is, and what is left here comes again with it.
+  Ref<Object>* kept = nullptr;
 };
 
 void conv_y(const ConvCall& call);

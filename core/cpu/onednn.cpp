@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
@@ -56,6 +57,25 @@ class AlignedScratch {
 
  private:
   Scratch<char> memory_;
+};
+
+// A weight in the order of the primitive that used it last.
+class KeptWeight final : public Object {
+ public:
+  explicit KeptWeight(const Port& port)
+      : size_(port.copy_size()), data_(static_cast<char*>(memory::allocate(size_))) {
+    check(library().memory_desc_clone(order_.out(), port.wanted()), "describe a tensor");
+  }
+  ~KeptWeight() override { memory::deallocate(data_, size_); }
+  char* data() const { return data_; }
+  bool suits(const Port& port) const {
+    return library().memory_desc_equal(order_.get(), port.wanted());
+  }
+
+ private:
+  Desc order_;
+  size_t size_;
+  char* data_;
 };
 
 // --- Convolutions
@@ -206,10 +226,13 @@ class Piece {
   // The width of blocks that a free result is left in.
   int result_block() const { return result_block_; }
 
-  // `x_copy` is x in the order that this piece wants, if pieces share it.
-  void run(char* x, char* weight, char* y, const char* bias, char* x_copy) const {
-    const size_t sizes[] = {shares_x_ ? 0 : x_.copy_size(), weight_.copy_size(), y_.copy_size(),
-                            scratch_size_};
+  // `x_copy` is x in the order that this piece wants, if pieces share it; see ConvCall for `kept`.
+  void run(char* x, char* weight, char* y, const char* bias, char* x_copy,
+           Ref<Object>* kept = nullptr) const {
+    if (!weight_.wanted()) kept = nullptr;
+    if (kept) keep_weight(weight, *kept);
+    const size_t sizes[] = {shares_x_ ? 0 : x_.copy_size(), kept ? 0 : weight_.copy_size(),
+                            y_.copy_size(), scratch_size_};
     size_t offsets[4], total = 0;
     for (int i = 0; i < 4; ++i) {
       offsets[i] = total;
@@ -219,12 +242,13 @@ class Piece {
     char* start = memory.data();
     const Library& lib = library();
     x_.place(x, shares_x_ ? x_copy : start + offsets[0]);
-    weight_.place(weight, start + offsets[1]);
+    weight_.place(weight,
+                  kept ? static_cast<KeptWeight*>(kept->get())->data() : start + offsets[1]);
     y_.place(y, start + offsets[2]);
     lib.memory_set_data_handle(scratch_.get(), start + offsets[3]);
     if (bias_.get()) lib.memory_set_data_handle(bias_.get(), const_cast<char*>(bias));
     if (!shares_x_) x_.before();
-    weight_.before();
+    if (!kept) weight_.before();
     y_.before();
     check(lib.primitive_execute(primitive_.get(), stream(), static_cast<int>(args_.size()),
                                 args_.data()),
@@ -236,6 +260,15 @@ class Piece {
 
  private:
   static PrimitiveDesc describe(const Key& key, const Layouts& layouts);
+
+  void keep_weight(char* weight, Ref<Object>& kept) const {
+    const auto* there = static_cast<const KeptWeight*>(kept.get());
+    if (there && there->suits(weight_)) return;
+    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_));
+    weight_.place(weight, made->data());
+    weight_.before();
+    kept = Ref<Object>::adopt(made.detach());
+  }
 
   // Channels of an image in blocks are not on their own: they are named as a part of it.
   static Desc y_desc(const Key& key, const Slice& slice, Layout layout) {
@@ -385,7 +418,7 @@ class Plan {
   void run(const ConvCall& call) const {
     if (key_.pass == Pass::weight) return by_batch_ ? run_members(call) : run_channels(call);
     const Threads threads(key_.threads);
-    pieces_[0]->run(call.x, call.weight, call.y, call.bias, nullptr);
+    pieces_[0]->run(call.x, call.weight, call.y, call.bias, nullptr, call.kept);
   }
 
  private:

@@ -29,6 +29,7 @@ namespace {
   X(memory_desc_create_with_strides)                 \
   X(memory_desc_create_with_tag)                     \
   X(memory_desc_create_submemory)                    \
+  X(memory_desc_clone)                               \
   X(memory_desc_destroy)                             \
   X(memory_desc_equal)                               \
   X(memory_desc_get_size)                            \
@@ -212,6 +213,7 @@ class Port {
     const Library& lib = library();
     check(lib.memory_create(given_.out(), desc.get(), lib.engine, nullptr), "make a tensor");
     if (lib.memory_desc_equal(desc.get(), wanted)) return;
+    check(lib.memory_desc_clone(wanted_.out(), wanted), "describe a tensor");
     size_ = lib.memory_desc_get_size(wanted);
     check(lib.memory_create(copy_.out(), wanted, lib.engine, nullptr), "make a tensor");
     const_dnnl_memory_desc_t from = use == read ? desc.get() : wanted;
@@ -224,6 +226,9 @@ class Port {
   }
 
   size_t copy_size() const { return size_; }
+  const_dnnl_memory_desc_t wanted() const {
+    return wanted_.get();
+  }  // of the copy; null if there is none
   dnnl_memory_t memory() const { return copy_.get() ? copy_.get() : given_.get(); }
   void place(char* data, char* copy) const {
     library().memory_set_data_handle(given_.get(), data);
@@ -244,6 +249,7 @@ class Port {
   }
 
   Memory given_, copy_;
+  Desc wanted_;
   Primitive reorder_;
   size_t size_ = 0;
   Use use_ = read;

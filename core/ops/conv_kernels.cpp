@@ -131,6 +131,28 @@ bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
   return true;
 }
 
+// What kernels keep of a weight between calls that do not change it.
+class WeightKeeper {
+ public:
+  WeightKeeper(const Tensor& given, const Tensor& used) {
+    const Storage& storage = given->storage();
+    const bool whole = static_cast<size_t>(used.numel()) * used->item_size() == storage.bytes();
+    if (!used.is_same(given) || !whole || !storage.can_keep()) return;
+    storage_ = &storage;
+    now_ = before_ = storage.kept();
+  }
+  ~WeightKeeper() {
+    if (storage_ && now_.get() != before_.get()) storage_->keep(std::move(now_));
+  }
+  WeightKeeper(const WeightKeeper&) = delete;
+  WeightKeeper& operator=(const WeightKeeper&) = delete;
+  Ref<Object>* slot() { return storage_ ? &now_ : nullptr; }
+
+ private:
+  const Storage* storage_ = nullptr;
+  Ref<Object> before_, now_;
+};
+
 // Computes in that dtype; false, with nothing done, if it is bfloat16 and this convolution none for
 // oneDNN.
 bool convolve(const Call& call, DType dtype) {
@@ -141,6 +163,7 @@ bool convolve(const Call& call, DType dtype) {
   const Tensor weight = consecutive(call.tensor(1), dtype);
   const Tensor bias = call.has(2) ? consecutive(call.tensor(2), working_dtype(dtype)) : Tensor();
   const bool transposed = call.boolean(6);
+  WeightKeeper keeper(call.tensor(1), weight);
   const Tensor &x = transposed ? result : input, &y = transposed ? input : result;
   const cpu::ConvCall work{.shape = shape_of(x, y, weight.sizes().subspan(2), steps.stride,
                                              steps.padding, steps.dilation, call.integer(8)),
@@ -149,7 +172,8 @@ bool convolve(const Call& call, DType dtype) {
                            .x = nullptr,
                            .weight = weight->bytes(),
                            .y = nullptr,
-                           .bias = bias.defined() ? bias->bytes() : nullptr};
+                           .bias = bias.defined() ? bias->bytes() : nullptr,
+                           .kept = keeper.slot()};
   const Pass pass = transposed ? Pass::x : Pass::y;
   const bool done = transposed ? run_arranged(pass, work, Tensor(), input, result)
                                : run_arranged(pass, work, input, Tensor(), result);

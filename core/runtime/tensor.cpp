@@ -41,6 +41,7 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 
 void* Tensor::data_ptr() const {
   checked(*this)->check_readable("data_ptr");
+  core(*this)->storage().expose();
   return core(*this)->bytes();
 }
 void Tensor::check_element(DType wanted) const {

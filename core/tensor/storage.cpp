@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <sys/mman.h>
 #include <thread>
@@ -218,12 +219,38 @@ void Storage::settle_order() const {
   state_ = plain;
 }
 
+// --- What kernels keep. Several threads may run the same program.
+
+namespace {
+std::mutex& keeping() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+}  // namespace
+
+Ref<Object> Storage::kept() const {
+  const std::lock_guard lock(keeping());
+  return can_keep() ? note_ : nullptr;
+}
+
+void Storage::keep(Ref<Object> made) const {
+  const std::lock_guard lock(keeping());
+  if (can_keep()) note_.swap(made);  // the former is destroyed behind the lock
+}
+
+void Storage::drop_kept() const {
+  Ref<Object> former;
+  const std::lock_guard lock(keeping());
+  if (!watched_) note_.swap(former);
+}
+
 void Storage::resize(size_t bytes) {
   WISP_CHECK(resizable(),
              "Trying to resize storage that is not resizable: its memory is shared with ",
              "another library (NumPy, DLPack or a mapped file)");
   const char* before = this->data();
   char* data = memory_on(device_, bytes);
+  forget();
   if (!is_meta()) std::memcpy(data, before, std::min(bytes, bytes_));
   free_data();
   data_ = data;
@@ -234,6 +261,7 @@ Ref<Storage> Storage::move_to(void* data, Deleter deleter, void* context) {
   WISP_CHECK(!is_meta(), "a tensor on the device 'meta' has no memory to share");
   const char* before = this->data();
   if (!deleter_) drop_order();
+  forget();
   Ref<Storage> former;
   if (!is_inline()) former = wrap(data_, bytes_, deleter_, context_, writable_);
   if (bytes_ > 0) std::memcpy(data, before, bytes_);

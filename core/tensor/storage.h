@@ -51,10 +51,16 @@ class Storage {
   // must stay where it is, and what was to be read from it has to have been.
   void pin() {
     if (WISP_UNLIKELY(any_deferred())) run_deferred();
+    forget();
     pinned_ = true;
   }
 
   bool pinned() const { return pinned_; }
+  // From now on somebody knows the address, for a while at least.
+  void expose() {
+    forget();
+    exposed_ = true;
+  }
   // Copies the contents to memory that somebody else owns and lives there from now on, as does
   // every tensor on this storage. Returns the former memory, to be kept if this is pinned; null if
   // it lies behind the header and so stays anyway.
@@ -99,9 +105,25 @@ class Storage {
   // Set once autograd has saved a tensor of this storage: from then on writes note where they
   // happened.
   bool watched() const { return watched_; }
-  void watch() { watched_ = true; }
-  const Ref<Object>& last_write() const { return last_write_; }
-  void set_last_write(Ref<Object> place) { last_write_ = std::move(place); }
+  void watch() {
+    if (watched_) return;
+    forget();
+    watched_ = true;
+  }
+  const Ref<Object>& last_write() const { return note_; }
+  void set_last_write(Ref<Object> place) { note_ = std::move(place); }
+
+  // What a kernel makes of the contents for its next calls: the same numbers in another order, say.
+  // Given up as soon as somebody writes; so there is nothing to be kept of memory that others may
+  // write unseen, or that a derivative needs (as the weights of a network in training).
+  bool can_keep() const { return resizable() && !exposed_ && !watched_ && !any_deferred(); }
+  Ref<Object> kept() const;  // null: nothing
+  void keep(Ref<Object> made) const;
+  void forget() const {
+    if (WISP_UNLIKELY(note_ && !watched_)) drop_kept();
+  }
+  // Whether writes have to be told to this storage.
+  bool minds_writes() const { return watched_ || note_; }
 
   void retain() const noexcept { refs_.retain(); }
   void release() const noexcept {
@@ -117,6 +139,7 @@ class Storage {
   void drop_order() noexcept;
   void settle() const;
   void settle_order() const;
+  void drop_kept() const;
   struct Order;
   Order& order() const { return *static_cast<Order*>(context_); }
   static inline constinit std::atomic<bool> meta_made_ = false;
@@ -132,11 +155,12 @@ class Storage {
   Deleter deleter_ = nullptr;
   // The deleter's; without one, how the memory is or was arranged, or why it could not be filled.
   void* context_ = nullptr;
-  Ref<Object> last_write_;
+  mutable Ref<Object> note_;  // of a watched storage the last write, of others what is kept
   Device device_;
   bool writable_ = true;
   bool watched_ = false;
   bool pinned_ = false;
+  bool exposed_ = false;
   enum State : uint8_t { plain, arranged, settling, pending, failed };
   mutable std::atomic<uint8_t> state_ = plain;
 };

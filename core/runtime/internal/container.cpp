@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/bridge.h"
 #include "runtime/internal/damage.h"
 #include "runtime/operators.h"
 
@@ -185,7 +186,8 @@ std::string_view Container::view_of(const Entry& entry) const {
 Tensor Container::bytes_of(const Entry& entry) const {
   Tensor bytes = empty({entry.end - entry.begin}, kUInt8);
   const std::string_view found = view_of(entry);
-  if (!found.empty()) std::memcpy(bytes.data_ptr(), found.data(), found.size());
+  // Not by data_ptr(), which says that somebody else has the address.
+  if (!found.empty()) std::memcpy(core(bytes)->bytes(), found.data(), found.size());
   return bytes;
 }
 
