@@ -11,6 +11,7 @@ from wisp.onnx._export.lowerings import (
     activations,
     arithmetic,
     attention,
+    bits,
     complex,
     convolution,
     creation,
@@ -22,6 +23,8 @@ from wisp.onnx._export.lowerings import (
     random,
     recurrent,
     reductions,
+    scans,
+    search,
     shapes,
     sorting,
 )
@@ -35,8 +38,8 @@ TABLE = {
     for row in _op_table()[0]
 }
 _FAMILIES = (
-    activations, arithmetic, attention, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
-    recurrent, reductions, shapes, sorting,
+    activations, arithmetic, attention, bits, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
+    recurrent, reductions, scans, search, shapes, sorting,
 )  # fmt: skip
 COMPLEX = complex.LOWERINGS
 LOWERINGS = {name: function for family in _FAMILIES for name, function in family.LOWERINGS.items()}

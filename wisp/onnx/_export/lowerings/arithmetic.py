@@ -3,7 +3,7 @@
 import math
 
 import wisp
-from wisp.onnx._export.values import Ref, Unsupported
+from wisp.onnx._export.values import Ref
 
 
 def common_dtype(*values):
@@ -420,16 +420,6 @@ def _logit(g, x, eps=None):
     return g.op("Log", g.op("Div", x, g.op("Sub", g.number(1, x.dtype), x)))
 
 
-def _shifted(direction):
-    def lower(g, a, b):
-        dtype = result_dtype(g, a, b)
-        if dtype.is_signed:
-            raise Unsupported(f"ONNX shifts bits of unsigned integers only, not of {dtype}")
-        return g.op("BitShift", *together(g, a, b, dtype=dtype), direction=direction)
-
-    return lower
-
-
 def _angle(g, x):
     x = g.cast(x, result_dtype(g, x))
     negative = g.op("Less", x, g.number(0, x.dtype))
@@ -457,8 +447,7 @@ LOWERINGS = {
     "logical_not": _logical("Not"), "bitwise_and": _bitwise("BitwiseAnd", "And"),
     "bitwise_or": _bitwise("BitwiseOr", "Or"),
     "bitwise_xor": _bitwise("BitwiseXor", "Xor"), "bitwise_not": _bitwise("BitwiseNot", "Not"),
-    "bitwise_left_shift": _shifted("LEFT"), "bitwise_right_shift": _shifted("RIGHT"), "where": _where,
-    "masked_fill": _masked_fill, "clamp": _clamp_numbers, "clamp_min": lambda g, x, low: _clamp(g, x, low),
+    "where": _where, "masked_fill": _masked_fill, "clamp": _clamp_numbers, "clamp_min": lambda g, x, low: _clamp(g, x, low),
     "clamp_max": lambda g, x, high: _clamp(g, x, None, high), "lerp": _lerp, "addcmul": _addcmul("Mul"),
     "addcdiv": _addcmul("Div"), "atan2": _atan2, "hypot": _hypot, "copysign": _copysign, "heaviside": _heaviside,
     "logaddexp": _log_add(1.0), "logaddexp2": _log_add(math.log(2)),
