@@ -35,6 +35,7 @@ class Builder:
     def __init__(self, opset, names):
         self.opset, self.names = opset, set(names)
         self.nodes, self.initializers = [], {}
+        self.dense = set()  # names of tensors that lie in memory in order
         self.results = []  # what is known of the results of the operator being lowered: [(dtype, sizes)]
         self.place = None
         self._shapes = [{}]  # of tensors whose shape has been asked for, by scope
@@ -99,6 +100,8 @@ class Builder:
         """A tensor of the model: one whose value is not looked at."""
         made = self.constant(tensor, name)
         made.constant = None
+        if tensor.is_contiguous() and not tensor.storage_offset():
+            self.dense.add(made.name)
         return made
 
     def ints(self, values):

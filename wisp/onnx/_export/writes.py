@@ -10,7 +10,7 @@ _RESHAPED = {
     "view_as", "reshape_as", "ravel",
 }  # fmt: skip
 _SAME = {"alias", "detach", "contiguous", "to", "positive", "conj", "real"}
-_VIEWS = {*_RESHAPED, *_SAME, "select", "slice", "narrow", "transpose", "t", "permute"}
+_VIEWS = {*_RESHAPED, *_SAME, "select", "slice", "narrow", "transpose", "t", "permute", "diagonal"}
 # Composites that may give views which cannot be followed back; of other operators the table says so.
 _UNFOLLOWED = {
     "expand_as", "broadcast_to", "broadcast_tensors", "movedim", "movedim.list", "adjoint", "chunk", "meshgrid",
@@ -134,6 +134,8 @@ def _inverted(order, rank):
 
 
 def _scattered(g, name, whole, part, *args):
+    if name == "diagonal":
+        return LOWERINGS["diagonal_scatter"](g, whole, part, *args)
     if name == "select":
         return LOWERINGS["select_scatter"](g, whole, part, *args)
     if name == "narrow":

@@ -27,6 +27,7 @@ from wisp.onnx._export.lowerings import (
     search,
     shapes,
     sorting,
+    strided,
 )
 from wisp.onnx._export.values import ELEMENTS, Ref, leaves
 from wisp.onnx._package import defs
@@ -39,7 +40,7 @@ TABLE = {
 }
 _FAMILIES = (
     activations, arithmetic, attention, bits, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
-    recurrent, reductions, scans, search, shapes, sorting,
+    recurrent, reductions, scans, search, shapes, sorting, strided,
 )  # fmt: skip
 COMPLEX = complex.LOWERINGS
 LOWERINGS = {name: function for family in _FAMILIES for name, function in family.LOWERINGS.items()}

@@ -1,7 +1,10 @@
 """Reading and writing at places given by tensors."""
 
+import math
+
 import wisp
 from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.lowerings.search import search
 from wisp.onnx._export.values import Ref, Unsupported, dim_in
 
 _END = 2**63 - 1
@@ -239,6 +242,54 @@ def _embedding(g, weight, indices, *_):
     return g.op("Gather", weight, indices, axis=0)
 
 
+def _bag_of_each(g, offsets, size, bags):
+    """The bag that every place belongs to; behind the last one, one more."""
+    numbers = g.op("Range", g.number(0, wisp.int64), g.number(size, wisp.int64), g.number(1, wisp.int64), sizes=(None,))
+    found = g.op("Sub", search(g, offsets, numbers, True), g.number(1, wisp.int64))
+    return g.op("Min", found, g.number(bags, wisp.int64))
+
+
+def _embedding_bag_kernel(g, weight, indices, offsets, by_frequency, mode, each, has_last, padding):
+    """Rows are added up, or compared, by the number of their bag; what is padding goes into one more."""
+    g.need_opset(16 if mode < 2 else 18, "bags of several sizes")
+    offsets, count = g.cast(offsets, wisp.int64), g.size(offsets, 0)
+    bags = count if not has_last else _less_one(g, count)
+    bag = _bag_of_each(g, offsets, g.size(indices, 0), bags)
+    own = bag
+    if padding >= 0:
+        is_padding = g.op("Equal", indices, g.number(padding, indices.dtype))
+        own = g.op("Where", is_padding, g.number(bags, wisp.int64), bag)
+    rows = g.op("Gather", weight, indices, axis=0, sizes=(None, weight.size(1)))
+    rows = rows if each is None else g.op("Mul", rows, g.unsqueeze(each, [1]))
+    more = g.op("Add", g.number(bags, wisp.int64), g.number(1, wisp.int64))
+    more.number, at = True, g.unsqueeze(own, [1])
+    start = filled(g, [more, g.size(weight, 1)], 0 if mode < 2 else -math.inf, weight.dtype)
+    sums = g.op("ScatterND", start, at, rows, reduction="add" if mode < 2 else "max", sizes=(None, weight.size(1)))
+    ones = filled(g, g.shape(own), 1, weight.dtype)
+    counts = g.op("ScatterND", filled(g, [more], 0, weight.dtype), at, ones, reduction="add", sizes=(None,))
+    sums, counts = (g.slice(part, [0], g.ints([bags]), [0]) for part in (sums, counts))
+    column = g.unsqueeze(counts, [1])
+    if mode == 1:
+        sums = g.op("Div", sums, g.op("Max", column, g.number(1, weight.dtype)))
+    elif mode == 2:
+        sums = g.op("Where", g.op("Greater", column, g.number(0, weight.dtype)), sums, g.number(0, weight.dtype))
+    return sums, g.cast(bag, indices.dtype), g.cast(counts, indices.dtype)
+
+
+def _less_one(g, count):
+    if not isinstance(count, Ref):
+        return count - 1
+    made = g.op("Sub", count, g.number(1, wisp.int64))
+    made.number = True
+    return made
+
+
+def _embedding_bag(g, weight, indices, offsets, by_frequency=False, mode=0, sparse=False, each=None, has_last=False,
+                   padding=None):  # fmt: skip
+    padding = -1 if padding is None else padding + weight.fixed(0) if padding < 0 else padding
+    return _embedding_bag_kernel(g, weight, indices, offsets, by_frequency, mode, each, has_last, padding)
+
+
 def _one_hot(g, x, classes=-1):
     if isinstance(classes, Ref) or classes < 0:
         raise Unsupported("one_hot without a number of classes")
@@ -262,5 +313,6 @@ LOWERINGS = {
     "scatter_add": _scatter_source("add"), "scatter_reduce": _scatter_reduce, "index_add": _index_write("add"),
     "index_copy": _index_write(None), "index_fill": _index_fill, "slice_scatter": _slice_scatter,
     "select_scatter": _select_scatter, "masked_select": _masked_select, "masked_scatter": _masked_scatter,
-    "embedding": _embedding, "one_hot": _one_hot,
+    "embedding": _embedding, "_embedding_bag": _embedding_bag_kernel,
+    "embedding_bag": _embedding_bag, "one_hot": _one_hot,
 }  # fmt: skip

@@ -13,6 +13,22 @@ def identity(g, x, *_):
     return g.op("Identity", x, sizes=x.sizes)
 
 
+def _copied(g, x, *_):
+    """A tensor of its own, which lies in memory as the other does."""
+    made = identity(g, x)
+    if x.name in g.dense:
+        g.dense.add(made.name)
+    return made
+
+
+def _contiguous(g, x, *args):
+    if args and args[0] not in (None, wisp.contiguous_format):
+        return identity(g, x)
+    made = identity(g, x)
+    g.dense.add(made.name)
+    return made
+
+
 def _cast(g, x, *args):
     dtype = g.results[0][0] or next((arg for arg in args if isinstance(arg, wisp.dtype)), x.dtype)
     return g.cast(x, dtype)
@@ -277,7 +293,7 @@ def diagonal_indices(x, offset, dim1, dim2):
     return [(i + max(-offset, 0)) * columns + i + max(offset, 0) for i in range(count)], columns
 
 
-def _matrices_last(g, x, dim1, dim2):
+def matrices_last(g, x, dim1, dim2):
     """The tensor with two dimensions moved to the end and merged."""
     dim1, dim2 = dim_in(dim1, x.rank), dim_in(dim2, x.rank)
     rest = [dim for dim in range(x.rank) if dim not in (dim1, dim2)]
@@ -286,7 +302,7 @@ def _matrices_last(g, x, dim1, dim2):
 
 
 def diagonal(g, x, offset=0, dim1=0, dim2=1):
-    flat, rest = _matrices_last(g, x, dim1, dim2)
+    flat, rest = matrices_last(g, x, dim1, dim2)
     places, _ = diagonal_indices(x, offset, dim1, dim2)
     return g.op("Gather", flat, wisp.tensor(places, dtype=wisp.int64), axis=len(rest))
 
@@ -332,7 +348,8 @@ def _block_diag(g, tensors):
 
 LOWERINGS = {
     "block_diag": _block_diag,
-    **dict.fromkeys(("clone", "contiguous", "alias", "detach", "positive", "restride"), identity),
+    **dict.fromkeys(("clone", "alias"), _copied), "contiguous": _contiguous,
+    **dict.fromkeys(("detach", "positive", "restride"), identity),
     **dict.fromkeys(("alias_copy", "detach_copy"), identity),
     **dict.fromkeys(("_to_copy", "to"), _cast), "copy": _copy,
     **dict.fromkeys(("view", "reshape", "_reshape_copy", "view_copy"), _reshape),
