@@ -125,6 +125,14 @@ def polynomial(x, coefficients):
     return found
 
 
+def weighted(x, points, weights, function):
+    """The sum of weights times a function of x times points: a table with one more dimension, and a product."""
+    g = x.g
+    table = Formula(g, g.unsqueeze(x.ref, [-1])) * Formula(g, g.constant(wisp.tensor(points, dtype=wisp.float64)))
+    found = g.op("MatMul", function(table).ref, wisp.tensor(weights, dtype=wisp.float64), sizes=x.ref.sizes)
+    return Formula(g, found)
+
+
 def in_double(function):
     """A lowering by a function of formulas that is computed in float64 and given in the dtype of the result."""
 

@@ -11,14 +11,17 @@ from wisp.onnx._export.lowerings import (
     activations,
     arithmetic,
     attention,
+    bessel,
     bits,
     complex,
     convolution,
     creation,
+    incomplete_gamma,
     indexing,
     losses,
     matmul,
     normalization,
+    polynomials,
     pooling,
     random,
     recurrent,
@@ -27,6 +30,7 @@ from wisp.onnx._export.lowerings import (
     search,
     shapes,
     sorting,
+    special,
     strided,
 )
 from wisp.onnx._export.values import ELEMENTS, Ref, leaves
@@ -39,8 +43,9 @@ TABLE = {
     for row in _op_table()[0]
 }
 _FAMILIES = (
-    activations, arithmetic, attention, bits, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
-    recurrent, reductions, scans, search, shapes, sorting, strided,
+    activations, arithmetic, attention, bessel, bits, convolution, creation,
+    incomplete_gamma, indexing, losses, matmul, normalization, polynomials, pooling, random,
+    recurrent, reductions, scans, search, shapes, sorting, special, strided,
 )  # fmt: skip
 COMPLEX = complex.LOWERINGS
 LOWERINGS = {name: function for family in _FAMILIES for name, function in family.LOWERINGS.items()}

@@ -24,7 +24,9 @@ def _shifted(direction):
         dtype = result_dtype(g, a, b)
         a, b = (g.cast(x, wisp.int64) for x in together(g, a, b, dtype=dtype))
         bits = 8 * wisp.tensor([], dtype=dtype).element_size()
-        fits = g.op("And", g.op("GreaterOrEqual", b, g.number(0, wisp.int64)), g.op("Less", b, g.number(bits, wisp.int64)))
+        fits = g.op(
+            "And", g.op("GreaterOrEqual", b, g.number(0, wisp.int64)), g.op("Less", b, g.number(bits, wisp.int64))
+        )
         count = g.op("Where", fits, b, g.number(0, wisp.int64))
         x, rest = Formula(g, a), 0
         if direction == "LEFT":
