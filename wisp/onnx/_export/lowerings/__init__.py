@@ -16,6 +16,7 @@ from wisp.onnx._export.lowerings import (
     complex,
     convolution,
     creation,
+    factorizations,
     incomplete_gamma,
     indexing,
     losses,
@@ -31,6 +32,7 @@ from wisp.onnx._export.lowerings import (
     shapes,
     sorting,
     special,
+    spectral,
     strided,
 )
 from wisp.onnx._export.values import ELEMENTS, Ref, leaves
@@ -43,9 +45,9 @@ TABLE = {
     for row in _op_table()[0]
 }
 _FAMILIES = (
-    activations, arithmetic, attention, bessel, bits, convolution, creation,
+    activations, arithmetic, attention, bessel, bits, convolution, creation, factorizations,
     incomplete_gamma, indexing, losses, matmul, normalization, polynomials, pooling, random,
-    recurrent, reductions, scans, search, shapes, sorting, special, strided,
+    recurrent, reductions, scans, search, shapes, sorting, special, spectral, strided,
 )  # fmt: skip
 COMPLEX = complex.LOWERINGS
 LOWERINGS = {name: function for family in _FAMILIES for name, function in family.LOWERINGS.items()}
