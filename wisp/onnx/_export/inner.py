@@ -76,22 +76,23 @@ def loop(g, trips, carried, body, condition=None):
     return made
 
 
-def scan(g, states, sequences, dim, body, *, collected, reverse=False):
+def scan(g, states, sequences, dim, body, *, collected, sizes=None, reverse=False):
     """Walks along a dimension of tensors: `body(states, items)` gives (next states, results).
 
     The results of all steps, of the dtypes `collected`, are put together along the dimension; the first results are
-    the last states.
+    the last states. They have the sizes of the first tensor, or, for one step, those given.
     """
     rank = sequences[0].rank
     items = [Ref("", s.dtype, _without(s.sizes, dim)) for s in sequences]
     params, items = _inside(g, states, "state"), _inside(g, items, "item")
     with g.scope() as nodes:
         ends, results = body(params, items)
-    item_sizes = items[0].sizes
+    item_sizes = items[0].sizes if sizes is None else sizes
+    all_sizes = (*item_sizes[:dim], sequences[0].sizes[dim], *item_sizes[dim:])
     outs = [Ref(g.fresh("out"), dtype, item_sizes) for dtype in collected]
     graph = graph_of(g, "step", nodes, [*params, *items], [*ends, *results], [*params, *outs])
     made = _outside(g, states, "scan")
-    made += [Ref(g.fresh("scan"), dtype, sequences[0].sizes, depth=g.depth) for dtype in collected]
+    made += [Ref(g.fresh("scan"), dtype, all_sizes, depth=g.depth) for dtype in collected]
     settings = {"scan_input_axes": [dim] * len(sequences), "scan_output_axes": [dim] * len(outs)} if rank > 1 else {}
     if reverse:
         settings |= {"scan_input_directions": [1] * len(sequences), "scan_output_directions": [1] * len(outs)}
