@@ -93,7 +93,8 @@ def scan(g, states, sequences, dim, body, *, collected, sizes=None, reverse=Fals
     graph = graph_of(g, "step", nodes, [*params, *items], [*ends, *results], [*params, *outs])
     made = _outside(g, states, "scan")
     made += [Ref(g.fresh("scan"), dtype, all_sizes, depth=g.depth) for dtype in collected]
-    settings = {"scan_input_axes": [dim] * len(sequences), "scan_output_axes": [dim] * len(outs)} if rank > 1 else {}
+    settings = {"scan_input_axes": [dim] * len(sequences), "scan_output_axes": [dim] * len(outs)}
+    settings = {name: axes for name, axes in settings.items() if rank > 1 and axes}
     if reverse:
         settings |= {"scan_input_directions": [1] * len(sequences), "scan_output_directions": [1] * len(outs)}
     add(g, "Scan", [*states, *sequences], made, body=graph, num_scan_inputs=len(sequences), **settings)

@@ -1,7 +1,7 @@
 """Convolutions, and operators on images."""
 
 import wisp
-from wisp.onnx._export.values import Ref, Unsupported
+from wisp.onnx._export.values import Ref
 
 
 def spread(value, count):
@@ -95,15 +95,26 @@ def _grid_sample(g, x, grid, interpolation, padding, align_corners):
                 padding_mode=("zeros", "border", "reflection")[padding])  # fmt: skip
 
 
+def _as_images(function):
+    """A function of images, called with any number of dimensions in front of a channel, or none."""
+
+    def lower(g, x, *args):
+        if x.rank == 4:
+            return function(g, x, *args)
+        flat = g.reshape(x, [-1, *g.sizes(x)[-3:]])
+        flat.sizes = (None, *x.sizes[-3:])
+        made = function(g, flat, *args)
+        made.sizes = (None,) * made.rank if made.sizes is not None else (None,) * 4
+        return g.reshape(made, [*g.sizes(x)[:-3], *g.sizes(made)[1:]])
+
+    return lower
+
+
 def _pixel_shuffle(g, x, factor):
-    if x.rank != 4:
-        raise Unsupported("pixel_shuffle of tensors that do not have four dimensions")
     return g.op("DepthToSpace", x, blocksize=factor, mode="CRD")
 
 
 def _pixel_unshuffle(g, x, factor):
-    if x.rank != 4:
-        raise Unsupported("pixel_unshuffle of tensors that do not have four dimensions")
     channels = x.fixed(1)
     found = g.op("SpaceToDepth", x, blocksize=factor)  # its channels are ordered by place first
     order = wisp.arange(factor * factor * channels).reshape(factor * factor, channels).t().reshape(-1)
@@ -119,7 +130,7 @@ def _channel_shuffle(g, x, groups):
 def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):
     g.need_opset(18, "fold")
     if x.rank != 3:
-        raise Unsupported("fold of a tensor without a batch")
+        return g.squeeze(_fold(g, g.unsqueeze(x, [0]), output_size, kernel, dilation, padding, stride), [0])
     dilation, padding, stride = (spread(value, 2) for value in (dilation, padding, stride))
     return g.op("Col2Im", x, list(output_size), list(kernel), dilations=dilation, pads=padding * 2, strides=stride)
 
@@ -127,7 +138,7 @@ def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):
 def _im2col(g, x, kernel, dilation=1, padding=0, stride=1):
     """Windows: rows and columns are gathered one after the other."""
     if x.rank != 4:
-        raise Unsupported("unfold of a tensor without a batch")
+        return g.squeeze(_im2col(g, g.unsqueeze(x, [0]), kernel, dilation, padding, stride), [0])
     kernel, dilation, padding, stride = (spread(v, 2) for v in (kernel, dilation, padding, stride))
     sizes = [x.fixed(2 + i) + 2 * padding[i] for i in range(2)]
     if any(padding):
@@ -150,8 +161,7 @@ LOWERINGS = {
         "nearest1d", "nearest2d", "nearest3d", "nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "linear1d",
         "bilinear2d", "trilinear3d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")), _resize),
     **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
-    "pixel_shuffle": _pixel_shuffle,
-    "pixel_unshuffle": _pixel_unshuffle,
+    "pixel_shuffle": _as_images(_pixel_shuffle), "pixel_unshuffle": _as_images(_pixel_unshuffle),
     **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"), _channel_shuffle),
     "fold": _fold, "unfold.im2col": _im2col,
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """Normalisation."""
 
 import wisp
+from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.reductions import variance
 
@@ -103,19 +104,25 @@ def _channel_dropout(g, x, p=0.5, training=True, inplace=False):
     return g.op("Mul", x, kept)
 
 
+_FLOOR = -1.7580993408473766  # of the activation function (SELU) that this dropout goes with
+
+
+def _alpha_dropout(g, x, p=0.5, training=False, inplace=False):
+    """What is dropped becomes the floor; a factor and a shift keep mean and variance."""
+    if not training or p == 0:
+        return g.op("Identity", x)
+    drawn = g.op("RandomUniformLike", x, low=0.0, high=1.0, sizes=x.sizes)
+    kept = g.op("GreaterOrEqual", drawn, g.number(p, x.dtype))
+    found = Formula(g, g.op("Where", kept, x, g.number(_FLOOR, x.dtype)))
+    factor = ((1 - p) * (1 + p * _FLOOR**2)) ** -0.5 if p < 1 else 0.0
+    return (found * factor - factor * _FLOOR * p).ref
+
+
 LOWERINGS = {
     "batch_norm": _batch_norm, "_batch_norm": _batch_norm_kernel, "layer_norm": _layer_norm,
     "native_layer_norm": _layer_norm_kernel, "rms_norm": _rms_norm, "group_norm": _group_norm,
     "native_group_norm": _group_norm_kernel, "instance_norm": _instance_norm, "dropout": _dropout,
     "_dropout": lambda g, x, p: (_dropout(g, x, p),),
     **dict.fromkeys(("dropout1d", "dropout2d", "dropout3d"), _channel_dropout),
-    "alpha_dropout": lambda g, x, p=0.5, training=False, inplace=False: _only_in_evaluation(g, x, training),
+    "alpha_dropout": _alpha_dropout,
 }  # fmt: skip
-
-
-def _only_in_evaluation(g, x, training):
-    from wisp.onnx._export.values import Unsupported
-
-    if training:
-        raise Unsupported("it is random while training, and ONNX has no such operator")
-    return g.op("Identity", x)

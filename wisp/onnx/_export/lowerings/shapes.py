@@ -188,7 +188,13 @@ def _chunk(g, x, chunks, dim=0):
 
 
 def _cut_at_values(g, x, places, dim=0):
-    raise Unsupported("where a tensor is cut has to be the same in all calls")
+    """Pieces between places that are computed; how many there are has to be known."""
+    if not places.rank:
+        raise Unsupported("into how many pieces a tensor is cut has to be the same in all calls")
+    count = places.fixed(0)
+    bounds = [g.slice(places, [i], [i + 1], [0]) for i in range(count)]
+    starts, ends = [g.ints([0]), *bounds], [*bounds, g.ints([_END])]
+    return [g.slice(x, start, end, [dim_in(dim, x.rank)]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _unbind(g, x, dim=0):
@@ -259,21 +265,32 @@ def pad_constant(g, x, pad, value=0):
 def _pad(g, x, pad, mode="constant", value=None):
     if mode == "constant":
         return pad_constant(g, x, pad, 0 if value is None else value)
-    if mode == "circular":
+    if mode == "circular" and min(pad) >= 0:
         return _wrapped(g, x, pad)
     if any(size < 0 for size in pad):
-        raise Unsupported(f"padding with mode {mode!r} and negative sizes")
+        return _cropped(g, x, pad, mode)
     if x.dtype not in (wisp.float32, wisp.float64):
         raise Unsupported(f"padding with mode {mode!r} of tensors of {x.dtype}")
     return g.op("Pad", x, _pads(pad, x.rank), mode={"reflect": "reflect", "replicate": "edge"}[mode])
+
+
+def _cropped(g, x, pad, mode):
+    """Where sizes are negative, elements are cut off: before going round, else of what was padded."""
+    dims = [x.rank - 1 - i for i in range(len(pad) // 2)]
+    starts = [max(-before, 0) for before in pad[::2]]
+    ends = [after if after < 0 else _END for after in pad[1::2]]
+    rest = [max(size, 0) for size in pad]
+    if mode != "circular":
+        return g.slice(_pad(g, x, rest, mode), starts, ends, dims)
+    cut = g.slice(x, starts, ends, dims)
+    cut.sizes = tuple(None if dim in dims else size for dim, size in enumerate(x.sizes))
+    return _pad(g, cut, rest, mode)
 
 
 def _wrapped(g, x, pad):
     for i in range(len(pad) // 2):
         dim = x.rank - 1 - i
         before, after = pad[2 * i], pad[2 * i + 1]
-        if min(before, after) < 0:
-            raise Unsupported("circular padding with negative sizes")
         parts = [g.slice(x, [-before], [_END], [dim])] if before else []
         parts.append(x)
         parts += [g.slice(x, [0], [after], [dim])] if after else []
@@ -323,18 +340,25 @@ def _diag_embed(g, x, offset=0, dim1=-2, dim2=-1):
     return g.transpose(made, order)
 
 
-def _unfold(g, x, dimension, size, step):
+def unfold(g, x, dimension, size, step):
     dimension = dim_in(dimension, x.rank)
     if not x.rank:
         return g.reshape(x, [1])
     if not size:
         raise Unsupported("windows without elements")
-    starts = range(0, x.fixed(dimension) - size + 1, step)
-    places = wisp.tensor([[at + i for i in range(size)] for at in starts], dtype=wisp.int64).reshape(-1, size)
+    starts = _window_starts(g, x, dimension, size, step)
+    places = g.op("Add", g.unsqueeze(starts, [1]), wisp.arange(size))
     found = g.op("Gather", x, places, axis=dimension)
-    found.sizes = (*x.sizes[:dimension], len(starts), size, *x.sizes[dimension + 1 :])
+    found.sizes = (*x.sizes[:dimension], starts.size(0), size, *x.sizes[dimension + 1 :])
     order = [dim for dim in range(x.rank + 1) if dim != dimension + 1]
     return g.transpose(found, [*order, dimension + 1])
+
+
+def _window_starts(g, x, dimension, size, step):
+    if x.size(dimension) is not None:
+        return g.constant(wisp.arange(0, x.size(dimension) - size + 1, step))
+    end = g.op("Sub", g.size(x, dimension), g.number(size - 1, wisp.int64))
+    return g.op("Range", g.number(0, wisp.int64), end, g.number(step, wisp.int64), sizes=(None,))
 
 
 def _block_diag(g, tensors):
@@ -367,7 +391,7 @@ LOWERINGS = {
     **dict.fromkeys(("select", "select_copy"), _select),
     **dict.fromkeys(("slice", "slice_copy"), _slice), **dict.fromkeys(("narrow", "narrow_copy"), _narrow),
     **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal), "diag_embed": _diag_embed,
-    **dict.fromkeys(("unfold", "unfold_copy"), _unfold), "cat": cat, "stack": _stack,
+    **dict.fromkeys(("unfold", "unfold_copy"), unfold), "cat": cat, "stack": _stack,
     **dict.fromkeys(("split.sizes", "split_with_sizes", "split_with_sizes_copy"), split),
     **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, "tensor_split.tensor": _cut_at_values,
     **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
