@@ -42,9 +42,14 @@ def _pads(padding, kernel, dilation, dims):
 def _conv_transpose(dims):
     def lower(g, x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         kernel = [weight.fixed(2 + i) for i in range(dims)]
-        extra = spread(output_padding, dims)
+        stride, extra = spread(stride, dims), spread(output_padding, dims)
+        if any(e >= s for e, s in zip(extra, stride, strict=True)):  # whole steps are zeros at the end of the input
+            more = [e // s for e, s in zip(extra, stride, strict=True)]
+            rank, extra = x.rank, [e % s for e, s in zip(extra, stride, strict=True)]
+            x = g.op("Pad", x, [*[0] * rank, *[0] * (rank - dims), *more])
+            x.sizes = (None,) * rank
         return batched(g, x, dims, lambda batch: g.op(
-            "ConvTranspose", batch, weight, bias, kernel_shape=kernel, strides=spread(stride, dims),
+            "ConvTranspose", batch, weight, bias, kernel_shape=kernel, strides=stride,
             pads=spread(padding, dims) * 2, dilations=spread(dilation, dims), group=groups,
             output_padding=extra if any(extra) else None))  # fmt: skip
 
@@ -65,6 +70,8 @@ _MODES = {"nearest": "nearest", "nearest-exact": "nearest", "linear": "linear", 
 
 
 def _resize(g, x, sizes, mode, align_corners, antialias, scales):
+    if antialias and align_corners:
+        return _resized_by_matrices(g, x, sizes, mode)
     if antialias:
         g.need_opset(18, "resizing with antialias")
     dims = x.rank - 2
@@ -86,6 +93,20 @@ def _resize(g, x, sizes, mode, align_corners, antialias, scales):
         return g.op("Resize", x, None, None, list(sizes), axes=list(range(2, x.rank)), **how)
     front = [g.size(x, 0), g.size(x, 1)]
     return g.op("Resize", x, None, None, [*front, *sizes], **how)
+
+
+def _resized_by_matrices(g, x, sizes, mode):
+    """What ONNX places otherwise: a product along each dimension, with what becomes of a line of one 1."""
+    for axis, size in enumerate(sizes, 2):
+        whole = x.fixed(axis)
+        lines = wisp.eye(whole, dtype=x.dtype).reshape(1, whole, whole, 1)
+        made = wisp.nn.functional.interpolate(lines, (size, 1), mode=mode, align_corners=True, antialias=True)
+        known = tuple(size if dim == axis else own for dim, own in enumerate(x.sizes))
+        moved = g.op("MatMul", g.swap(x, axis, -1), made.reshape(whole, size))
+        moved.sizes = (None,) * x.rank
+        x = g.swap(moved, axis, -1)
+        x.sizes = known
+    return x
 
 
 def _grid_sample(g, x, grid, interpolation, padding, align_corners):

@@ -203,7 +203,7 @@ def _lu_unpack(g, data, pivots, unpack_data=True, unpack_pivots=True):
 
 
 def _slogdet(g, a):
-    x, pivots, info = lu(g, a)
+    x, pivots, _ = lu(g, a)
     diagonal = diagonal_of(Formula(g, x))
     numbers = Formula(g, counted(g, g.size(a, -1))) + 1
     exchanged = (~Formula(g, pivots).equals(numbers)).choose(-1.0 * _ones(diagonal), 1.0)

@@ -4,7 +4,7 @@ import math
 
 import wisp
 from wisp.onnx._export.lowerings.arithmetic import common_dtype
-from wisp.onnx._export.values import Ref, Unsupported, dim_in
+from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
 
 _END = 2**63 - 1
 
@@ -39,6 +39,13 @@ def _copy(g, x, source, non_blocking=False):
     if source.sizes == x.sizes and source.sizes is not None and None not in source.sizes:
         return source
     return g.expand(source, g.shape(x))
+
+
+def _view_of_bits(g, x, dtype):
+    if x.dtype.itemsize != dtype.itemsize:
+        raise Unsupported("bits of numbers of another size")
+    g.need_opset(26, "bits as numbers of another dtype")
+    return g.op("BitCast", x, to=int(ELEMENTS[dtype]), dtype=dtype, sizes=x.sizes)
 
 
 def _reshape(g, x, sizes):
@@ -194,7 +201,11 @@ def _cut_at_values(g, x, places, dim=0):
     count = places.fixed(0)
     bounds = [g.slice(places, [i], [i + 1], [0]) for i in range(count)]
     starts, ends = [g.ints([0]), *bounds], [*bounds, g.ints([_END])]
-    return [g.slice(x, start, end, [dim_in(dim, x.rank)]) for start, end in zip(starts, ends, strict=True)]
+    dim = dim_in(dim, x.rank)
+    pieces = [g.slice(x, start, end, [dim]) for start, end in zip(starts, ends, strict=True)]
+    for piece in pieces:
+        piece.sizes = tuple(None if d == dim else size for d, size in enumerate(x.sizes))
+    return pieces
 
 
 def _unbind(g, x, dim=0):
@@ -371,6 +382,7 @@ def _block_diag(g, tensors):
 
 
 LOWERINGS = {
+    "view.dtype": _view_of_bits,
     "block_diag": _block_diag,
     **dict.fromkeys(("clone", "alias"), _copied), "contiguous": _contiguous,
     **dict.fromkeys(("detach", "positive", "restride"), identity),
