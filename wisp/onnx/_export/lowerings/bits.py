@@ -118,7 +118,7 @@ def _nextafter(g, a, b):
     unit = _power_of_two(edge.choose(exponent - 1, exponent) - digits)
     moved = a + (a < b).choose(unit, -unit)
     largest = float(wisp.finfo(dtype).max)
-    from_infinity = (a > 0).choose(a * 0 + largest, -largest)
+    from_infinity = (a > 0).choose(Formula(g, g.number(largest, wisp.float64)), -largest)
     moved = (abs(a) > largest).choose(from_infinity, moved)
     found = a.equals(b).choose(b, moved)
     found = a.is_nan().choose(a, b.is_nan().choose(b, found))

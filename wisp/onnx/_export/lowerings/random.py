@@ -43,10 +43,10 @@ def _integers(g, low, high, sizes):
 
 
 def _bernoulli(g, x, p=None, *_):
-    g.need_opset(15, "bernoulli")
-    if p is None or not isinstance(p, float):
-        return g.op("Bernoulli", x)
-    return g.cast(g.op("Bernoulli", filled(g, g.shape(x), p, wisp.float32)), x.dtype)
+    """1 with a probability, which the node of that name takes for the one of 0 in some runtimes."""
+    p = x if p is None or not isinstance(p, (int, float)) else filled(g, g.shape(x), p, wisp.float32)
+    wide = p if p.dtype == wisp.float64 else g.cast(p, wisp.float32)
+    return g.cast((_drawn(g, wide, wide.dtype) < Formula(g, wide)).ref, x.dtype)
 
 
 def _drawn(g, like, dtype=wisp.float32):
