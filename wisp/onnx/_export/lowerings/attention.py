@@ -3,7 +3,7 @@
 import math
 
 import wisp
-from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.lowerings.creation import counted
 
 
 def _attention(g, query, key, value, mask=None, dropout=0.0, causal=False, scale=None, grouped=False):
@@ -35,9 +35,8 @@ def _bias(g, mask, dtype):
 
 
 def _causal(g, query, key):
-    g.need_opset(14, "causal attention")
-    ones = filled(g, [g.size(query, -2), g.size(key, -2)], 1, wisp.int64)
-    return g.cast(g.op("Trilu", ones, upper=0), wisp.bool)
+    rows, columns = (counted(g, g.size(x, -2)) for x in (query, key))
+    return g.op("LessOrEqual", g.unsqueeze(columns, [0]), g.unsqueeze(rows, [1]))
 
 
 def _repeated_heads(g, x, query):

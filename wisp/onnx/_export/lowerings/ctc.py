@@ -5,8 +5,7 @@ import math
 import wisp
 from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.inner import scan
-from wisp.onnx._export.lowerings.creation import filled
-from wisp.onnx._export.lowerings.factorizations import counted
+from wisp.onnx._export.lowerings.creation import counted, filled
 from wisp.onnx._export.lowerings.scans import log_of_sum
 
 _INT = wisp.int64

@@ -7,19 +7,12 @@ factorised gives numbers that are infinite or NaN.
 import wisp
 from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.inner import loop
-from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.lowerings.creation import counted, filled
 from wisp.onnx._export.values import Ref, Unsupported
 
 _INT = wisp.int64
 
 # --- parts of matrices
-
-
-def counted(g, size):
-    """The numbers below a size."""
-    if not isinstance(size, Ref):
-        return g.constant(wisp.arange(size))
-    return g.op("Range", g.number(0, _INT), g.number(size, _INT), g.number(1, _INT), sizes=(None,))
 
 
 def grid(g, x):

@@ -4,6 +4,7 @@ import math
 
 import wisp
 from wisp.onnx._export.lowerings.arithmetic import common_dtype
+from wisp.onnx._export.lowerings.creation import counted
 from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
 
 _END = 2**63 - 1
@@ -248,12 +249,21 @@ def _repeat(g, x, repeats):
 
 def _triangle(upper):
     def lower(g, x, diagonal=0):
-        if x.dtype not in (wisp.bool, wisp.uint8, wisp.int8, wisp.int16):
-            g.need_opset(14, "tril and triu")
-            return g.op("Trilu", x, g.number(diagonal, wisp.int64), upper=upper)
-        return g.cast(g.op("Trilu", g.cast(x, wisp.int64), g.number(diagonal, wisp.int64), upper=upper), x.dtype)
+        if g.opset < 14:
+            return _masked_triangle(g, x, diagonal, upper)
+        small = x.dtype in (wisp.bool, wisp.uint8, wisp.int8, wisp.int16)
+        wide = g.cast(x, wisp.int64) if small else x
+        return g.cast(g.op("Trilu", wide, g.number(diagonal, wisp.int64), upper=upper), x.dtype)
 
     return lower
+
+
+def _masked_triangle(g, x, diagonal, upper):
+    """As long as there was no node for it."""
+    rows, columns = (counted(g, g.size(x, dim)) for dim in (-2, -1))
+    last = g.op("Add", g.unsqueeze(rows, [1]), g.number(diagonal, wisp.int64))
+    kind = "GreaterOrEqual" if upper else "LessOrEqual"
+    return g.op("Where", g.op(kind, g.unsqueeze(columns, [0]), last), x, g.number(0, x.dtype), dtype=x.dtype)
 
 
 # --- padding
