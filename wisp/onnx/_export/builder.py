@@ -26,6 +26,7 @@ _POINTWISE = {
     "Identity",
     "Softmax", "LogSoftmax", "Dropout", "CumSum",
 }  # fmt: skip
+_NOT_CHOSEN = wisp.bool, wisp.int16  # dtypes of which not all runtimes have Where
 _INDICES = {"Shape", "Size", "NonZero", "ArgMax", "ArgMin"}
 
 
@@ -129,6 +130,9 @@ class Builder:
 
     def op(self, kind, *inputs, outputs=1, dtype=None, sizes=None, **attributes):
         """Adds a node. Integers and lists of them among the inputs become constants, None an input left out."""
+        if kind == "Where" and inputs[1].dtype in _NOT_CHOSEN:
+            chosen = [self.cast(value, wisp.int32) for value in inputs[1:]]
+            return self.cast(self.op(kind, inputs[0], *chosen, sizes=sizes), inputs[1].dtype)
         given = [self._input(value) for value in inputs]
         while given and given[-1] is None:
             given.pop()

@@ -208,7 +208,7 @@ def _bitwise(kind, logical):
 def _infinite(positive=1, negative=1):
     def lower(g, x):
         if not x.is_float:
-            return g.op("Less", x, x)
+            return _nowhere(g, x)
         if x.dtype not in (wisp.float32, wisp.float64):
             x = g.cast(x, wisp.float32)
         return g.op("IsInf", x, detect_positive=positive, detect_negative=negative)
@@ -220,7 +220,12 @@ is_infinite = _infinite()
 
 
 def _is_nan(g, x):
-    return g.op("IsNaN", x) if x.is_float else g.op("Less", x, x)
+    return g.op("IsNaN", x) if x.is_float else _nowhere(g, x)
+
+
+def _nowhere(g, x):
+    """False for all elements."""
+    return g.op("Xor", x, x) if x.dtype == wisp.bool else g.op("Less", x, x)
 
 
 def _is_finite(g, x):

@@ -66,11 +66,10 @@ def gcd(g, a, b):
 
 def _lcm(g, a, b):
     dtype = result_dtype(g, a, b)
-    a, b = together(g, a, b, dtype=dtype)
-    common = gcd(g, a, b)
-    divisor = g.op("Where", g.op("Equal", common, g.number(0, dtype)), g.number(1, dtype), common)
-    product = g.cast(g.op("Mul", g.op("Div", a, divisor), b), wisp.int64)
-    return g.cast(g.op("Abs", product), dtype)
+    a, b = (g.cast(x, wisp.int64) for x in together(g, a, b, dtype=dtype))
+    common = g.cast(gcd(g, a, b), wisp.int64)
+    divisor = g.op("Where", g.op("Equal", common, g.number(0, wisp.int64)), g.number(1, wisp.int64), common)
+    return g.cast(g.op("Abs", g.op("Mul", g.op("Div", a, divisor), b)), dtype)
 
 
 # --- exponents

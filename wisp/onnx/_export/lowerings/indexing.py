@@ -14,7 +14,7 @@ _END = 2**63 - 1
 def _nonzero(g, x):
     if not x.rank:
         raise Unsupported("the places of a tensor without dimensions")
-    return g.op("Transpose", g.op("NonZero", x), perm=[1, 0], dtype=wisp.int64)
+    return g.op("Transpose", g.op("NonZero", g.cast(x, wisp.bool)), perm=[1, 0], dtype=wisp.int64)
 
 
 # --- x[a, :, b]
@@ -150,11 +150,17 @@ def _gather(g, x, dim, index, sparse_grad=False):
     return g.op("GatherElements", x, index, axis=dim_in(dim, x.rank))
 
 
+_HALVES = wisp.float16, wisp.bfloat16
+
+
 def scatter(g, x, dim, index, source, reduction=None):
     if reduction in ("add", "mul"):
         g.need_opset(16, "scatter with a reduction")
     if reduction in ("max", "min"):
         g.need_opset(18, "scatter with a maximum or minimum")
+    if reduction is not None and x.dtype in _HALVES:  # which not all runtimes add up
+        wide = g.cast(x, wisp.float32)
+        return g.cast(scatter(g, wide, dim, index, source, reduction), x.dtype)
     if not x.rank:
         made = scatter(g, *(_as_row(g, part) for part in (x, dim, index, source)), reduction)
         return g.reshape(made, [])
@@ -304,6 +310,10 @@ def _bag_of_each(g, offsets, size, bags):
 def _embedding_bag_kernel(g, weight, indices, offsets, by_frequency, mode, each, has_last, padding):
     """Rows are added up, or compared, by the number of their bag; what is padding goes into one more."""
     g.need_opset(16 if mode < 2 else 18, "bags of several sizes")
+    if weight.dtype in _HALVES:
+        wide = [None if part is None else g.cast(part, wisp.float32) for part in (weight, each)]
+        made = _embedding_bag_kernel(g, wide[0], indices, offsets, by_frequency, mode, wide[1], has_last, padding)
+        return (g.cast(made[0], weight.dtype), *made[1:])
     offsets, count = g.cast(offsets, wisp.int64), g.size(offsets, 0)
     bags = count if not has_last else _less_one(g, count)
     bag = _bag_of_each(g, offsets, g.size(indices, 0), bags)

@@ -55,7 +55,9 @@ def _outer(g, a, b):
 def _einsum(g, equation, operands):
     dtype = common_dtype(*operands) if len(operands) > 1 else operands[0].dtype
     equation = _without_dots(equation.replace(" ", ""), [operand.rank for operand in operands])
-    return g.op("Einsum", *(g.cast(operand, dtype) for operand in operands), equation=_in_small_letters(equation))
+    wide = wisp.int32 if dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16) else dtype
+    operands = [g.cast(g.cast(operand, dtype), wide) for operand in operands]
+    return g.cast(g.op("Einsum", *operands, equation=_in_small_letters(equation)), dtype)
 
 
 def _without_dots(equation, ranks):

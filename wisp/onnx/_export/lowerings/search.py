@@ -198,15 +198,20 @@ def _unique_consecutive(g, x, inverse=False, counts=False, dim=None):
     return found, numbers if inverse else nothing, g.op("Sub", ends, firsts) if counts else nothing
 
 
+def distinguishable(g, x):
+    """In a dtype of which all runtimes find the distinct elements."""
+    return x if x.dtype in (wisp.float32, wisp.float64, _INT) else g.cast(x, wisp.float32 if x.is_float else _INT)
+
+
 def _row_order(g, x):
     """Rows are sorted by their numbers in the order of the distinct ones."""
-    numbers = g.op("Unique", x, outputs=4, axis=0, sorted=1)[2]
+    numbers = g.op("Unique", distinguishable(g, x), outputs=4, axis=0, sorted=1)[2]
     numbers.dtype, numbers.sizes = _INT, x.sizes[:1]
     return ascending(g, numbers)[1]
 
 
 def _nonzero_static(g, x, size, fill=-1):
-    found = g.op("Transpose", g.op("NonZero", x), perm=[1, 0])
+    found = g.op("Transpose", g.op("NonZero", g.cast(x, wisp.bool)), perm=[1, 0])
     padded = g.op("Concat", found, filled(g, [size, x.rank], fill, _INT), axis=0)
     return g.slice(padded, [0], [size], [0])
 

@@ -14,10 +14,10 @@ def identity(g, x, *_):
     return g.op("Identity", x, sizes=x.sizes)
 
 
-def _copied(g, x, *_):
-    """A tensor of its own, which lies in memory as the other does."""
+def _copied(g, x, *args):
+    """A tensor of its own, which lies in memory as the other does if nothing else is asked for."""
     made = identity(g, x)
-    if x.name in g.dense:
+    if x.name in g.dense and not any(arg not in (None, wisp.preserve_format, wisp.contiguous_format) for arg in args):
         g.dense.add(made.name)
     return made
 

@@ -5,6 +5,7 @@ import math
 import wisp
 from wisp.onnx._export.inner import scan
 from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.lowerings.search import distinguishable
 from wisp.onnx._export.lowerings.shapes import identity
 from wisp.onnx._export.values import dim_in
 
@@ -82,6 +83,8 @@ def _nanmedian(g, x, dim, keepdim=False):
 
 
 def _nanmedian_of_all(g, x):
+    if not x.is_float:
+        return _median_of_all(g, x)
     flat = g.reshape(x, [-1])
     return _nanmedian(g, flat, 0)[0]
 
@@ -114,7 +117,8 @@ def _mode(g, x, dim=-1, keepdim=False):
 def _unique(g, x, ordered=True, inverse=False, counts=False, dim=None):
     flat = x if dim is not None else g.reshape(x, [-1])
     axis = {} if dim is None else {"axis": dim_in(dim, x.rank)}
-    values, _, back, count = g.op("Unique", flat, outputs=4, sorted=1, **axis)
+    values, _, back, count = g.op("Unique", distinguishable(g, flat), outputs=4, sorted=1, **axis)
+    values = g.cast(values, x.dtype)
     back.dtype = count.dtype = wisp.int64
     if inverse:
         back = back if dim is not None else g.reshape(back, g.shape(x))
