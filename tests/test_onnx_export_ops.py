@@ -41,23 +41,30 @@ def is_plain(values):
     return all(not t.is_complex() and t.numel() and bool(t.isfinite().all()) for t in tensors_in(values))
 
 
+def comparable(result):
+    return bool(tensors_in([result])) and is_plain([result])
+
+
+def built(entry, name, i, sample, dtype):
+    """(function of tensors, tensors) of a sample."""
+    args, kwargs, _ = sample.build(wisp, dtype, f"{name}/{i}/{dtype}")
+
+    def call(*given):
+        more, keywords = with_tensors([args, kwargs], iter([t.clone() for t in given]))
+        return resolve(wisp, entry.call, name)(*more, **keywords)
+
+    return call, tuple(tensors_in([args, kwargs]))
+
+
 def calls(name):
     """(function of tensors, tensors, tolerance) of samples that can be exported."""
     entry = SAMPLES[name]
     for i, sample in enumerate(entry.make()):
         dtypes = sample.dtypes or entry.dtypes
         dtype = "float32" if "float32" in dtypes else dtypes[0]
-        args, kwargs, _ = sample.build(wisp, dtype, f"{name}/{i}/{dtype}")
-        tensors = tuple(tensors_in([args, kwargs]))
-
-        def call(*given, args=args, kwargs=kwargs):
-            args, kwargs = with_tensors([args, kwargs], iter([t.clone() for t in given]))
-            return resolve(wisp, entry.call, name)(*args, **kwargs)
-
-        if tensors and is_plain(tensors):
-            result = call(*tensors)
-            if tensors_in([result]) and is_plain([result]):
-                yield call, tensors, max(sample.tol or 0, 1e-4)
+        call, tensors = built(entry, name, i, sample, dtype)
+        if tensors and is_plain(tensors) and comparable(call(*tensors)):
+            yield call, tensors, max(sample.tol or 0, 1e-4)
 
 
 def is_of_matrices(name):
@@ -82,6 +89,29 @@ def test_operator(name):
             check_other_sizes(exported, call, tensors, tolerance=tolerance, most=1, drawn=is_of_matrices(name))
         checked += 1
     assert len(samples) - checked == PARTLY.get(name, 0)
+
+
+def is_missing_kernel(error):
+    """Whether onnxruntime has no kernel for a dtype that the standard allows."""
+    return type(error).__name__ == "NotImplemented" or "does not support double" in str(error)
+
+
+@pytest.mark.parametrize("name", sorted(set(SAMPLES) - set(UNSUPPORTED) - set(LEFT_OUT)))
+def test_other_dtypes(name):
+    entry, seen = SAMPLES[name], {"float32", "bfloat16", "complex64", "complex128"}
+    for i, sample in enumerate(entry.make()):
+        for dtype in sorted(set(sample.dtypes or entry.dtypes) - seen):
+            call, tensors = built(entry, name, i, sample, dtype)
+            if not tensors or not is_plain(tensors) or not comparable(call(*tensors)):
+                continue
+            seen.add(dtype)
+            tolerance = max(sample.tol or 0, 5e-3 if dtype == "float16" else 1e-4)
+            exported = wisp.onnx.export(call, tensors, dynamic_axes={})
+            try:
+                check(exported, call, tensors, tolerance=tolerance)
+            except Exception as error:
+                if not is_missing_kernel(error):
+                    raise
 
 
 # Operators that need a newer version than the oldest one, of those that can be exported.

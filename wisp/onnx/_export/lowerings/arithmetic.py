@@ -103,8 +103,9 @@ def _fmod(g, a, b):
 
 def _power(g, a, b):
     dtype = result_dtype(g, a, b)
-    a, b = together(g, a, b, dtype=dtype)
-    return g.op("Pow", a, b)
+    wide = wisp.int32 if dtype in (wisp.int8, wisp.uint8, wisp.int16) else dtype
+    a, b = (g.cast(x, wide) for x in together(g, a, b, dtype=dtype))
+    return g.cast(g.op("Pow", a, b), dtype)
 
 
 def _float_power(g, a, b):
@@ -139,8 +140,10 @@ def _frac(g, x):
 
 
 def _relu(g, x, *_):
-    if g.opset < 14 and not x.is_float:
-        return g.op("Max", x, g.number(0, x.dtype))
+    if x.dtype == wisp.uint8:
+        return g.op("Identity", x)
+    if not x.is_float:  # of integers, not all versions and runtimes have a node
+        return extreme(g, "Max", x, g.number(0, x.dtype))
     return g.op("Relu", x)
 
 
@@ -175,6 +178,7 @@ def _log1p(g, x):
 
 
 def _square(g, x):
+    x = g.cast(x, result_dtype(g, x))
     return g.op("Mul", x, x)
 
 
@@ -345,6 +349,8 @@ def _signbit(g, x):
 
 
 def _heaviside(g, x, values):
+    if x.dtype == wisp.bool:
+        return g.op("Or", x, values)
     zero = g.number(0, x.dtype)
     step = g.op("Where", g.op("Greater", x, zero), g.number(1, x.dtype), zero)
     return g.op("Where", g.op("Equal", x, zero), values, step)

@@ -18,6 +18,19 @@ def batched(g, x, dims, function):
     return tuple(g.squeeze(m, [0]) for m in made) if isinstance(made, tuple) else g.squeeze(made, [0])
 
 
+def of_floats(lower, *dtypes):
+    """A lowering whose nodes do not exist for integers, except for some dtypes: these become float64 meanwhile."""
+
+    def through(g, x, *args):
+        if x.is_float or x.dtype in dtypes:
+            return lower(g, x, *args)
+        given = [g.cast(arg, wisp.float64) if isinstance(arg, Ref) else arg for arg in (x, *args)]
+        made = lower(g, *given)
+        return (g.cast(made[0], x.dtype), *made[1:]) if isinstance(made, tuple) else g.cast(made, x.dtype)
+
+    return through
+
+
 def _conv(dims):
     def lower(g, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         kernel = [weight.fixed(2 + i) for i in range(dims)]
@@ -176,8 +189,8 @@ def _im2col(g, x, kernel, dilation=1, padding=0, stride=1):
 
 
 LOWERINGS = {
-    **{f"conv{n}d{kind}": _conv(n) for n in (1, 2, 3) for kind in ("", ".padding")},
-    **{f"conv_transpose{n}d": _conv_transpose(n) for n in (1, 2, 3)}, "convolution": _convolution,
+    **{f"conv{n}d{kind}": of_floats(_conv(n)) for n in (1, 2, 3) for kind in ("", ".padding")},
+    **{f"conv_transpose{n}d": of_floats(_conv_transpose(n)) for n in (1, 2, 3)}, "convolution": of_floats(_convolution),
     **dict.fromkeys((f"_upsample_{kind}" for kind in (
         "nearest1d", "nearest2d", "nearest3d", "nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "linear1d",
         "bilinear2d", "trilinear3d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")), _resize),

@@ -13,17 +13,18 @@ from wisp.onnx._export.lowerings.reductions import vector_norm
 
 def matmul(g, a, b):
     """A product; not all runtimes know those of small integers."""
-    if a.dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):
-        return g.cast(g.op("MatMul", g.cast(a, wisp.int32), g.cast(b, wisp.int32)), a.dtype)
     known = a.sizes is not None and b.sizes is not None and min(a.rank, b.rank) >= 2
-    return g.op("MatMul", a, b, sizes=(None,) * max(a.rank, b.rank) if known else None)
+    dtype, sizes = a.dtype, (None,) * max(a.rank, b.rank) if known else None
+    if dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):
+        a, b = (g.cast(x, wisp.int32) for x in (a, b))
+    return g.cast(g.op("MatMul", a, b, sizes=sizes), dtype)
 
 
 def linear(g, x, weight, bias=None):
     if x.rank == 2 and weight.rank == 2 and x.is_float:
         return g.op("Gemm", x, weight, bias, alpha=1.0, beta=1.0, transB=1)
     weight = g.swap(weight) if weight.rank == 2 else weight
-    made = g.op("MatMul", x, weight)
+    made = matmul(g, x, weight)
     return made if bias is None else g.op("Add", made, bias)
 
 
@@ -45,7 +46,10 @@ def _added(product):
 
 
 def _summed(g, a, b):
-    return g.reduce("ReduceSum", matmul(g, a, b), [0])
+    dtype = a.dtype
+    if dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):
+        a, b = (g.cast(x, wisp.int32) for x in (a, b))
+    return g.cast(g.reduce("ReduceSum", matmul(g, a, b), [0]), dtype)
 
 
 def _outer(g, a, b):

@@ -2,13 +2,17 @@
 
 import wisp
 from wisp.onnx._export.formula import Formula
-from wisp.onnx._export.lowerings.convolution import batched, spread
+from wisp.onnx._export.lowerings.convolution import batched, of_floats, spread
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.numbers import BUILTINS
 from wisp.onnx._export.values import Unsupported, is_static
 
 
 def _max_pool(dims, with_indices):
+    return of_floats(_max_pool_of_floats(dims, with_indices), wisp.int8, wisp.uint8)
+
+
+def _max_pool_of_floats(dims, with_indices):
     def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
         kernel, padding, dilation = (spread(value, dims) for value in (kernel, padding, dilation))
         stride = spread(stride or kernel, dims)
@@ -205,7 +209,7 @@ LOWERINGS = {
     **{f"_max_pool{n}d": _max_pool(n, False) for n in (2, 3)},
     **{f"max_pool{n}d.indices": _max_pool(n, True) for n in (1, 2, 3)},
     **{f"max_pool{n}d_with_indices": _max_pool(n, True) for n in (1, 2, 3)},
-    **{f"avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d": of_floats(_avg_pool(n)) for n in (1, 2, 3)},
     **{f"adaptive_avg_pool{n}d": _adaptive_avg(n) for n in (1, 2, 3)},
     **{f"adaptive_max_pool{n}d_with_indices": _adaptive_max(n) for n in (2, 3)},
     **{f"_fractional_max_pool{n}d": _fractional(n) for n in (2, 3)}, "adaptive_max_pool1d": _adaptive_max(1), "_max_unpool": _max_unpool,

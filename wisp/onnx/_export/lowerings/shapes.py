@@ -346,6 +346,8 @@ def diagonal(g, x, offset=0, dim1=0, dim2=1):
 
 
 def _diag_embed(g, x, offset=0, dim1=-2, dim2=-1):
+    if x.dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):  # of which there are no products
+        return g.cast(_diag_embed(g, g.cast(x, wisp.int32), offset, dim1, dim2), x.dtype)
     rank, length = x.rank + 1, x.fixed(-1)
     dim1, dim2 = dim_in(dim1, rank), dim_in(dim2, rank)
     size = length + abs(offset)
