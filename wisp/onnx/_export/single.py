@@ -1,5 +1,6 @@
 """Graphs of a single operator: to compute it, to find out what it gives, and to see what a composite is made of."""
 
+import itertools
 import json
 import math
 from contextlib import suppress
@@ -136,13 +137,13 @@ def _doubted(call, found, unpacked):
     """What was found by trying out sizes, without what only a single one of them, that fits by chance, tells."""
     if not _is_open(call) or not any(size in _TRIED for _, sizes in found for size in sizes or ()):
         return found
-    tries = [_tried(call.with_sizes(size), unpacked) for size in _TRIED]
-    if sum(each[0][0] is not None for each in tries) > 1:
+    tries = (_tried(call.with_sizes(size), unpacked) for size in _TRIED)
+    if len(list(itertools.islice((each for each in tries if each[0][0] is not None), 2))) == 2:
         return found
     return [(dtype, None if sizes is None else (None,) * len(sizes)) for dtype, sizes in found]
 
 
-_TRIED = 1, 2, 3, 7, 64  # by shape_propagation, for all sizes that are not known
+_TRIED = 2, 3, 7, 1, 64  # by shape_propagation, for all sizes that are not known
 
 
 def _agreed(found):
