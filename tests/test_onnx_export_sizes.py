@@ -111,3 +111,11 @@ def after_export(**options):
 def test_other_sizes_leave_no_traces():
     for one, other in zip(after_export(), after_export(dynamic_axes={}), strict=True):
         assert wisp.equal(one, other)
+
+
+def test_sizes_that_fit_by_chance():
+    def product(x):
+        return (x[..., :3] @ x[..., :3, :]).reshape(x.shape[0], -1)
+
+    model = export_and_check(product, wisp.randn(2, 5, 6))
+    assert size_names(model)[0][0]

@@ -142,7 +142,9 @@ class RNNBase(Module):
 
     def _state_size(self, input, batch_sizes, features):
         if batch_sizes is not None:
-            batch = int(batch_sizes[0])
+            from wisp.nn.utils.rnn import _members
+
+            batch = _members(batch_sizes, input.shape[0]).shape[0]
         else:
             batch = input.shape[0] if self.batch_first else input.shape[1]
         return self.num_layers * (2 if self.bidirectional else 1), batch, features

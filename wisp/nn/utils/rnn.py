@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from wisp import _C
-from wisp._C import Tensor
+from wisp._C import Tensor, _jit
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -107,12 +107,24 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """
     if permutation is None:
         return None
-    return _empty_like(permutation).scatter_(0, permutation, _arange(permutation.numel()))
+    return _empty_like(permutation).scatter_(0, permutation, _arange(permutation.shape[0]))
 
 
 def _below(limits: Tensor, count: int) -> Tensor:
     """For every limit, which of the first ``count`` numbers are below it."""
     return _arange(count).unsqueeze(0) < limits.unsqueeze(1)
+
+
+def _is_tracing() -> bool:
+    return _jit.current_recorder() is not None
+
+
+def _members(sizes: Tensor, rows: int) -> Tensor:
+    """The numbers of the sequences in so many packed rows. A trace keeps that there may be others next time."""
+    if not _is_tracing():
+        return _arange(sizes[0].item())
+    numbers = _arange(rows)
+    return numbers[numbers < sizes[0]]
 
 
 def _check_lengths(input: Tensor, lengths: Tensor, batch: int, enforce_sorted: bool) -> None:
@@ -152,6 +164,10 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first
         lengths, order = lengths.sort(descending=True)
         by_time = by_time.index_select(1, order)
     _check_lengths(input, lengths, by_time.shape[1], enforce_sorted)
+    if _is_tracing():  # in which numbers that come from tensors are not kept
+        present = _below(lengths, by_time.shape[0]).t()
+        sizes = present.sum(1)
+        return PackedSequence(by_time[present], sizes[sizes > 0], order, None)
     longest = lengths.max().item()
     if longest > by_time.shape[0]:
         raise RuntimeError(f"Expected lengths of at most {by_time.shape[0]}, the length of the input, got {longest}")
@@ -174,7 +190,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     if total_length is not None and total_length < steps:
         raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
                          f"total_length={total_length} and max sequence length being {steps}")  # fmt: skip
-    present = _below(sizes, sizes[0].item())
+    present = _members(sizes, data.shape[0]).unsqueeze(0) < sizes.unsqueeze(1)
     padded = data.new_full((*present.shape, *data.shape[1:]), padding_value)
     padded[present] = data
     lengths = present.sum(0)

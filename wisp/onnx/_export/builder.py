@@ -26,6 +26,7 @@ _POINTWISE = {
     "Identity",
     "Softmax", "LogSoftmax", "Dropout", "CumSum",
 }  # fmt: skip
+_NOT_CHOSEN = wisp.bool, wisp.int16  # dtypes of which not all runtimes have Where
 _INDICES = {"Shape", "Size", "NonZero", "ArgMax", "ArgMin"}
 
 
@@ -35,6 +36,7 @@ class Builder:
     def __init__(self, opset, names):
         self.opset, self.names = opset, set(names)
         self.nodes, self.initializers = [], {}
+        self.dense = set()  # names of tensors that lie in memory in order
         self.results = []  # what is known of the results of the operator being lowered: [(dtype, sizes)]
         self.place = None
         self._shapes = [{}]  # of tensors whose shape has been asked for, by scope
@@ -99,6 +101,8 @@ class Builder:
         """A tensor of the model: one whose value is not looked at."""
         made = self.constant(tensor, name)
         made.constant = None
+        if tensor.is_contiguous() and not tensor.storage_offset():
+            self.dense.add(made.name)
         return made
 
     def ints(self, values):
@@ -126,6 +130,9 @@ class Builder:
 
     def op(self, kind, *inputs, outputs=1, dtype=None, sizes=None, **attributes):
         """Adds a node. Integers and lists of them among the inputs become constants, None an input left out."""
+        if kind == "Where" and inputs[1].dtype in _NOT_CHOSEN:
+            chosen = [self.cast(value, wisp.int32) for value in inputs[1:]]
+            return self.cast(self.op(kind, inputs[0], *chosen, sizes=sizes), inputs[1].dtype)
         given = [self._input(value) for value in inputs]
         while given and given[-1] is None:
             given.pop()

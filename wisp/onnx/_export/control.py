@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import wisp
-from wisp.onnx._export.values import ELEMENTS, Items, Poisoned, Ref, Unsupported, is_static, leaves
+from wisp.onnx._export.inner import add, add_loop, graph_of
+from wisp.onnx._export.values import Items, Poisoned, Ref, Unsupported, is_static, leaves
 from wisp.onnx._export.writes import Writes
-from wisp.onnx._package import onnx
 
 _UNROLLED = 512  # rounds at most
 
@@ -58,10 +58,10 @@ def _if(walker, node, args):
     if not outputs:
         return made
     graphs = [
-        _graph(walker.g, name, nodes, [], [o[1 + i] for o in outputs], [o[0] for o in outputs])
+        graph_of(walker.g, name, nodes, [], [o[1 + i] for o in outputs], [o[0] for o in outputs])
         for i, (name, nodes) in enumerate(zip(("then", "else"), branches, strict=True))
     ]
-    _add(walker.g, "If", [args[0]], [o[0] for o in outputs], then_branch=graphs[0], else_branch=graphs[1])
+    add(walker.g, "If", [args[0]], [o[0] for o in outputs], then_branch=graphs[0], else_branch=graphs[1])
     return made
 
 
@@ -151,21 +151,8 @@ def _as_loop(walker, node, trips, condition, carried):
     made = [_param(g, value) for value in wider]
     for ref in _refs(made):
         ref.depth = g.depth
-    _emit_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
+    add_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
     return made
-
-
-def _emit_loop(g, nodes, control, values):
-    index, trips, condition, again = control
-    carried, params, results, made = values
-    condition_in = Ref(g.fresh("again"), wisp.bool, (), depth=g.depth + 1)
-    going_on = Ref(g.fresh("going_on"), wisp.bool, ())
-    again = again if isinstance(again, Ref) else g.number(again, wisp.bool)
-    ends = [Ref(g.fresh(f"{ref.name}_next"), ref.dtype, ref.sizes) for ref in params]
-    graph = _graph(g, "body", nodes, [index, condition_in, *params], [again, *results], [going_on, *ends])
-    trips = g.number(trips, wisp.int64)
-    condition = None if condition is True else g.number(condition, wisp.bool)
-    _add(g, "Loop", [trips, condition, *carried], made, body=graph)
 
 
 def _refs(values):
@@ -210,34 +197,6 @@ def _with_sizes(value, wide):
     if isinstance(value, (list, tuple)):
         return type(value)(_with_sizes(a, b) for a, b in zip(value, wide, strict=True))
     return replace(value, sizes=wide.sizes) if isinstance(value, Ref) else value
-
-
-# --- inner graphs
-
-
-def value_info(ref, sizes=None):
-    """How ONNX declares a value."""
-    sizes = ref.sizes if sizes is None else sizes
-    return onnx.helper.make_tensor_value_info(ref.name, int(ELEMENTS[ref.dtype]), sizes)
-
-
-def _graph(g, name, nodes, inputs, results, ends):
-    """An inner graph. Results get names of their own, since they may be values from outside."""
-    nodes = list(nodes)
-    finals = []
-    for result, end in zip(results, ends, strict=True):
-        result = result if isinstance(result, Ref) else g.number(result, end.dtype)
-        final = replace(end, name=g.fresh(f"{end.name}_{name}"))
-        nodes.append(onnx.helper.make_node("Identity", [result.name], [final.name]))
-        finals.append(final)
-    infos = [value_info(ref) for ref in inputs]
-    return onnx.helper.make_graph(nodes, name, infos, [value_info(ref) for ref in finals])
-
-
-def _add(g, kind, inputs, outputs, **attributes):
-    names = [ref.name if ref is not None else "" for ref in inputs]
-    node = onnx.helper.make_node(kind, names, [ref.name for ref in outputs], g.fresh(f"{kind}_node"), **attributes)
-    g.nodes.append(node)
 
 
 def _checked(walker, node, args):

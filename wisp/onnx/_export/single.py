@@ -1,8 +1,10 @@
 """Graphs of a single operator: to compute it, to find out what it gives, and to see what a composite is made of."""
 
+import itertools
 import json
 import math
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 
 import wisp
@@ -45,6 +47,11 @@ class Call:
         """The same call with this number in the place of those that are not known."""
         args, types = self._given
         return Call(self.kind, [_substituted(arg, number) for arg in args], types, self.results)
+
+    def with_sizes(self, size):
+        """The same call with this size in the place of those that are not known."""
+        args, types = self._given
+        return Call(self.kind, [_sized(arg, size) for arg in args], types, self.results)
 
     def sizes_to_try(self):
         """Sizes with which it may go another way: small ones, and those beside the numbers among the arguments."""
@@ -102,6 +109,12 @@ def _substituted(value, number):
     return [_substituted(item, number) for item in value] if isinstance(value, list) else value
 
 
+def _sized(value, size):
+    if isinstance(value, Ref) and value.sizes is not None:
+        return replace(value, sizes=tuple(size if own is None else own for own in value.sizes))
+    return [_sized(item, size) for item in value] if isinstance(value, list) else value
+
+
 def _tried(call, unpacked):
     try:
         return _propagated(call.text(unpacked))
@@ -115,9 +128,22 @@ def facts(call, unpacked=0):
     Numbers that are not known are tried out: what comes out the same for several is taken to be so for all.
     """
     if not any(isinstance(param, Ref) and param.number for param in call.params):
-        return _tried(call, unpacked)
+        return _doubted(call, _tried(call, unpacked), unpacked)
     tries = [_tried(call.with_numbers(number), unpacked) for number in (0, 1, 2, 3, 5)]
     return [_agreed([found for found in each if found[0] is not None]) for each in zip(*tries, strict=True)]
+
+
+def _doubted(call, found, unpacked):
+    """What was found by trying out sizes, without what only a single one of them, that fits by chance, tells."""
+    if not _is_open(call) or not any(size in _TRIED for _, sizes in found for size in sizes or ()):
+        return found
+    tries = (_tried(call.with_sizes(size), unpacked) for size in _TRIED)
+    if len(list(itertools.islice((each for each in tries if each[0][0] is not None), 2))) == 2:
+        return found
+    return [(dtype, None if sizes is None else (None,) * len(sizes)) for dtype, sizes in found]
+
+
+_TRIED = 2, 3, 7, 1, 64  # by shape_propagation, for all sizes that are not known
 
 
 def _agreed(found):

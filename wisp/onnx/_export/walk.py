@@ -10,11 +10,8 @@ from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
 from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leaves, read_type
 from wisp.onnx._export.writes import Writes
 
-_RANDOM = {
-    "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "multinomial",
-    "normal",
-    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "_dropout", "poisson", "empty", "rrelu",
-}  # fmt: skip
+# What gives others numbers each time though it draws none itself: see the table for those that do.
+_NEVER_FOLDED = {"dropout", "dropout1d", "dropout2d", "dropout3d", "empty", "empty_like", "new_empty", "rrelu"}
 
 
 class Walker:
@@ -108,7 +105,7 @@ class Walker:
         return replace(result, sizes=target.sizes) if result.sizes is None else replace(result)
 
     def _can_fold(self, name, call):
-        if name.partition(".")[0] in _RANDOM:
+        if TABLE.get(name, {}).get("random") or name.partition(".")[0] in _NEVER_FOLDED:
             return False
         constant = [p.constant is not None if isinstance(p, Ref) else True for p in call.params]
         return all(constant) and (self.fold or not constant)

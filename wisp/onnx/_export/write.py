@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from wisp import version
-from wisp.onnx._export.control import value_info
+from wisp.onnx._export.inner import value_info
 from wisp.onnx._package import numpy_helper, onnx
 from wisp.onnx._tensors import to_array
 from wisp.onnx.errors import CheckerError

@@ -10,7 +10,7 @@ _RESHAPED = {
     "view_as", "reshape_as", "ravel",
 }  # fmt: skip
 _SAME = {"alias", "detach", "contiguous", "to", "positive", "conj", "real"}
-_VIEWS = {*_RESHAPED, *_SAME, "select", "slice", "narrow", "transpose", "t", "permute"}
+_VIEWS = {*_RESHAPED, *_SAME, "select", "slice", "narrow", "transpose", "t", "permute", "diagonal"}
 # Composites that may give views which cannot be followed back; of other operators the table says so.
 _UNFOLLOWED = {
     "expand_as", "broadcast_to", "broadcast_tensors", "movedim", "movedim.list", "adjoint", "chunk", "meshgrid",
@@ -49,7 +49,7 @@ class Writes:
         if not isinstance(source, Ref) or not results:
             return
         if name in _VIEWS and (name != "to" or results[0].dtype == source.dtype):
-            forward = _replay(walker, name, args)
+            forward = _replay(walker, name, args, results[0])
             self._views[results[0]] = source, forward, _inverse(name, args)
             self._children.setdefault(source, []).append(results[0])
         elif name in _UNFOLLOWED or TABLE[name]["view"]:
@@ -103,13 +103,13 @@ class Writes:
             self._refresh(view, None)
 
 
-def _replay(walker, name, args):
+def _replay(walker, name, args, view):
     """The view, made again of the newest value."""
 
     def forward(source):
         made = LOWERINGS[name](walker.g, source, *args[1:]) if name in LOWERINGS else renamed(walker.g, name, [source])
         old = args[0]
-        return replace(made, dtype=old.dtype, sizes=made.sizes)
+        return replace(made, dtype=old.dtype, sizes=view.sizes if made.sizes is None else made.sizes)
 
     return forward
 
@@ -134,6 +134,8 @@ def _inverted(order, rank):
 
 
 def _scattered(g, name, whole, part, *args):
+    if name == "diagonal":
+        return LOWERINGS["diagonal_scatter"](g, whole, part, *args)
     if name == "select":
         return LOWERINGS["select_scatter"](g, whole, part, *args)
     if name == "narrow":

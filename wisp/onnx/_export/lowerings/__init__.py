@@ -11,34 +11,52 @@ from wisp.onnx._export.lowerings import (
     activations,
     arithmetic,
     attention,
+    bessel,
+    bits,
     complex,
     convolution,
     creation,
+    ctc,
+    factorizations,
+    fourier,
+    incomplete_gamma,
     indexing,
     losses,
     matmul,
     normalization,
+    polynomials,
     pooling,
     random,
     recurrent,
     reductions,
+    scans,
+    search,
     shapes,
     sorting,
+    special,
+    spectral,
+    strided,
 )
 from wisp.onnx._export.values import ELEMENTS, Ref, leaves
 from wisp.onnx._package import defs
 
-_COMPOSITE, _VIEW = 128, 4  # traits: made of calls of other operators; shares memory with its argument
+# Traits: made of calls of other operators; shares memory with its argument; draws from a generator.
+_COMPOSITE, _VIEW, _RANDOM = 128, 4, 8
 
 TABLE = {
-    row["name"]: row | {"composite": bool(row["traits"] & _COMPOSITE), "view": bool(row["traits"] & _VIEW)}
+    row["name"]: row
+    | {
+        name: bool(row["traits"] & bit)
+        for name, bit in (("composite", _COMPOSITE), ("view", _VIEW), ("random", _RANDOM))
+    }
     for row in _op_table()[0]
 }
 _FAMILIES = (
-    activations, arithmetic, attention, convolution, creation, indexing, losses, matmul, normalization, pooling, random,
-    recurrent, reductions, shapes, sorting,
+    activations, arithmetic, attention, bessel, bits, convolution, creation, ctc, factorizations, fourier,
+    incomplete_gamma, indexing, losses, matmul, normalization, polynomials, pooling, random,
+    recurrent, reductions, scans, search, shapes, sorting, special, spectral, strided,
 )  # fmt: skip
-COMPLEX = complex.LOWERINGS
+COMPLEX = complex.LOWERINGS | fourier.COMPLEX
 LOWERINGS = {name: function for family in _FAMILIES for name, function in family.LOWERINGS.items()}
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from wisp.onnx._export.lowerings.arithmetic import clip
+from wisp.onnx._export.lowerings.arithmetic import clip, unary
 
 
 def _gelu(approximate):
@@ -124,5 +124,5 @@ LOWERINGS = {
     "_hardswish": _hardswish, "hardswish": _hardswish, "_hardshrink": _hardshrink, "hardshrink": _hardshrink,
     "_softshrink": _softshrink, "softshrink": _softshrink, "_hardtanh": _hardtanh, "hardtanh": _hardtanh,
     "_threshold": _threshold, "threshold": _threshold, "_prelu": _prelu_kernel, "prelu": _prelu, "glu": _glu,
-    "softsign": lambda g, x: g.op("Softsign", x),
+    "softsign": unary("Softsign"),
 }  # fmt: skip

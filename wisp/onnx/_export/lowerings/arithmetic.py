@@ -3,7 +3,7 @@
 import math
 
 import wisp
-from wisp.onnx._export.values import Ref, Unsupported
+from wisp.onnx._export.values import Ref
 
 
 def common_dtype(*values):
@@ -103,8 +103,9 @@ def _fmod(g, a, b):
 
 def _power(g, a, b):
     dtype = result_dtype(g, a, b)
-    a, b = together(g, a, b, dtype=dtype)
-    return g.op("Pow", a, b)
+    wide = wisp.int32 if dtype in (wisp.int8, wisp.uint8, wisp.int16) else dtype
+    a, b = (g.cast(x, wide) for x in together(g, a, b, dtype=dtype))
+    return g.cast(g.op("Pow", a, b), dtype)
 
 
 def _float_power(g, a, b):
@@ -139,8 +140,10 @@ def _frac(g, x):
 
 
 def _relu(g, x, *_):
-    if g.opset < 14 and not x.is_float:
-        return g.op("Max", x, g.number(0, x.dtype))
+    if x.dtype == wisp.uint8:
+        return g.op("Identity", x)
+    if not x.is_float:  # of integers, not all versions and runtimes have a node
+        return extreme(g, "Max", x, g.number(0, x.dtype))
     return g.op("Relu", x)
 
 
@@ -175,6 +178,7 @@ def _log1p(g, x):
 
 
 def _square(g, x):
+    x = g.cast(x, result_dtype(g, x))
     return g.op("Mul", x, x)
 
 
@@ -208,7 +212,7 @@ def _bitwise(kind, logical):
 def _infinite(positive=1, negative=1):
     def lower(g, x):
         if not x.is_float:
-            return g.op("Less", x, x)
+            return _nowhere(g, x)
         if x.dtype not in (wisp.float32, wisp.float64):
             x = g.cast(x, wisp.float32)
         return g.op("IsInf", x, detect_positive=positive, detect_negative=negative)
@@ -220,7 +224,12 @@ is_infinite = _infinite()
 
 
 def _is_nan(g, x):
-    return g.op("IsNaN", x) if x.is_float else g.op("Less", x, x)
+    return g.op("IsNaN", x) if x.is_float else _nowhere(g, x)
+
+
+def _nowhere(g, x):
+    """False for all elements."""
+    return g.op("Xor", x, x) if x.dtype == wisp.bool else g.op("Less", x, x)
 
 
 def _is_finite(g, x):
@@ -340,6 +349,8 @@ def _signbit(g, x):
 
 
 def _heaviside(g, x, values):
+    if x.dtype == wisp.bool:
+        return g.op("Or", x, values)
     zero = g.number(0, x.dtype)
     step = g.op("Where", g.op("Greater", x, zero), g.number(1, x.dtype), zero)
     return g.op("Where", g.op("Equal", x, zero), values, step)
@@ -420,16 +431,6 @@ def _logit(g, x, eps=None):
     return g.op("Log", g.op("Div", x, g.op("Sub", g.number(1, x.dtype), x)))
 
 
-def _shifted(direction):
-    def lower(g, a, b):
-        dtype = result_dtype(g, a, b)
-        if dtype.is_signed:
-            raise Unsupported(f"ONNX shifts bits of unsigned integers only, not of {dtype}")
-        return g.op("BitShift", *together(g, a, b, dtype=dtype), direction=direction)
-
-    return lower
-
-
 def _angle(g, x):
     x = g.cast(x, result_dtype(g, x))
     negative = g.op("Less", x, g.number(0, x.dtype))
@@ -457,8 +458,7 @@ LOWERINGS = {
     "logical_not": _logical("Not"), "bitwise_and": _bitwise("BitwiseAnd", "And"),
     "bitwise_or": _bitwise("BitwiseOr", "Or"),
     "bitwise_xor": _bitwise("BitwiseXor", "Xor"), "bitwise_not": _bitwise("BitwiseNot", "Not"),
-    "bitwise_left_shift": _shifted("LEFT"), "bitwise_right_shift": _shifted("RIGHT"), "where": _where,
-    "masked_fill": _masked_fill, "clamp": _clamp_numbers, "clamp_min": lambda g, x, low: _clamp(g, x, low),
+    "where": _where, "masked_fill": _masked_fill, "clamp": _clamp_numbers, "clamp_min": lambda g, x, low: _clamp(g, x, low),
     "clamp_max": lambda g, x, high: _clamp(g, x, None, high), "lerp": _lerp, "addcmul": _addcmul("Mul"),
     "addcdiv": _addcmul("Div"), "atan2": _atan2, "hypot": _hypot, "copysign": _copysign, "heaviside": _heaviside,
     "logaddexp": _log_add(1.0), "logaddexp2": _log_add(math.log(2)),

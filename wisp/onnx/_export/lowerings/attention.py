@@ -3,13 +3,10 @@
 import math
 
 import wisp
-from wisp.onnx._export.lowerings.creation import filled
-from wisp.onnx._export.values import Unsupported
+from wisp.onnx._export.lowerings.creation import counted
 
 
 def _attention(g, query, key, value, mask=None, dropout=0.0, causal=False, scale=None, grouped=False):
-    if dropout:
-        raise Unsupported("attention with dropout, which only training has: export in evaluation mode")
     if grouped:
         key, value = (_repeated_heads(g, x, query) for x in (key, value))
     scale = 1 / math.sqrt(query.fixed(-1)) if scale is None else scale
@@ -17,11 +14,17 @@ def _attention(g, query, key, value, mask=None, dropout=0.0, causal=False, scale
     if causal:
         mask = _causal(g, query, key)
     if mask is None:
-        return g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
+        return g.op("MatMul", _dropped(g, g.op("Softmax", scores, axis=-1), dropout), value)
     weights = g.op("Softmax", g.op("Add", scores, _bias(g, mask, query.dtype)), axis=-1)
     if not causal:  # a query that may look at nothing gives zeros
         weights = g.op("Where", g.op("IsNaN", weights), g.number(0, query.dtype), weights, dtype=query.dtype)
-    return g.op("MatMul", weights, value)
+    return g.op("MatMul", _dropped(g, weights, dropout), value)
+
+
+def _dropped(g, weights, dropout):
+    if not dropout:
+        return weights
+    return g.op("Dropout", weights, g.number(dropout, wisp.float32), g.number(True, wisp.bool))
 
 
 def _bias(g, mask, dtype):
@@ -32,9 +35,8 @@ def _bias(g, mask, dtype):
 
 
 def _causal(g, query, key):
-    g.need_opset(14, "causal attention")
-    ones = filled(g, [g.size(query, -2), g.size(key, -2)], 1, wisp.int64)
-    return g.cast(g.op("Trilu", ones, upper=0), wisp.bool)
+    rows, columns = (counted(g, g.size(x, -2)) for x in (query, key))
+    return g.op("LessOrEqual", g.unsqueeze(columns, [0]), g.unsqueeze(rows, [1]))
 
 
 def _repeated_heads(g, x, query):

@@ -1,7 +1,7 @@
 """Convolutions, and operators on images."""
 
 import wisp
-from wisp.onnx._export.values import Ref, Unsupported
+from wisp.onnx._export.values import Ref
 
 
 def spread(value, count):
@@ -16,6 +16,19 @@ def batched(g, x, dims, function):
         return function(x)
     made = function(g.unsqueeze(x, [0]))
     return tuple(g.squeeze(m, [0]) for m in made) if isinstance(made, tuple) else g.squeeze(made, [0])
+
+
+def of_floats(lower, *dtypes):
+    """A lowering whose nodes do not exist for integers, except for some dtypes: these become float64 meanwhile."""
+
+    def through(g, x, *args):
+        if x.is_float or x.dtype in dtypes:
+            return lower(g, x, *args)
+        given = [g.cast(arg, wisp.float64) if isinstance(arg, Ref) else arg for arg in (x, *args)]
+        made = lower(g, *given)
+        return (g.cast(made[0], x.dtype), *made[1:]) if isinstance(made, tuple) else g.cast(made, x.dtype)
+
+    return through
 
 
 def _conv(dims):
@@ -42,9 +55,14 @@ def _pads(padding, kernel, dilation, dims):
 def _conv_transpose(dims):
     def lower(g, x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         kernel = [weight.fixed(2 + i) for i in range(dims)]
-        extra = spread(output_padding, dims)
+        stride, extra = spread(stride, dims), spread(output_padding, dims)
+        if any(e >= s for e, s in zip(extra, stride, strict=True)):  # whole steps are zeros at the end of the input
+            more = [e // s for e, s in zip(extra, stride, strict=True)]
+            rank, extra = x.rank, [e % s for e, s in zip(extra, stride, strict=True)]
+            x = g.op("Pad", x, [*[0] * rank, *[0] * (rank - dims), *more])
+            x.sizes = (None,) * rank
         return batched(g, x, dims, lambda batch: g.op(
-            "ConvTranspose", batch, weight, bias, kernel_shape=kernel, strides=spread(stride, dims),
+            "ConvTranspose", batch, weight, bias, kernel_shape=kernel, strides=stride,
             pads=spread(padding, dims) * 2, dilations=spread(dilation, dims), group=groups,
             output_padding=extra if any(extra) else None))  # fmt: skip
 
@@ -65,6 +83,8 @@ _MODES = {"nearest": "nearest", "nearest-exact": "nearest", "linear": "linear", 
 
 
 def _resize(g, x, sizes, mode, align_corners, antialias, scales):
+    if antialias and align_corners:
+        return _resized_by_matrices(g, x, sizes, mode)
     if antialias:
         g.need_opset(18, "resizing with antialias")
     dims = x.rank - 2
@@ -88,6 +108,20 @@ def _resize(g, x, sizes, mode, align_corners, antialias, scales):
     return g.op("Resize", x, None, None, [*front, *sizes], **how)
 
 
+def _resized_by_matrices(g, x, sizes, mode):
+    """What ONNX places otherwise: a product along each dimension, with what becomes of a line of one 1."""
+    for axis, size in enumerate(sizes, 2):
+        whole = x.fixed(axis)
+        lines = wisp.eye(whole, dtype=x.dtype).reshape(1, whole, whole, 1)
+        made = wisp.nn.functional.interpolate(lines, (size, 1), mode=mode, align_corners=True, antialias=True)
+        known = tuple(size if dim == axis else own for dim, own in enumerate(x.sizes))
+        moved = g.op("MatMul", g.swap(x, axis, -1), made.reshape(whole, size))
+        moved.sizes = (None,) * x.rank
+        x = g.swap(moved, axis, -1)
+        x.sizes = known
+    return x
+
+
 def _grid_sample(g, x, grid, interpolation, padding, align_corners):
     g.need_opset(16 if x.rank == 4 else 20, "sampling at places of a grid")
     names = ("linear", "nearest", "cubic") if g.opset >= 20 else ("bilinear", "nearest", "bicubic")
@@ -95,15 +129,26 @@ def _grid_sample(g, x, grid, interpolation, padding, align_corners):
                 padding_mode=("zeros", "border", "reflection")[padding])  # fmt: skip
 
 
+def _as_images(function):
+    """A function of images, called with any number of dimensions in front of a channel, or none."""
+
+    def lower(g, x, *args):
+        if x.rank == 4:
+            return function(g, x, *args)
+        flat = g.reshape(x, [-1, *g.sizes(x)[-3:]])
+        flat.sizes = (None, *x.sizes[-3:])
+        made = function(g, flat, *args)
+        made.sizes = (None,) * made.rank if made.sizes is not None else (None,) * 4
+        return g.reshape(made, [*g.sizes(x)[:-3], *g.sizes(made)[1:]])
+
+    return lower
+
+
 def _pixel_shuffle(g, x, factor):
-    if x.rank != 4:
-        raise Unsupported("pixel_shuffle of tensors that do not have four dimensions")
     return g.op("DepthToSpace", x, blocksize=factor, mode="CRD")
 
 
 def _pixel_unshuffle(g, x, factor):
-    if x.rank != 4:
-        raise Unsupported("pixel_unshuffle of tensors that do not have four dimensions")
     channels = x.fixed(1)
     found = g.op("SpaceToDepth", x, blocksize=factor)  # its channels are ordered by place first
     order = wisp.arange(factor * factor * channels).reshape(factor * factor, channels).t().reshape(-1)
@@ -119,7 +164,7 @@ def _channel_shuffle(g, x, groups):
 def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):
     g.need_opset(18, "fold")
     if x.rank != 3:
-        raise Unsupported("fold of a tensor without a batch")
+        return g.squeeze(_fold(g, g.unsqueeze(x, [0]), output_size, kernel, dilation, padding, stride), [0])
     dilation, padding, stride = (spread(value, 2) for value in (dilation, padding, stride))
     return g.op("Col2Im", x, list(output_size), list(kernel), dilations=dilation, pads=padding * 2, strides=stride)
 
@@ -127,7 +172,7 @@ def _fold(g, x, output_size, kernel, dilation=1, padding=0, stride=1):
 def _im2col(g, x, kernel, dilation=1, padding=0, stride=1):
     """Windows: rows and columns are gathered one after the other."""
     if x.rank != 4:
-        raise Unsupported("unfold of a tensor without a batch")
+        return g.squeeze(_im2col(g, g.unsqueeze(x, [0]), kernel, dilation, padding, stride), [0])
     kernel, dilation, padding, stride = (spread(v, 2) for v in (kernel, dilation, padding, stride))
     sizes = [x.fixed(2 + i) + 2 * padding[i] for i in range(2)]
     if any(padding):
@@ -144,14 +189,13 @@ def _im2col(g, x, kernel, dilation=1, padding=0, stride=1):
 
 
 LOWERINGS = {
-    **{f"conv{n}d{kind}": _conv(n) for n in (1, 2, 3) for kind in ("", ".padding")},
-    **{f"conv_transpose{n}d": _conv_transpose(n) for n in (1, 2, 3)}, "convolution": _convolution,
+    **{f"conv{n}d{kind}": of_floats(_conv(n)) for n in (1, 2, 3) for kind in ("", ".padding")},
+    **{f"conv_transpose{n}d": of_floats(_conv_transpose(n)) for n in (1, 2, 3)}, "convolution": of_floats(_convolution),
     **dict.fromkeys((f"_upsample_{kind}" for kind in (
         "nearest1d", "nearest2d", "nearest3d", "nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "linear1d",
         "bilinear2d", "trilinear3d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")), _resize),
     **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
-    "pixel_shuffle": _pixel_shuffle,
-    "pixel_unshuffle": _pixel_unshuffle,
+    "pixel_shuffle": _as_images(_pixel_shuffle), "pixel_unshuffle": _as_images(_pixel_unshuffle),
     **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"), _channel_shuffle),
     "fold": _fold, "unfold.im2col": _im2col,
 }  # fmt: skip

@@ -18,6 +18,14 @@ def filled(g, sizes, value, dtype):
     return g.op("ConstantOfShape", sizes, value=proto, dtype=dtype)
 
 
+def counted(g, size):
+    """The numbers below a size."""
+    if not isinstance(size, Ref):
+        return g.constant(wisp.arange(size))
+    ends = (g.number(number, wisp.int64) for number in (0, size, 1))
+    return g.op("Range", *ends, sizes=(None,))
+
+
 def _dtype(g, *args):
     given = next((arg for arg in args if isinstance(arg, wisp.dtype)), None)
     return g.results[0][0] or given or wisp.get_default_dtype()

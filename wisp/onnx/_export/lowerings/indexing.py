@@ -1,7 +1,11 @@
 """Reading and writing at places given by tensors."""
 
+import math
+
 import wisp
+from wisp.onnx._export.lowerings.arithmetic import floor_div
 from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.lowerings.search import search
 from wisp.onnx._export.values import Ref, Unsupported, dim_in
 
 _END = 2**63 - 1
@@ -10,7 +14,7 @@ _END = 2**63 - 1
 def _nonzero(g, x):
     if not x.rank:
         raise Unsupported("the places of a tensor without dimensions")
-    return g.op("Transpose", g.op("NonZero", x), perm=[1, 0], dtype=wisp.int64)
+    return g.op("Transpose", g.op("NonZero", g.cast(x, wisp.bool)), perm=[1, 0], dtype=wisp.int64)
 
 
 # --- x[a, :, b]
@@ -95,6 +99,27 @@ def _index_put(g, x, indices, values, accumulate=False):
     return g.transpose(made, [order.index(dim) for dim in range(x.rank)])
 
 
+# --- as often as counts say
+
+
+def _repeated_places(g, repeats, size=None):
+    """Every place as often as its count says: where its copies would be in the running sum of counts."""
+    repeats = g.cast(repeats, wisp.int64)
+    ends = g.op("CumSum", repeats, g.number(0, wisp.int64), sizes=repeats.sizes)
+    total = g.reduce("ReduceSum", repeats)
+    numbers = g.op("Range", g.number(0, wisp.int64), total, g.number(1, wisp.int64), sizes=(None,))
+    return search(g, ends, numbers, True)
+
+
+def _repeat_interleave(g, x, repeats, dim=None, size=None):
+    if dim is None or not x.rank:
+        x, dim = g.reshape(x, [-1]), 0
+    dim = dim_in(dim, x.rank)
+    repeats = g.expand(repeats, g.ints([g.size(x, dim)]))  # one count may serve all
+    repeats.sizes = (x.size(dim),)
+    return g.op("Gather", x, _repeated_places(g, repeats), axis=dim)
+
+
 # --- one dimension
 
 
@@ -125,21 +150,31 @@ def _gather(g, x, dim, index, sparse_grad=False):
     return g.op("GatherElements", x, index, axis=dim_in(dim, x.rank))
 
 
+_HALVES = wisp.float16, wisp.bfloat16
+
+
 def scatter(g, x, dim, index, source, reduction=None):
     if reduction in ("add", "mul"):
         g.need_opset(16, "scatter with a reduction")
     if reduction in ("max", "min"):
         g.need_opset(18, "scatter with a maximum or minimum")
+    if reduction is not None and x.dtype in _HALVES:  # which not all runtimes add up
+        wide = g.cast(x, wisp.float32)
+        return g.cast(scatter(g, wide, dim, index, source, reduction), x.dtype)
     if not x.rank:
-        raise Unsupported("scatter into a tensor without dimensions")
+        made = scatter(g, *(_as_row(g, part) for part in (x, dim, index, source)), reduction)
+        return g.reshape(made, [])
     return g.op("ScatterElements", x, index, g.cast(source, x.dtype), axis=dim_in(dim, x.rank), reduction=reduction)
+
+
+def _as_row(g, value):
+    """A tensor without dimensions as one with one of them; what else is given stays."""
+    return g.unsqueeze(value, [0]) if isinstance(value, Ref) and not value.rank else value
 
 
 def _scatter_source(reduction=None):
     def lower(g, x, dim, index, source, *args):
         kind = _REDUCTIONS[args[0]] if args and isinstance(args[0], str) else reduction
-        if len(args) > 1 and not args[1]:
-            raise Unsupported("scatter_reduce without the elements that were there before")
         return scatter(g, x, dim, index, _fitted(g, source, index), kind)
 
     return lower
@@ -157,9 +192,33 @@ def _fitted(g, source, index):
 
 
 def _scatter_reduce(g, x, dim, index, source, reduce, include_self=True):
-    if reduce == "mean":
-        raise Unsupported("ONNX has no mean of scattered elements")
-    return _scatter_source()(g, x, dim, index, source, reduce, include_self)
+    """What was there before, if it does not count, is first overwritten by what changes nothing."""
+    kind, start, source = "add" if reduce == "mean" else _REDUCTIONS[reduce], x, _fitted(g, source, index)
+    if not include_self:
+        neutral = filled(g, g.shape(index), _neutral(kind, x.dtype), x.dtype)
+        start = scatter(g, x, dim, index, neutral)
+        start.sizes = x.sizes
+    found = scatter(g, start, dim, index, source, kind)
+    if reduce != "mean":
+        return found
+    found.sizes = x.sizes
+    ones = filled(g, g.shape(index), 1, x.dtype)
+    count = filled(g, g.shape(x), 1, x.dtype)
+    count.sizes = x.sizes
+    if not include_self:
+        count = scatter(g, count, dim, index, filled(g, g.shape(index), 0, x.dtype))
+        count.sizes = x.sizes
+    count = scatter(g, count, dim, index, ones, "add")
+    count.sizes = x.sizes
+    return floor_div(g, found, count) if not x.is_float else g.op("Div", found, count)
+
+
+def _neutral(kind, dtype):
+    if kind in ("add", "mul"):
+        return 0 if kind == "add" else 1
+    limits = wisp.finfo(dtype) if dtype.is_floating_point else wisp.iinfo(dtype)
+    low, high = (-math.inf, math.inf) if dtype.is_floating_point else (limits.min, limits.max)
+    return low if kind == "max" else high
 
 
 def _scatter_value(g, x, dim, index, value, reduce=None):
@@ -224,7 +283,9 @@ def _masked_select(g, x, mask):
 
 def _masked_scatter(g, x, mask, source):
     if mask.rank > x.rank:
-        raise Unsupported("a mask with more dimensions than the tensor")
+        rank = mask.rank
+        x = g.expand(x, g.op("Shape", g.op("Where", mask, x, x)))
+        x.sizes = (None,) * rank
     wide = g.expand(mask, g.shape(x))
     count = g.op("CumSum", g.cast(g.reshape(wide, [-1]), wisp.int64), g.number(0, wisp.int64))
     places = g.op("Max", g.op("Sub", count, g.number(1, wisp.int64)), g.number(0, wisp.int64))
@@ -239,9 +300,61 @@ def _embedding(g, weight, indices, *_):
     return g.op("Gather", weight, indices, axis=0)
 
 
+def _bag_of_each(g, offsets, size, bags):
+    """The bag that every place belongs to; behind the last one, one more."""
+    numbers = g.op("Range", g.number(0, wisp.int64), g.number(size, wisp.int64), g.number(1, wisp.int64), sizes=(None,))
+    found = g.op("Sub", search(g, offsets, numbers, True), g.number(1, wisp.int64))
+    return g.op("Min", found, g.number(bags, wisp.int64))
+
+
+def _embedding_bag_kernel(g, weight, indices, offsets, by_frequency, mode, each, has_last, padding):
+    """Rows are added up, or compared, by the number of their bag; what is padding goes into one more."""
+    g.need_opset(16 if mode < 2 else 18, "bags of several sizes")
+    if weight.dtype in _HALVES:
+        wide = [None if part is None else g.cast(part, wisp.float32) for part in (weight, each)]
+        made = _embedding_bag_kernel(g, wide[0], indices, offsets, by_frequency, mode, wide[1], has_last, padding)
+        return (g.cast(made[0], weight.dtype), *made[1:])
+    offsets, count = g.cast(offsets, wisp.int64), g.size(offsets, 0)
+    bags = count if not has_last else _less_one(g, count)
+    bag = _bag_of_each(g, offsets, g.size(indices, 0), bags)
+    own = bag
+    if padding >= 0:
+        is_padding = g.op("Equal", indices, g.number(padding, indices.dtype))
+        own = g.op("Where", is_padding, g.number(bags, wisp.int64), bag)
+    rows = g.op("Gather", weight, indices, axis=0, sizes=(None, weight.size(1)))
+    rows = rows if each is None else g.op("Mul", rows, g.unsqueeze(each, [1]))
+    more = g.op("Add", g.number(bags, wisp.int64), g.number(1, wisp.int64))
+    more.number, at = True, g.unsqueeze(own, [1])
+    start = filled(g, [more, g.size(weight, 1)], 0 if mode < 2 else -math.inf, weight.dtype)
+    sums = g.op("ScatterND", start, at, rows, reduction="add" if mode < 2 else "max", sizes=(None, weight.size(1)))
+    ones = filled(g, g.shape(own), 1, weight.dtype)
+    counts = g.op("ScatterND", filled(g, [more], 0, weight.dtype), at, ones, reduction="add", sizes=(None,))
+    sums, counts = (g.slice(part, [0], g.ints([bags]), [0]) for part in (sums, counts))
+    column = g.unsqueeze(counts, [1])
+    if mode == 1:
+        sums = g.op("Div", sums, g.op("Max", column, g.number(1, weight.dtype)))
+    elif mode == 2:
+        sums = g.op("Where", g.op("Greater", column, g.number(0, weight.dtype)), sums, g.number(0, weight.dtype))
+    return sums, g.cast(bag, indices.dtype), g.cast(counts, indices.dtype)
+
+
+def _less_one(g, count):
+    if not isinstance(count, Ref):
+        return count - 1
+    made = g.op("Sub", count, g.number(1, wisp.int64))
+    made.number = True
+    return made
+
+
+def _embedding_bag(g, weight, indices, offsets, by_frequency=False, mode=0, sparse=False, each=None, has_last=False,
+                   padding=None):  # fmt: skip
+    padding = -1 if padding is None else padding + weight.fixed(0) if padding < 0 else padding
+    return _embedding_bag_kernel(g, weight, indices, offsets, by_frequency, mode, each, has_last, padding)
+
+
 def _one_hot(g, x, classes=-1):
-    if isinstance(classes, Ref) or classes < 0:
-        raise Unsupported("one_hot without a number of classes")
+    if not isinstance(classes, Ref) and classes < 0:
+        classes = g.op("Add", g.reduce("ReduceMax", x), g.number(1, wisp.int64))
     if not x.rank:
         return g.squeeze(_one_hot(g, g.unsqueeze(x, [0]), classes), [0])
     return g.op(
@@ -251,16 +364,19 @@ def _one_hot(g, x, classes=-1):
         wisp.tensor([0, 1]),
         axis=-1,
         dtype=wisp.int64,
-        sizes=(*x.sizes, classes),
+        sizes=(*x.sizes, None if isinstance(classes, Ref) else classes),
     )
 
 
 LOWERINGS = {
+    "repeat_interleave": lambda g, repeats, size=None: g.cast(_repeated_places(g, repeats), repeats.dtype),
+    "repeat_interleave.self": _repeat_interleave,
     **dict.fromkeys(("nonzero", "argwhere"), lambda g, x, *_: _nonzero(g, x)), "index": _index, "index_put": _index_put,
     "take": _take, "put": _put, "index_select": _index_select, "gather": _gather, "scatter.src": _scatter_source(),
     "scatter.value": _scatter_value, "scatter.reduce": _scatter_source(), "scatter.value_reduce": _scatter_value,
     "scatter_add": _scatter_source("add"), "scatter_reduce": _scatter_reduce, "index_add": _index_write("add"),
     "index_copy": _index_write(None), "index_fill": _index_fill, "slice_scatter": _slice_scatter,
     "select_scatter": _select_scatter, "masked_select": _masked_select, "masked_scatter": _masked_scatter,
-    "embedding": _embedding, "one_hot": _one_hot,
+    "embedding": _embedding, "_embedding_bag": _embedding_bag_kernel,
+    "embedding_bag": _embedding_bag, "one_hot": _one_hot,
 }  # fmt: skip

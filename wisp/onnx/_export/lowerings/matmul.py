@@ -1,26 +1,30 @@
 """Products of matrices."""
 
+import math
 from string import ascii_lowercase
 
 import wisp
+from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
-from wisp.onnx._export.lowerings.arithmetic import scaled
+from wisp.onnx._export.lowerings.arithmetic import common_dtype, result_dtype, scaled
+from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.reductions import vector_norm
 
 
 def matmul(g, a, b):
     """A product; not all runtimes know those of small integers."""
-    if a.dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):
-        return g.cast(g.op("MatMul", g.cast(a, wisp.int32), g.cast(b, wisp.int32)), a.dtype)
     known = a.sizes is not None and b.sizes is not None and min(a.rank, b.rank) >= 2
-    return g.op("MatMul", a, b, sizes=(None,) * max(a.rank, b.rank) if known else None)
+    dtype, sizes = a.dtype, (None,) * max(a.rank, b.rank) if known else None
+    if dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):
+        a, b = (g.cast(x, wisp.int32) for x in (a, b))
+    return g.cast(g.op("MatMul", a, b, sizes=sizes), dtype)
 
 
 def linear(g, x, weight, bias=None):
     if x.rank == 2 and weight.rank == 2 and x.is_float:
         return g.op("Gemm", x, weight, bias, alpha=1.0, beta=1.0, transB=1)
     weight = g.swap(weight) if weight.rank == 2 else weight
-    made = g.op("MatMul", x, weight)
+    made = matmul(g, x, weight)
     return made if bias is None else g.op("Add", made, bias)
 
 
@@ -34,14 +38,18 @@ def _added(product):
     """beta * x + alpha * product(a, b)"""
 
     def lower(g, x, a, b, beta=1, alpha=1):
-        found = scaled(g, product(g, a, b), alpha)
+        dtype = result_dtype(g, a, b)
+        x, found = g.cast(x, dtype), scaled(g, g.cast(product(g, a, b), dtype), alpha)
         return found if beta == 0 else g.op("Or" if x.dtype == wisp.bool else "Add", scaled(g, x, beta), found)
 
     return lower
 
 
 def _summed(g, a, b):
-    return g.reduce("ReduceSum", matmul(g, a, b), [0])
+    dtype = a.dtype
+    if dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):
+        a, b = (g.cast(x, wisp.int32) for x in (a, b))
+    return g.cast(g.reduce("ReduceSum", matmul(g, a, b), [0]), dtype)
 
 
 def _outer(g, a, b):
@@ -49,7 +57,31 @@ def _outer(g, a, b):
 
 
 def _einsum(g, equation, operands):
-    return g.op("Einsum", *operands, equation=_in_small_letters(equation.replace(" ", "")))
+    dtype = common_dtype(*operands) if len(operands) > 1 else operands[0].dtype
+    equation = _without_dots(equation.replace(" ", ""), [operand.rank for operand in operands])
+    wide = wisp.int32 if dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16) else dtype
+    operands = [g.cast(g.cast(operand, dtype), wide) for operand in operands]
+    return g.cast(g.op("Einsum", *operands, equation=_in_small_letters(equation)), dtype)
+
+
+def _without_dots(equation, ranks):
+    """An equation in which dots stand for as many dimensions everywhere, or for which letters stand."""
+    inputs, arrow, result = equation.partition("->")
+    parts = inputs.split(",")
+    counts = [rank - len(part) + 3 for part, rank in zip(parts, ranks, strict=True) if "..." in part]
+    is_kept = not arrow or "..." in result
+    if not counts or (len(set(counts)) == 1 and len(counts) == len(parts) and is_kept):
+        return equation
+    free = [c for c in ascii_lowercase if c not in equation][: max(counts, default=0)]
+    if not arrow:
+        letters = [c for c in inputs if c.isalpha()]
+        result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    named = [part.replace("...", _last(free, rank - len(part) + 3)) for part, rank in zip(parts, ranks, strict=True)]
+    return f"{','.join(named)}->{result.replace('...', ''.join(free))}"
+
+
+def _last(letters, count):
+    return "".join(letters[len(letters) - count :])
 
 
 def _in_small_letters(equation):
@@ -85,6 +117,28 @@ def _cdist(g, a, b, order=2.0, mode=None):
     return vector_norm(g, gaps, order, [-1])
 
 
+def _cov(g, x, correction=1, fweights=None, aweights=None):
+    """How rows vary together; weights say how often a column counts, and how much."""
+    rows = x if x.rank == 2 else g.reshape(x, [1, -1])
+    rows.sizes = rows.sizes if x.rank == 2 else (1, x.size(0) if x.rank else 1)
+    rows = Formula(g, g.cast(rows, g.results[0][0] or x.dtype))
+    given = [Formula(g, g.cast(weights, rows.ref.dtype)) for weights in (fweights, aweights) if weights is not None]
+    ones = filled(g, [g.size(rows.ref, 1)], 1, rows.ref.dtype)
+    ones.sizes = rows.ref.sizes[1:]
+    weights = math.prod(given, start=Formula(g, ones))
+    total = _sum(weights)
+    mean = Formula(g, g.reduce("ReduceSum", (rows * weights).ref, [1], True)) / total
+    centred = rows - mean
+    products = g.op("MatMul", centred.ref, g.swap((centred * weights).ref))
+    less = _sum(weights * given[-1]) / total * correction if aweights is not None else correction
+    found = g.op("Div", products, (total - less).at_least(0).ref)
+    return g.reshape(found, []) if x.rank < 2 or x.fixed(0) == 1 else found
+
+
+def _sum(x):
+    return Formula(x.g, x.g.reduce("ReduceSum", x.ref))
+
+
 def _det(g, x):
     return g.op("Det", x)
 
@@ -94,6 +148,6 @@ LOWERINGS = {
     "addmm": _addmm,
     "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer),
     "outer": _outer,
-    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross,
+    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cov": _cov,
     **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip

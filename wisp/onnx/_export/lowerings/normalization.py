@@ -1,7 +1,9 @@
 """Normalisation."""
 
 import wisp
+from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.lowerings.creation import filled
+from wisp.onnx._export.lowerings.reductions import variance
 
 
 def channel_sizes(x):
@@ -50,6 +52,17 @@ def _layer_norm(g, x, shape, weight=None, bias=None, eps=1e-5):
     return g.op("LayerNormalization", x, weight, bias, axis=-len(shape), epsilon=eps)
 
 
+def _layer_norm_kernel(g, x, shape, weight, bias, eps):
+    found = _layer_norm(g, x, shape, weight, bias, eps)
+    return (found, *_statistics(g, x, list(range(-len(shape), 0)), eps, True))
+
+
+def _statistics(g, x, dims, eps, keepdim):
+    """Means, and 1 / standard deviations."""
+    spread, mean = variance(g, x, dims, 0, keepdim)
+    return mean, g.op("Reciprocal", g.op("Sqrt", g.op("Add", spread, g.number(eps, x.dtype))))
+
+
 def _rms_norm(g, x, shape, weight=None, eps=None):
     eps = wisp.finfo(x.dtype).eps if eps is None else eps
     squares = g.reduce("ReduceMean", g.op("Mul", x, x), list(range(-len(shape), 0)), True)
@@ -64,7 +77,8 @@ def _group_norm(g, x, groups, weight=None, bias=None, eps=1e-5):
 
 
 def _group_norm_kernel(g, x, weight, bias, batch, channels, pixels, groups, eps):
-    return (_group_norm(g, x, groups, weight, bias, eps),)
+    parts = g.reshape(x, [batch, groups, -1])
+    return (_group_norm(g, x, groups, weight, bias, eps), *_statistics(g, parts, [2], eps, False))
 
 
 def _instance_norm(g, x, mean=None, var=None, weight=None, bias=None, use_input=True, momentum=0.1, eps=1e-5):
@@ -90,19 +104,25 @@ def _channel_dropout(g, x, p=0.5, training=True, inplace=False):
     return g.op("Mul", x, kept)
 
 
+_FLOOR = -1.7580993408473766  # of the activation function (SELU) that this dropout goes with
+
+
+def _alpha_dropout(g, x, p=0.5, training=False, inplace=False):
+    """What is dropped becomes the floor; a factor and a shift keep mean and variance."""
+    if not training or p == 0:
+        return g.op("Identity", x)
+    drawn = g.op("RandomUniformLike", x, low=0.0, high=1.0, sizes=x.sizes)
+    kept = g.op("GreaterOrEqual", drawn, g.number(p, x.dtype))
+    found = Formula(g, g.op("Where", kept, x, g.number(_FLOOR, x.dtype)))
+    factor = ((1 - p) * (1 + p * _FLOOR**2)) ** -0.5 if p < 1 else 0.0
+    return (found * factor - factor * _FLOOR * p).ref
+
+
 LOWERINGS = {
     "batch_norm": _batch_norm, "_batch_norm": _batch_norm_kernel, "layer_norm": _layer_norm,
-    "native_layer_norm": lambda g, *args: (_layer_norm(g, *args),), "rms_norm": _rms_norm, "group_norm": _group_norm,
+    "native_layer_norm": _layer_norm_kernel, "rms_norm": _rms_norm, "group_norm": _group_norm,
     "native_group_norm": _group_norm_kernel, "instance_norm": _instance_norm, "dropout": _dropout,
     "_dropout": lambda g, x, p: (_dropout(g, x, p),),
     **dict.fromkeys(("dropout1d", "dropout2d", "dropout3d"), _channel_dropout),
-    "alpha_dropout": lambda g, x, p=0.5, training=False, inplace=False: _only_in_evaluation(g, x, training),
+    "alpha_dropout": _alpha_dropout,
 }  # fmt: skip
-
-
-def _only_in_evaluation(g, x, training):
-    from wisp.onnx._export.values import Unsupported
-
-    if training:
-        raise Unsupported("it is random while training, and ONNX has no such operator")
-    return g.op("Identity", x)

@@ -1,13 +1,18 @@
 """Pooling."""
 
 import wisp
-from wisp.onnx._export.lowerings.convolution import batched, spread
+from wisp.onnx._export.formula import Formula
+from wisp.onnx._export.lowerings.convolution import batched, of_floats, spread
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.numbers import BUILTINS
 from wisp.onnx._export.values import Unsupported, is_static
 
 
 def _max_pool(dims, with_indices):
+    return of_floats(_max_pool_of_floats(dims, with_indices), wisp.int8, wisp.uint8)
+
+
+def _max_pool_of_floats(dims, with_indices):
     def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
         kernel, padding, dilation = (spread(value, dims) for value in (kernel, padding, dilation))
         stride = spread(stride or kernel, dims)
@@ -107,25 +112,85 @@ def _adaptive_max(dims):
     def lower(g, x, sizes, *_):
         sizes = spread(sizes, dims)
         axes = list(range(x.rank - dims, x.rank))
-        sizes = [x.fixed(axis) if size is None else size for axis, size in zip(axes, sizes, strict=True)]
-        if any(x.fixed(axis) % size for axis, size in zip(axes, sizes, strict=True)):
-            for axis, size in zip(axes, sizes, strict=True):
-                x = _max_of_windows(g, x, axis, size)
-            return (x,)
-        kernel = [x.fixed(axis) // size for axis, size in zip(axes, sizes, strict=True)]
+        whole = [x.fixed(axis) for axis in axes]
+        sizes = [own if size is None else size for own, size in zip(whole, sizes, strict=True)]
+        if any(own % size for own, size in zip(whole, sizes, strict=True)):
+            places = _places_in_windows(whole, sizes)
+            return _max_at(g, x, dims, g.constant(places.reshape(-1)), sizes, places.size(-1))
+        kernel = [own // size for own, size in zip(whole, sizes, strict=True)]
         return _max_pool(dims, True)(g, x, kernel)
 
     return lower
 
 
-def _max_of_windows(g, x, axis, size):
-    """Windows of unequal size along one dimension; shorter ones have their last element twice."""
-    windows = _windows(x.fixed(axis), size)
-    longest = max(end - start for start, end in windows)
-    places = [[min(start + i, end - 1) for i in range(longest)] for start, end in windows]
-    found = g.op("Gather", x, wisp.tensor(places, dtype=wisp.int64), axis=axis)
-    found.sizes = (*x.sizes[:axis], size, longest, *x.sizes[axis + 1 :])
-    return g.reduce("ReduceMax", found, [axis + 1])
+def _places_in_windows(whole, sizes):
+    """The elements of windows of unequal size, as places in a plane; shorter ones have their last element twice."""
+    found, dims = wisp.tensor(0), len(whole)
+    for d, (own, size) in enumerate(zip(whole, sizes, strict=True)):
+        windows = _windows(own, size)
+        longest = max(end - start for start, end in windows)
+        line = wisp.tensor([[min(start + i, end - 1) for i in range(longest)] for start, end in windows])
+        shape = [1] * (2 * dims)
+        shape[d], shape[dims + d] = size, longest
+        found = found * own + line.reshape(shape)
+    return found.flatten(dims).flatten(0, dims - 1)
+
+
+def _max_at(g, x, dims, places, sizes, length):
+    """(maxima, where they are) of windows, whose elements are at places of a flat plane, one window after the other.
+
+    The places are the same for all planes, or there are those of each.
+    """
+    front = g.sizes(x)[: x.rank - dims]
+    rank, cells = len(front), wisp.Size(sizes).numel()
+    flat, windows = g.reshape(x, [*front, -1]), [cells, length]
+    picked = g.op("Gather" if places.rank == 1 else "GatherElements", flat, places, axis=rank)
+    picked = g.reshape(picked, [*front, *windows])
+    picked.sizes = (*x.sizes[:rank], *windows)
+    best = g.op("ArgMax", picked, axis=rank + 1, keepdims=1)
+    if places.rank == 1:
+        table = g.expand(g.reshape(places, windows), [*front, *windows])
+    else:
+        table = g.reshape(places, [*front, *windows])
+    made = g.reduce("ReduceMax", picked, [rank + 1]), g.op("GatherElements", table, best, axis=rank + 1)
+    return tuple(g.reshape(part, [*front, *sizes]) for part in made)
+
+
+# --- windows at random places
+
+
+def _fractional_starts(g, samples, whole, size, kernel):
+    """Where the windows of each plane begin along one dimension."""
+    sample = Formula(g, g.unsqueeze(samples, [-1]))
+    step = (whole - kernel) / (size - 1) if size > 1 else 0.0
+    numbers = Formula(g, g.constant(wisp.arange(size, dtype=samples.dtype)))
+    starts = ((numbers + sample) * step).cast(wisp.int64) - (sample * step).cast(wisp.int64)
+    last = Formula(g, g.constant(wisp.arange(size) == size - 1))
+    return last.choose(whole - kernel, starts).at_least(0).at_most(whole - kernel)
+
+
+def _fractional(dims):
+    def lower(g, x, kernel, sizes, samples):
+        if x.rank == dims + 1:
+            made = lower(g, g.unsqueeze(x, [0]), kernel, sizes, samples)
+            return tuple(g.squeeze(part, [0]) for part in made)
+        kernel, sizes, batch = spread(kernel, dims), spread(sizes, dims), g.sizes(x)[:2]
+        samples = g.slice(samples, [0, 0], batch, [0, 1])
+        places = None
+        for d in range(dims):
+            at = 1 - d if dims == 2 else d  # of an image, width comes before height
+            column = g.op("Gather", samples, g.number(at, wisp.int64), axis=2, sizes=(None, None))
+            whole = x.fixed(2 + d)
+            starts = _fractional_starts(g, column, whole, sizes[d], kernel[d])
+            shape = [1] * (2 * dims)
+            shape[d] = sizes[d]
+            inside = [kernel[d] if i == dims + d else 1 for i in range(2 * dims)]
+            steps = wisp.arange(kernel[d]).reshape(inside)
+            line = Formula(g, g.reshape(starts.ref, [*batch, *shape])) + Formula(g, g.constant(steps))
+            places = line if places is None else places * whole + line
+        return _max_at(g, x, dims, g.reshape(places.ref, [*batch, -1]), sizes, wisp.Size(kernel).numel())
+
+    return lower
 
 
 def _max_unpool(g, x, places, sizes):
@@ -144,8 +209,8 @@ LOWERINGS = {
     **{f"_max_pool{n}d": _max_pool(n, False) for n in (2, 3)},
     **{f"max_pool{n}d.indices": _max_pool(n, True) for n in (1, 2, 3)},
     **{f"max_pool{n}d_with_indices": _max_pool(n, True) for n in (1, 2, 3)},
-    **{f"avg_pool{n}d": _avg_pool(n) for n in (1, 2, 3)},
+    **{f"avg_pool{n}d": of_floats(_avg_pool(n)) for n in (1, 2, 3)},
     **{f"adaptive_avg_pool{n}d": _adaptive_avg(n) for n in (1, 2, 3)},
     **{f"adaptive_max_pool{n}d_with_indices": _adaptive_max(n) for n in (2, 3)},
-    "adaptive_max_pool1d": _adaptive_max(1), "_max_unpool": _max_unpool,
+    **{f"_fractional_max_pool{n}d": _fractional(n) for n in (2, 3)}, "adaptive_max_pool1d": _adaptive_max(1), "_max_unpool": _max_unpool,
 }  # fmt: skip

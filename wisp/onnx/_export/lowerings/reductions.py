@@ -18,13 +18,16 @@ def _reduced(kind):
     def lower(g, x, dims=None, keepdim=False, dtype=None):
         if isinstance(dims, wisp.dtype):
             dims, dtype = None, dims
-        return g.reduce(kind, g.cast(x, g.results[0][0] or dtype or x.dtype), _dims(dims), keepdim)
+        dtype = g.results[0][0] or dtype or x.dtype
+        if dtype == wisp.bool:  # what is not 0 is true
+            return g.cast(g.reduce(kind, g.cast(truth(g, x), wisp.int32), _dims(dims), keepdim), dtype)
+        return g.reduce(kind, g.cast(x, dtype), _dims(dims), keepdim)
 
     return lower
 
 
 def _whole(kind):
-    return lambda g, x, dtype=None: g.reduce(kind, g.cast(x, g.results[0][0] or dtype or x.dtype))
+    return lambda g, x, dtype=None: _reduced(kind)(g, x, None, False, dtype)
 
 
 def extremum(kind):

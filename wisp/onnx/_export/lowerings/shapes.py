@@ -4,13 +4,30 @@ import math
 
 import wisp
 from wisp.onnx._export.lowerings.arithmetic import common_dtype
-from wisp.onnx._export.values import Ref, Unsupported, dim_in
+from wisp.onnx._export.lowerings.creation import counted
+from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
 
 _END = 2**63 - 1
 
 
 def identity(g, x, *_):
     return g.op("Identity", x, sizes=x.sizes)
+
+
+def _copied(g, x, *args):
+    """A tensor of its own, which lies in memory as the other does if nothing else is asked for."""
+    made = identity(g, x)
+    if x.name in g.dense and not any(arg not in (None, wisp.preserve_format, wisp.contiguous_format) for arg in args):
+        g.dense.add(made.name)
+    return made
+
+
+def _contiguous(g, x, *args):
+    if args and args[0] not in (None, wisp.contiguous_format):
+        return identity(g, x)
+    made = identity(g, x)
+    g.dense.add(made.name)
+    return made
 
 
 def _cast(g, x, *args):
@@ -23,6 +40,13 @@ def _copy(g, x, source, non_blocking=False):
     if source.sizes == x.sizes and source.sizes is not None and None not in source.sizes:
         return source
     return g.expand(source, g.shape(x))
+
+
+def _view_of_bits(g, x, dtype):
+    if x.dtype.itemsize != dtype.itemsize:
+        raise Unsupported("bits of numbers of another size")
+    g.need_opset(26, "bits as numbers of another dtype")
+    return g.op("BitCast", x, to=int(ELEMENTS[dtype]), dtype=dtype, sizes=x.sizes)
 
 
 def _reshape(g, x, sizes):
@@ -172,7 +196,17 @@ def _chunk(g, x, chunks, dim=0):
 
 
 def _cut_at_values(g, x, places, dim=0):
-    raise Unsupported("where a tensor is cut has to be the same in all calls")
+    """Pieces between places that are computed; how many there are has to be known."""
+    if not places.rank:
+        raise Unsupported("into how many pieces a tensor is cut has to be the same in all calls")
+    count = places.fixed(0)
+    bounds = [g.slice(places, [i], [i + 1], [0]) for i in range(count)]
+    starts, ends = [g.ints([0]), *bounds], [*bounds, g.ints([_END])]
+    dim = dim_in(dim, x.rank)
+    pieces = [g.slice(x, start, end, [dim]) for start, end in zip(starts, ends, strict=True)]
+    for piece in pieces:
+        piece.sizes = tuple(None if d == dim else size for d, size in enumerate(x.sizes))
+    return pieces
 
 
 def _unbind(g, x, dim=0):
@@ -215,12 +249,21 @@ def _repeat(g, x, repeats):
 
 def _triangle(upper):
     def lower(g, x, diagonal=0):
-        if x.dtype not in (wisp.bool, wisp.uint8, wisp.int8, wisp.int16):
-            g.need_opset(14, "tril and triu")
-            return g.op("Trilu", x, g.number(diagonal, wisp.int64), upper=upper)
-        return g.cast(g.op("Trilu", g.cast(x, wisp.int64), g.number(diagonal, wisp.int64), upper=upper), x.dtype)
+        if g.opset < 14:
+            return _masked_triangle(g, x, diagonal, upper)
+        small = x.dtype in (wisp.bool, wisp.uint8, wisp.int8, wisp.int16)
+        wide = g.cast(x, wisp.int64) if small else x
+        return g.cast(g.op("Trilu", wide, g.number(diagonal, wisp.int64), upper=upper), x.dtype)
 
     return lower
+
+
+def _masked_triangle(g, x, diagonal, upper):
+    """As long as there was no node for it."""
+    rows, columns = (counted(g, g.size(x, dim)) for dim in (-2, -1))
+    last = g.op("Add", g.unsqueeze(rows, [1]), g.number(diagonal, wisp.int64))
+    kind = "GreaterOrEqual" if upper else "LessOrEqual"
+    return g.op("Where", g.op(kind, g.unsqueeze(columns, [0]), last), x, g.number(0, x.dtype), dtype=x.dtype)
 
 
 # --- padding
@@ -243,21 +286,32 @@ def pad_constant(g, x, pad, value=0):
 def _pad(g, x, pad, mode="constant", value=None):
     if mode == "constant":
         return pad_constant(g, x, pad, 0 if value is None else value)
-    if mode == "circular":
+    if mode == "circular" and min(pad) >= 0:
         return _wrapped(g, x, pad)
     if any(size < 0 for size in pad):
-        raise Unsupported(f"padding with mode {mode!r} and negative sizes")
+        return _cropped(g, x, pad, mode)
     if x.dtype not in (wisp.float32, wisp.float64):
         raise Unsupported(f"padding with mode {mode!r} of tensors of {x.dtype}")
     return g.op("Pad", x, _pads(pad, x.rank), mode={"reflect": "reflect", "replicate": "edge"}[mode])
+
+
+def _cropped(g, x, pad, mode):
+    """Where sizes are negative, elements are cut off: before going round, else of what was padded."""
+    dims = [x.rank - 1 - i for i in range(len(pad) // 2)]
+    starts = [max(-before, 0) for before in pad[::2]]
+    ends = [after if after < 0 else _END for after in pad[1::2]]
+    rest = [max(size, 0) for size in pad]
+    if mode != "circular":
+        return g.slice(_pad(g, x, rest, mode), starts, ends, dims)
+    cut = g.slice(x, starts, ends, dims)
+    cut.sizes = tuple(None if dim in dims else size for dim, size in enumerate(x.sizes))
+    return _pad(g, cut, rest, mode)
 
 
 def _wrapped(g, x, pad):
     for i in range(len(pad) // 2):
         dim = x.rank - 1 - i
         before, after = pad[2 * i], pad[2 * i + 1]
-        if min(before, after) < 0:
-            raise Unsupported("circular padding with negative sizes")
         parts = [g.slice(x, [-before], [_END], [dim])] if before else []
         parts.append(x)
         parts += [g.slice(x, [0], [after], [dim])] if after else []
@@ -277,7 +331,7 @@ def diagonal_indices(x, offset, dim1, dim2):
     return [(i + max(-offset, 0)) * columns + i + max(offset, 0) for i in range(count)], columns
 
 
-def _matrices_last(g, x, dim1, dim2):
+def matrices_last(g, x, dim1, dim2):
     """The tensor with two dimensions moved to the end and merged."""
     dim1, dim2 = dim_in(dim1, x.rank), dim_in(dim2, x.rank)
     rest = [dim for dim in range(x.rank) if dim not in (dim1, dim2)]
@@ -286,12 +340,14 @@ def _matrices_last(g, x, dim1, dim2):
 
 
 def diagonal(g, x, offset=0, dim1=0, dim2=1):
-    flat, rest = _matrices_last(g, x, dim1, dim2)
+    flat, rest = matrices_last(g, x, dim1, dim2)
     places, _ = diagonal_indices(x, offset, dim1, dim2)
     return g.op("Gather", flat, wisp.tensor(places, dtype=wisp.int64), axis=len(rest))
 
 
 def _diag_embed(g, x, offset=0, dim1=-2, dim2=-1):
+    if x.dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16):  # of which there are no products
+        return g.cast(_diag_embed(g, g.cast(x, wisp.int32), offset, dim1, dim2), x.dtype)
     rank, length = x.rank + 1, x.fixed(-1)
     dim1, dim2 = dim_in(dim1, rank), dim_in(dim2, rank)
     size = length + abs(offset)
@@ -307,18 +363,25 @@ def _diag_embed(g, x, offset=0, dim1=-2, dim2=-1):
     return g.transpose(made, order)
 
 
-def _unfold(g, x, dimension, size, step):
+def unfold(g, x, dimension, size, step):
     dimension = dim_in(dimension, x.rank)
     if not x.rank:
         return g.reshape(x, [1])
     if not size:
         raise Unsupported("windows without elements")
-    starts = range(0, x.fixed(dimension) - size + 1, step)
-    places = wisp.tensor([[at + i for i in range(size)] for at in starts], dtype=wisp.int64).reshape(-1, size)
+    starts = _window_starts(g, x, dimension, size, step)
+    places = g.op("Add", g.unsqueeze(starts, [1]), wisp.arange(size))
     found = g.op("Gather", x, places, axis=dimension)
-    found.sizes = (*x.sizes[:dimension], len(starts), size, *x.sizes[dimension + 1 :])
+    found.sizes = (*x.sizes[:dimension], starts.size(0), size, *x.sizes[dimension + 1 :])
     order = [dim for dim in range(x.rank + 1) if dim != dimension + 1]
     return g.transpose(found, [*order, dimension + 1])
+
+
+def _window_starts(g, x, dimension, size, step):
+    if x.size(dimension) is not None:
+        return g.constant(wisp.arange(0, x.size(dimension) - size + 1, step))
+    end = g.op("Sub", g.size(x, dimension), g.number(size - 1, wisp.int64))
+    return g.op("Range", g.number(0, wisp.int64), end, g.number(step, wisp.int64), sizes=(None,))
 
 
 def _block_diag(g, tensors):
@@ -331,8 +394,10 @@ def _block_diag(g, tensors):
 
 
 LOWERINGS = {
+    "view.dtype": _view_of_bits,
     "block_diag": _block_diag,
-    **dict.fromkeys(("clone", "contiguous", "alias", "detach", "positive", "restride"), identity),
+    **dict.fromkeys(("clone", "alias"), _copied), "contiguous": _contiguous,
+    **dict.fromkeys(("detach", "positive", "restride"), identity),
     **dict.fromkeys(("alias_copy", "detach_copy"), identity),
     **dict.fromkeys(("_to_copy", "to"), _cast), "copy": _copy,
     **dict.fromkeys(("view", "reshape", "_reshape_copy", "view_copy"), _reshape),
@@ -350,7 +415,7 @@ LOWERINGS = {
     **dict.fromkeys(("select", "select_copy"), _select),
     **dict.fromkeys(("slice", "slice_copy"), _slice), **dict.fromkeys(("narrow", "narrow_copy"), _narrow),
     **dict.fromkeys(("diagonal", "diagonal_copy"), diagonal), "diag_embed": _diag_embed,
-    **dict.fromkeys(("unfold", "unfold_copy"), _unfold), "cat": cat, "stack": _stack,
+    **dict.fromkeys(("unfold", "unfold_copy"), unfold), "cat": cat, "stack": _stack,
     **dict.fromkeys(("split.sizes", "split_with_sizes", "split_with_sizes_copy"), split),
     **dict.fromkeys(("split", "split_copy"), _split), "chunk": _chunk, "tensor_split.tensor": _cut_at_values,
     **dict.fromkeys(("unbind", "unbind_copy"), _unbind),
