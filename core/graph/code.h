@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/beside.h"
 #include "graph/builtins.h"
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
@@ -38,6 +39,8 @@ enum class Step : uint8_t {
   collect,        // kernels are put off from here on ...
   run_collected,  // ... and run together here
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
+  parallel,       // the branches up to `target`, beside each other if that is worth it
+  end_branch,     // of one of them
   raise,
   print,
   finish,  // inputs are the results
@@ -51,6 +54,12 @@ struct Input {
   bool tensor = false;  // which takes a tensor
   bool last = false;    // nobody reads the register after this
   int32_t items = -1;   // of an operator: a list of the inputs that follow, that many
+};
+
+// Instructions that need nothing of each other, up to an end_branch each.
+struct Branches {
+  std::vector<uint32_t> begins;
+  mutable Trials trials;
 };
 
 struct Instruction {
@@ -67,6 +76,7 @@ struct Instruction {
     ClassDef* cls;
     const HostFunction* host_function;
     const ops::Chain* chain;
+    const Branches* branches;
   };
 };
 
@@ -81,6 +91,7 @@ struct Code::Impl {
   std::deque<Scratch> arg_lists;  // what those point to
   std::deque<HostFunction> host_functions;
   std::vector<std::unique_ptr<ops::Chain>> chains;
+  std::deque<Branches> branches;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;
@@ -88,6 +99,9 @@ struct Code::Impl {
 
 // How many inputs the shortest paths of the interpreter are made for.
 constexpr size_t few_inputs = 8;
+
+// A line of a function with a mark under the span, as errors show it.
+std::string place_text(const Span& span, const std::string& function);
 
 // Bit per Tag that a value of this type may have.
 uint16_t tags_of(const Type& type);

@@ -300,6 +300,11 @@ void Graph::move_before(Node& place, Node& node) {
   link_before(*place.block, &place, node);
 }
 
+void Graph::move_to_end(Block& block, Node& node) {
+  unlink(node);
+  link_before(block, nullptr, node);
+}
+
 std::vector<Value*> Graph::copy_nodes(const Block& block, const std::vector<Value*>& arguments,
                                       Block& into, Node* place) {
   Copier copier(*this);

@@ -65,7 +65,8 @@ struct Span {
   X(Print)          /* (anything...) -> */                                                \
   X(HostCall)       /* [name] (args...) -> T: a function of the host (@jit.ignore) */     \
   X(Fork)           /* [name] (args...) -> T: a block that may run beside the rest */     \
-  X(FusionGroup)    /* block of pointwise nodes run at once (inputs) -> outputs */
+  X(FusionGroup)    /* block of pointwise nodes run at once (inputs) -> outputs */        \
+  X(Parallel)       /* () blocks that need nothing of each other -> all their results */
 
 enum class Prim : uint8_t {
   none,  // the node calls an operator or a builtin
@@ -157,6 +158,7 @@ class Graph {
   void remove_input(Node& node, int i);
   void remove(Node& node);  // whose outputs nobody uses any more, with its blocks
   void move_before(Node& place, Node& node);
+  void move_to_end(Block& block, Node& node);
   // Copies a block's nodes in front of `place`, with its parameters replaced; returns its results.
   std::vector<Value*> inline_block(const Block& block, std::vector<Value*> arguments, Node& place);
   // The same at the end of another block.

@@ -1,9 +1,11 @@
 #include "graph/interpreter.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 
+#include "base/parallel.h"
 #include "dispatch/direct.h"
 #include "graph/code.h"
 #include "graph/error.h"
@@ -34,23 +36,6 @@ class Depth {
   Depth(const Depth&) = delete;
   Depth& operator=(const Depth&) = delete;
 };
-
-std::string place_text(const Span& span, const std::string& function) {
-  const Source& source = *span.source;
-  std::string text = str("  File \"", source.file, "\", line ", span.line());
-  if (!function.empty()) text += ", in " + function;
-  text += "\n";
-  const auto size = source.text.size();
-  const auto from = std::min(static_cast<size_t>(span.begin), size);
-  if (size == 0) return text;
-  size_t start = from == 0 ? 0 : source.text.rfind('\n', from - 1) + 1;  // npos + 1 is 0
-  const size_t end = std::min(source.text.find('\n', from), size);
-  while (start < from && source.text[start] == ' ') ++start;
-  const auto to = std::max(std::min(static_cast<size_t>(span.end), end), from + 1);
-  text += "    " + source.text.substr(start, end - start) + "\n";
-  text += "    " + std::string(from - start, ' ') + std::string(to - from, '~') + " <--- HERE\n";
-  return text;
-}
 
 // A copy: the function may be changed while it runs.
 std::shared_ptr<const Code> code_of(const Function& function) {
@@ -154,8 +139,15 @@ class Frame {
   [[noreturn]] void raise_exception(const Instruction& in);
   void simple(const Instruction& in);
   const Instruction* chain(const Instruction& in);
+  bool may_run_beside(const Instruction& in, uint64_t& key) const;
+  void parallel(const Instruction*& in);
+  void run_branches(const Instruction*& in, bool beside);
+  void run_branch(const Instruction*& in);
   // Next instruction of a jump, or of going straight on.
   const Instruction* control(const Instruction& in);
+  // Goes on to the end of the code, or of a branch; `in` is where it has come to, also on errors.
+  template <bool branch>
+  void steps(const Instruction*& in);
   [[noreturn]] void rethrow_at(const Instruction& in);
 
   const Code::Impl& code_;
@@ -384,11 +376,12 @@ void Frame::simple(const Instruction& in) {
     case Step::cast:
       return put(in, 0, take(inputs(in)[0]));
     case Step::collect:
+      if (in_parallel_region()) return;  // of other threads too
       collecting_ = !mode.deferrer && fusing;
       if (collecting_) mode.deferrer = fusing;
       return;
     case Step::run_collected:
-      if (!std::exchange(collecting_, false)) return;
+      if (in_parallel_region() || !std::exchange(collecting_, false)) return;
       mode.deferrer = nullptr;
       if (Storage::any_deferred()) Storage::run_deferred();
       return;
@@ -437,7 +430,7 @@ const Instruction* Frame::control(const Instruction& in) {
       Datum& counter = registers_[code_.outputs[in.outputs]];
       const int64_t count = counter.integer() + 1;
       counter = Datum(count);
-      if (WISP_UNLIKELY(count % rounds_between_looks == 0)) {
+      if (WISP_UNLIKELY(count % rounds_between_looks == 0) && !in_parallel_region()) {
         if (host.check_interrupt) host.check_interrupt();
         HostUnlock others(true);
       }
@@ -463,51 +456,116 @@ void Frame::rethrow_at(const Instruction& in) {
   }
 }
 
+// --- Branches
+
+// Whether the branches may run on other threads now; gives the shapes of what they read as a
+// number.
+bool Frame::may_run_beside(const Instruction& in, uint64_t& key) const {
+  key = static_cast<uint64_t>(num_threads());
+  if (!graph::may_run_beside()) return false;
+  for (size_t i = 0; i < in.input_count; ++i) {
+    if (!is_unrecorded(peek(inputs(in)[i]), key)) return false;
+  }
+  return true;
+}
+
+// All branches, on several threads or one after the other, to the instruction behind them.
+void Frame::run_branches(const Instruction*& in, bool beside) {
+  const Instruction& start = *in;
+  const std::vector<uint32_t>& begins = start.branches->begins;
+  const auto count = static_cast<int64_t>(begins.size());
+  std::vector<const Instruction*> at;
+  for (const uint32_t begin : begins) at.push_back(code_.instructions.data() + begin);
+  if (beside) {
+    const auto failure =
+        run_beside(count, [&](int64_t i) { run_branch(at[static_cast<size_t>(i)]); });
+    if (failure) {
+      in = at[static_cast<size_t>(failure->index)];
+      std::rethrow_exception(failure->error);
+    }
+  } else {
+    for (const Instruction* branch : at) {
+      in = branch;
+      run_branch(in);
+    }
+  }
+  in = code_.instructions.data() + start.target;
+}
+
+__attribute__((noinline)) void Frame::run_branch(const Instruction*& in) { steps<true>(in); }
+
+__attribute__((noinline)) void Frame::parallel(const Instruction*& in) {
+  uint64_t key;
+  if (!may_run_beside(*in, key)) {
+    ++in;
+    return;
+  }
+  Trials& trials = in->branches->trials;
+  const Trials::Choice choice = trials.choose(key);
+  if (choice.at < 0) return choice.beside ? run_branches(in, true) : static_cast<void>(++in);
+  const auto start = std::chrono::steady_clock::now();
+  run_branches(in, choice.beside);
+  const auto taken = std::chrono::steady_clock::now() - start;
+  trials.note(choice, std::chrono::nanoseconds(taken).count());
+}
+
+template <bool branch>
+inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) {
+  for (;;) {
+    switch (in->step) {
+      case Step::op:
+        op(*in);
+        ++in;
+        break;
+      case Step::op_in_place:
+        op_in_place(*in);
+        ++in;
+        break;
+      case Step::builtin:
+        builtin(*in);
+        ++in;
+        break;
+      case Step::plain_builtin:
+        plain_builtin(*in);
+        ++in;
+        break;
+      case Step::call:
+        call(*in);
+        ++in;
+        break;
+      case Step::chain:
+        in = chain(*in);
+        break;
+      case Step::jump:
+      case Step::jump_unless:
+      case Step::loop_start:
+      case Step::loop_test:
+      case Step::loop_next:
+        in = control(*in);
+        break;
+      case Step::parallel:
+        parallel(in);
+        break;
+      case Step::end_branch:
+        if (branch) return;
+        ++in;
+        break;
+      case Step::finish:
+        return;
+      default:
+        simple(*in);
+        ++in;
+    }
+  }
+}
+
 template <class F>
 void Frame::run(F take_result) {
   const Depth counted;
   const Instruction* in = code_.instructions.data();
   try {
-    for (;;) {
-      switch (in->step) {
-        case Step::op:
-          op(*in);
-          ++in;
-          break;
-        case Step::op_in_place:
-          op_in_place(*in);
-          ++in;
-          break;
-        case Step::builtin:
-          builtin(*in);
-          ++in;
-          break;
-        case Step::plain_builtin:
-          plain_builtin(*in);
-          ++in;
-          break;
-        case Step::call:
-          call(*in);
-          ++in;
-          break;
-        case Step::chain:
-          in = chain(*in);
-          break;
-        case Step::jump:
-        case Step::jump_unless:
-        case Step::loop_start:
-        case Step::loop_test:
-        case Step::loop_next:
-          in = control(*in);
-          break;
-        case Step::finish:
-          for (size_t i = 0; i < in->input_count; ++i) take_result(i, take(inputs(*in)[i]));
-          return;
-        default:
-          simple(*in);
-          ++in;
-      }
-    }
+    steps<false>(in);
+    for (size_t i = 0; i < in->input_count; ++i) take_result(i, take(inputs(*in)[i]));
   } catch (const Error&) {
     rethrow_at(*in);
   }

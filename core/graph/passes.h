@@ -28,6 +28,7 @@ bool batch_matmul(Graph& graph);
 bool tree_batching(Graph& graph);
 bool conv_batch_norm(Graph& graph);
 bool in_place_reuse(Graph& graph);
+bool parallel_branches(Graph& graph);
 bool fusion(Graph& graph);
 
 struct Pass {

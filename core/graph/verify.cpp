@@ -243,7 +243,8 @@ class Verifier {
 
   void check_prim(const Node& node) {
     const bool has_blocks = node.is(Prim::If) || node.is(Prim::Loop) ||
-                            node.is(Prim::FusionGroup) || node.is(Prim::Fork);
+                            node.is(Prim::FusionGroup) || node.is(Prim::Fork) ||
+                            node.is(Prim::Parallel);
     if (!has_blocks) need_blocks(node, 0);
     switch (node.prim) {
       case Prim::Constant:
@@ -457,6 +458,9 @@ class Verifier {
       case Prim::FusionGroup:
         check_group(node);
         break;
+      case Prim::Parallel:
+        check_parallel(node);
+        break;
       default:
         bad("it is no operation");
     }
@@ -474,6 +478,21 @@ class Verifier {
     for (size_t i = 0; i < body.results.size(); ++i) {
       need_fit(body.results[i]->type, node.outputs[i]->type, "an output");
     }
+  }
+
+  // Blocks without parameters whose results are the outputs, one block after the other.
+  void check_parallel(const Node& node) {
+    need_inputs(node, 0);
+    need(node.blocks.size() >= 2, "it needs two blocks or more");
+    size_t results = 0;
+    for (const Block* block : node.blocks) {
+      need(block->params.empty(), "its blocks have no parameters");
+      for (const Value* result : block->results) {
+        need(results < node.outputs.size(), "it has fewer outputs than its blocks have results");
+        need_fit(result->type, node.outputs[results++]->type, "an output");
+      }
+    }
+    need_outputs(node, results);
   }
 
   const Graph& graph_;

@@ -240,6 +240,14 @@ def _add(g, kind, inputs, outputs, **attributes):
     g.nodes.append(node)
 
 
+def _group(walker, node, args):
+    return walker.run(node.blocks()[0], args)
+
+
+def _parallel(walker, node, args):
+    return [result for block in node.blocks() for result in walker.run(block, [])]
+
+
 def _checked(walker, node, args):
     return [args[0]]
 
@@ -262,4 +270,6 @@ PRIMS = {
     "prim::UncheckedCast": _checked,
     "prim::Uninitialized": lambda walker, node, args: [None],
     "prim::Print": _nothing,
+    "prim::FusionGroup": _group,
+    "prim::Parallel": _parallel,
 }
