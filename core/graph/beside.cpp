@@ -19,6 +19,7 @@ bool is_plain(const Type& type) {
     case Kind::object:
     case Kind::dict:
     case Kind::generator:
+    case Kind::future:
       return false;
     default:
       return std::all_of(type.items.begin(), type.items.end(),
@@ -27,18 +28,21 @@ bool is_plain(const Type& type) {
 }
 
 bool holds_tensor(const Type& type) {
-  return type.kind == Kind::tensor ||
+  return type.kind == Kind::tensor || type.kind == Kind::any ||
          std::any_of(type.items.begin(), type.items.end(),
                      [](const TypeRef& item) { return holds_tensor(*item); });
 }
 
-// Only the host knows how to show a tensor.
+}  // namespace
+
 bool shows_tensor(const Node& node) {
   const auto is_text = [](const Value* value) { return value->type->kind == Kind::string; };
   return std::any_of(node.outputs.begin(), node.outputs.end(), is_text) &&
          std::any_of(node.inputs.begin(), node.inputs.end(),
                      [](const Value* value) { return holds_tensor(*value->type); });
 }
+
+namespace {
 
 bool has_usable_values(const Node& node, const Aliases& aliases) {
   for (const auto* values : {&node.inputs, &node.outputs}) {

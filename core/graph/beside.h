@@ -18,6 +18,9 @@ namespace wisp::graph {
 // exception, and does nothing else, nobody writes what it reads or makes, and it needs no host.
 bool can_run_beside(const Node& node, const Aliases& aliases);
 
+// Whether a node makes text of tensors, which only the host knows how to show.
+bool shows_tensor(const Node& node);
+
 // Whether this thread may hand out work: there are others, and nobody watches the calls it makes.
 bool may_run_beside();
 // Whether nothing is recorded of calls with this value, a tensor or a list of some. Its sizes are

@@ -14,7 +14,7 @@ namespace wisp::graph {
 namespace {
 
 bool owns_memory(const Type& type) {
-  constexpr uint16_t counted = 0xffff << static_cast<int>(Tag::tensor) & 0xffff;
+  constexpr uint32_t counted = ~0u << static_cast<int>(Tag::tensor);
   return (tags_of(type) & counted) != 0;
 }
 
@@ -264,7 +264,7 @@ class Compiler {
   void emit_loop(const Node& node, const Values& last);
   void emit_fusion_group(const Node& node, const Values& last);
   void emit_parallel(const Node& node, const Values& last);
-  void add_captured(const Node& node);
+  void emit_fork(const Node& node, const Values& last);
   bool can_run_parallel(const Node& node);
   void emit_call(const Node& node, const Values& last, const std::string& function);
   void emit_host_call(const Node& node, const Values& last);
@@ -276,6 +276,7 @@ class Compiler {
   Code::Impl& code_;
   const Graph& graph_;
   std::optional<Aliases> aliases_;  // of the graph, once somebody has asked
+  std::optional<Forks> forks_;
   std::unordered_map<const Value*, int32_t> at_;
   std::vector<const Value*> unused_;  // of the block whose last uses were asked for
   std::vector<Values> ending_;        // last read by the results of blocks just compiled
@@ -408,22 +409,6 @@ bool Compiler::can_run_parallel(const Node& node) {
   return true;
 }
 
-bool is_inside(const Value& value, const Node& node) {
-  for (const Block* block = value.block; block && block->owner; block = block->owner->block) {
-    if (block->owner == &node) return true;
-  }
-  return false;
-}
-
-// What the blocks of a node read from around it and may be watched, as inputs.
-void Compiler::add_captured(const Node& node) {
-  Values known;
-  each_inner_input(node, [&](const Value& value) {
-    if (is_mutable(*value.type) && !is_inside(value, node) && known.insert(&value).second)
-      input(value);
-  });
-}
-
 // The blocks stand one after the other, to be run so or each on a thread of its own. What they read
 // from around them stays until all are done.
 void Compiler::emit_parallel(const Node& node, const Values& last) {
@@ -432,7 +417,9 @@ void Compiler::emit_parallel(const Node& node, const Values& last) {
   Branches* branches = possible ? &code_.branches.emplace_back() : nullptr;
   if (possible) {
     begin(Step::parallel, node.span).branches = branches;
-    add_captured(node);
+    for (const Value* value : captured_values(node)) {
+      if (is_mutable(*value->type)) input(*value);  // may be watched
+    }
   }
   const std::vector<int32_t> all = places(node.outputs);
   auto first = all.begin();
@@ -448,6 +435,19 @@ void Compiler::emit_parallel(const Node& node, const Values& last) {
   }
   if (possible) code_.instructions[start].target = here();
   drop(last, node.span);
+}
+
+void Compiler::emit_fork(const Node& node, const Values& last) {
+  std::vector<Value*> captured;
+  const std::unique_ptr<Graph> body = graph_.extract(*node.blocks[0], captured);
+  if (!forks_) forks_.emplace(graph_);
+  ForkBody& fork = code_.forks.emplace_back();
+  fork.code = std::make_shared<Code>(*body, code_.function_name);
+  fork.may_wait = forks_->may_wait(node, fork.calls);
+  begin(Step::fork, node.span).fork = &fork;
+  for (const Value* value : captured) input(*value);
+  mark_last(last);
+  output(node.output());
 }
 
 void Compiler::emit_call(const Node& node, const Values& last, const std::string& name) {
@@ -513,6 +513,8 @@ std::optional<Step> single_step(Prim prim) {
       return Step::raise;
     case Prim::Print:
       return Step::print;
+    case Prim::Wait:
+      return Step::wait;
     default:
       return std::nullopt;
   }
@@ -558,8 +560,9 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_attribute(Step::get, node, last);
     case Prim::SetAttr:
       return emit_attribute(Step::set, node, last);
-    case Prim::CallFunction:
     case Prim::Fork:
+      return emit_fork(node, last);
+    case Prim::CallFunction:
       return emit_call(node, last, word(node));
     case Prim::CallMethod:
       return emit_call(node, last, method_of(node, word(node)));

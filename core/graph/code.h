@@ -7,6 +7,7 @@
 
 #include "graph/beside.h"
 #include "graph/builtins.h"
+#include "graph/future.h"
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
 #include "ops/chain.h"
@@ -41,6 +42,8 @@ enum class Step : uint8_t {
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
   parallel,       // the branches up to `target`, beside each other if that is worth it
   end_branch,     // of one of them
+  fork,           // a call of its own, now or later
+  wait,           // for the result of one
   raise,
   print,
   finish,  // inputs are the results
@@ -49,7 +52,7 @@ enum class Step : uint8_t {
 // One input of an instruction.
 struct Input {
   int32_t at = 0;       // register, or ~index of a constant
-  uint16_t tags = ~0;   // bit per Tag that is allowed
+  uint32_t tags = ~0u;  // bit per Tag that is allowed
   uint8_t param = 0;    // of an operator: which of its parameters
   bool tensor = false;  // which takes a tensor
   bool last = false;    // nobody reads the register after this
@@ -60,6 +63,12 @@ struct Input {
 struct Branches {
   std::vector<uint32_t> begins;
   mutable Trials trials;
+};
+
+struct ForkBody {
+  std::shared_ptr<const Code> code;  // of what it captures
+  bool may_wait = false;
+  std::vector<const Function*> calls;  // functions, for which there has to be code before it waits
 };
 
 struct Instruction {
@@ -77,6 +86,7 @@ struct Instruction {
     const HostFunction* host_function;
     const ops::Chain* chain;
     const Branches* branches;
+    const ForkBody* fork;
   };
 };
 
@@ -92,6 +102,7 @@ struct Code::Impl {
   std::deque<HostFunction> host_functions;
   std::vector<std::unique_ptr<ops::Chain>> chains;
   std::deque<Branches> branches;
+  std::deque<ForkBody> forks;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;
@@ -104,6 +115,6 @@ constexpr size_t few_inputs = 8;
 std::string place_text(const Span& span, const std::string& function);
 
 // Bit per Tag that a value of this type may have.
-uint16_t tags_of(const Type& type);
+uint32_t tags_of(const Type& type);
 
 }  // namespace wisp::graph

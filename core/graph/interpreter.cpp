@@ -9,6 +9,7 @@
 #include "dispatch/direct.h"
 #include "graph/code.h"
 #include "graph/error.h"
+#include "graph/inputs.h"
 
 namespace wisp::graph {
 
@@ -46,32 +47,6 @@ std::shared_ptr<const Code> code_of(const Function& function) {
   return function.code;
 }
 
-// A few values, made as they are added.
-class Inputs {
- public:
-  explicit Inputs(size_t capacity) {
-    if (WISP_UNLIKELY(capacity > few)) many_.reset(new Slot[capacity]);
-    data_ = reinterpret_cast<Datum*>(many_ ? many_.get() : few_);
-  }
-  ~Inputs() {
-    for (size_t i = 0; i < size_; ++i) data_[i].~Datum();
-  }
-  Inputs(const Inputs&) = delete;
-  Inputs& operator=(const Inputs&) = delete;
-  void add(Datum value) { new (data_ + size_++) Datum(std::move(value)); }
-  std::span<Datum> all() { return {data_, size_}; }
-
- private:
-  static constexpr size_t few = few_inputs;
-  struct alignas(Datum) Slot {
-    unsigned char bytes[sizeof(Datum)];
-  };
-  Slot few_[few];
-  std::unique_ptr<Slot[]> many_;
-  Datum* data_;
-  size_t size_ = 0;
-};
-
 // One call of a function: its registers and what runs on them.
 class Frame {
  public:
@@ -80,6 +55,7 @@ class Frame {
 
   ~Frame() {
     if (collecting_) mode.deferrer = nullptr;
+    if (WISP_UNLIKELY(waiting_ != nullptr)) waiting_->futures.clear();
   }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -135,6 +111,7 @@ class Frame {
   void get(const Instruction& in);
   void set(const Instruction& in);
   void host_call(const Instruction& in);
+  void fork(const Instruction& in);
   void print(const Instruction& in);
   [[noreturn]] void raise_exception(const Instruction& in);
   void simple(const Instruction& in);
@@ -152,7 +129,8 @@ class Frame {
 
   const Code::Impl& code_;
   std::unique_ptr<Datum[]> registers_;
-  bool collecting_ = false;  // a group whose kernels are put off until its end
+  bool collecting_ = false;           // a group whose kernels are put off until its end
+  std::shared_ptr<Waiting> waiting_;  // forks; null before the first
 };
 
 const Input* Frame::set_list(const Input* input, const Param& param, Scratch& scratch,
@@ -324,6 +302,19 @@ void Frame::host_call(const Instruction& in) {
   if (in.output_count) put(in, 0, std::move(result));
 }
 
+// Now, unless others may run beside it later.
+void Frame::fork(const Instruction& in) {
+  auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
+  if (in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
+    if (!waiting_) waiting_ = std::make_shared<Waiting>();
+    for (const Function* function : in.fork->calls) prepare(*function);
+    future->put_off(waiting_);
+  } else {
+    future->run();
+  }
+  put(in, 0, Datum(std::move(future)));
+}
+
 void Frame::print(const Instruction& in) {
   std::string line;
   for (size_t i = 0; i < in.input_count; ++i) {
@@ -369,6 +360,10 @@ void Frame::simple(const Instruction& in) {
       return set(in);
     case Step::host_call:
       return host_call(in);
+    case Step::fork:
+      return fork(in);
+    case Step::wait:
+      return put(in, 0, take(inputs(in)[0]).future().wait());
     case Step::create:
       return put(in, 0,
                  Datum(Ref<ObjectData>::adopt(

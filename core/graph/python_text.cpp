@@ -547,6 +547,7 @@ class PythonWriter {
       case Prim::CallMethod:
         return {attribute(node) + "(" + list(node.inputs, 1) + ")", tight};
       case Prim::UncheckedCast:
+      case Prim::Wait:
         return expression(node.input(0));
       case Prim::Print:
         return {"print(" + list(node.inputs) + ")", tight};

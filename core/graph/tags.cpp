@@ -4,9 +4,9 @@ namespace wisp::graph {
 
 namespace {
 
-constexpr uint16_t bit(Tag tag) { return static_cast<uint16_t>(1u << static_cast<int>(tag)); }
+constexpr uint32_t bit(Tag tag) { return uint32_t(1) << static_cast<int>(tag); }
 
-uint16_t tags_of_kind(Kind kind) {
+uint32_t tags_of_kind(Kind kind) {
   switch (kind) {
     case Kind::none:
       return bit(Tag::none);
@@ -42,14 +42,16 @@ uint16_t tags_of_kind(Kind kind) {
       return bit(Tag::dict);
     case Kind::object:
       return bit(Tag::object);
+    case Kind::future:
+      return bit(Tag::future);
     default:
-      return 0xffff;
+      return ~uint32_t(0);
   }
 }
 
 }  // namespace
 
-uint16_t tags_of(const Type& type) {
+uint32_t tags_of(const Type& type) {
   if (type.kind == Kind::optional) return tags_of(*type.items[0]) | bit(Tag::none);
   return tags_of_kind(type.kind);
 }

@@ -455,6 +455,14 @@ class Verifier {
         need(node.outputs.size() <= 1, "it has more than one result");
         break;
       case Prim::Fork:
+        check_fork(node);
+        break;
+      case Prim::Wait:
+        need_inputs(node, 1);
+        need_outputs(node, 1);
+        need_kind(node, 0, Kind::future);
+        need_fit(node.inputs[0]->type->items[0], node.outputs[0]->type, "the result");
+        break;
       case Prim::FusionGroup:
         check_group(node);
         break;
@@ -478,6 +486,16 @@ class Verifier {
     for (size_t i = 0; i < body.results.size(); ++i) {
       need_fit(body.results[i]->type, node.outputs[i]->type, "an output");
     }
+  }
+
+  void check_fork(const Node& node) {
+    need_inputs(node, 0);
+    need_outputs(node, 1);
+    need_blocks(node, 1);
+    const Block& body = *node.blocks[0];
+    need(body.params.empty() && body.results.size() == 1,
+         "its block has one result and nothing else");
+    need_fit(future_of(body.results[0]->type), node.outputs[0]->type, "the future");
   }
 
   // Blocks without parameters whose results are the outputs, one block after the other.

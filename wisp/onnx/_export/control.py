@@ -272,4 +272,6 @@ PRIMS = {
     "prim::Print": _nothing,
     "prim::FusionGroup": _group,
     "prim::Parallel": _parallel,
+    "prim::Fork": _group,
+    "prim::Wait": _checked,
 }
