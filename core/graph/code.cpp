@@ -270,6 +270,7 @@ class Compiler {
   void emit_host_call(const Node& node, const Values& last);
   void emit_attribute(Step step, const Node& node, const Values& last);
   void add_argument(const Node& node, size_t i, Arg& arg);
+  bool reuses_operand(const Node& node);
 
   static const std::string& word(const Node& node) { return node.attributes.at("name").string(); }
 
@@ -302,6 +303,16 @@ void Compiler::add_argument(const Node& node, size_t i, Arg& arg) {
   for (const Value* item : value.node->inputs) input(*item);
 }
 
+// Of the operator just begun.
+bool Compiler::reuses_operand(const Node& node) {
+  constexpr uint32_t wanted = trait::pointwise | trait::in_place;
+  if (node.in_place || !node.op->has(wanted) || node.outputs.size() != 1 ||
+      current().input_count == 0 || op_has_effects(node))
+    return false;
+  const Input& self = code_.inputs[current().inputs];
+  return self.param == 0 && self.tensor && self.last && self.items < 0;
+}
+
 void Compiler::emit_op(const Node& node, const Values& last) {
   WISP_CHECK(node.inputs.size() == node.op->sig.params.size() && node.inputs.size() <= 16,
              node.kind(), ": expected ", node.op->sig.params.size(), " inputs, got ",
@@ -312,6 +323,7 @@ void Compiler::emit_op(const Node& node, const Values& last) {
   code_.args.resize(first + node.inputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i) add_argument(node, i, code_.args[first + i]);
   mark_last(last);
+  if (reuses_operand(node)) current().step = Step::op_reuse;
   const bool taken_apart = node.outputs.size() == 1 && node.output().uses.size() == 1 &&
                            node.output().uses[0] && is_fused_unpack(*node.output().uses[0]);
   for (const Value* value : taken_apart ? node.output().uses[0]->outputs : node.outputs)

@@ -17,6 +17,7 @@ namespace wisp::graph {
 enum class Step : uint8_t {
   op,           // of the table
   op_in_place,  // in its form "name_"
+  op_reuse,     // of the table; its first operand dies, and may be overwritten with the result
   builtin,
   plain_builtin,  // of values that own nothing, few of them
   move,           // inputs into outputs, all at once (`target` is 1), or one after the other
@@ -110,6 +111,9 @@ struct Code::Impl {
 
 // How many inputs the shortest paths of the interpreter are made for.
 constexpr size_t few_inputs = 8;
+
+// Made on the first call. A copy: the function may be changed while it runs.
+std::shared_ptr<const Code> code_of(const Function& function);
 
 // A line of a function with a mark under the span, as errors show it.
 std::string place_text(const Span& span, const std::string& function);

@@ -3,13 +3,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 
 #include "base/parallel.h"
 #include "dispatch/direct.h"
 #include "graph/code.h"
 #include "graph/error.h"
 #include "graph/inputs.h"
+#include "graph/reuse.h"
 
 namespace wisp::graph {
 
@@ -37,15 +37,6 @@ class Depth {
   Depth(const Depth&) = delete;
   Depth& operator=(const Depth&) = delete;
 };
-
-// A copy: the function may be changed while it runs.
-std::shared_ptr<const Code> code_of(const Function& function) {
-  if (WISP_LIKELY(function.code != nullptr)) return function.code;
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  if (!function.code) function.code = std::make_shared<Code>(*function.graph, function.name);
-  return function.code;
-}
 
 // One call of a function: its registers and what runs on them.
 class Frame {
@@ -101,6 +92,7 @@ class Frame {
   void drop_last(const Instruction& in);
   void op(const Instruction& in);
   void op_in_place(const Instruction& in);
+  void op_reuse(const Instruction& in);
   void put_op_results(const Instruction& in, TensorList& outs);
   void builtin(const Instruction& in);
   void plain_builtin(const Instruction& in);
@@ -201,6 +193,18 @@ __attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
   Tensor self = args[0].tensor();
   drop_last(in);
   put(in, 0, Datum(std::move(self)));
+}
+
+void Frame::op_reuse(const Instruction& in) {
+  const Datum& self = registers_[inputs(in)->at];
+  if (WISP_UNLIKELY(self.is_tensor() && is_reusable(self.tensor()))) {
+    alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+    Arg* args = reinterpret_cast<Arg*>(memory);
+    Scratch scratch;
+    set_args(in, args, scratch);
+    if (result_fits(*in.op, args)) return op_in_place(in);
+  }
+  op(in);
 }
 
 void Frame::put_op_results(const Instruction& in, TensorList& outs) {
@@ -516,6 +520,10 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
         op_in_place(*in);
         ++in;
         break;
+      case Step::op_reuse:
+        op_reuse(*in);
+        ++in;
+        break;
       case Step::builtin:
         builtin(*in);
         ++in;
@@ -577,26 +585,6 @@ std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   std::vector<Datum> results;
   frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
   return results;
-}
-
-void prepare(const Function& function) { code_of(function); }
-
-std::vector<Datum> run(const Function& function, std::vector<Datum> arguments) {
-  const std::shared_ptr<const Code> code = code_of(function);
-  return run(*code, std::move(arguments));
-}
-
-Datum call(const Function& function, std::vector<Datum> arguments) {
-  std::vector<Datum> results = run(function, std::move(arguments));
-  if (results.size() == 1) return std::move(results[0]);
-  return results.empty() ? Datum() : Datum::tuple(std::move(results));
-}
-
-Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments) {
-  const auto found = self.cls->methods.find(std::string(method));
-  WISP_CHECK(found != self.cls->methods.end(), self.cls->name, " has no method '", method, "'");
-  arguments.insert(arguments.begin(), Datum(Ref<ObjectData>::share(&self)));
-  return call(*found->second, std::move(arguments));
 }
 
 }  // namespace wisp::graph

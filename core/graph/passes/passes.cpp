@@ -13,6 +13,7 @@ std::span<const Pass> passes() {
       {"loop_unrolling", loop_unrolling, "short loops of known length become straight"},
       {"dead_code", dead_code, "what nobody needs goes away"},
       {"shape_propagation", shape_propagation, "types learn shapes and dtypes"},
+      {"out_of_place", out_of_place, "writes that nobody else can see become plain calls"},
       {"conv_batch_norm", conv_batch_norm, "constant batch norms go into constant weights"},
       {"chunk_reorder", chunk_reorder, "what is done to every chunk is done before the chunking"},
       {"batch_matmul", batch_matmul, "matrix products that share an operand become one"},
