@@ -1,9 +1,11 @@
 #include "graph/future.h"
 
 #include <algorithm>
+#include <random>
 
 #include "base/parallel.h"
 #include "dispatch/mode.h"
+#include "graph/passes.h"
 #include "tests/check.h"
 
 using namespace wisp;
@@ -104,6 +106,42 @@ TEST("future: functions that are called") {
   CHECK(calls.size() == 1 && calls[0] == program->find_function("calm"));
   const Graph& other = *program->find_function("other")->graph;
   CHECK(!Forks(other).may_wait(first_fork(other.top()), calls));
+}
+
+TEST("future: damaged text gives errors, in forks and branches too") {
+  const std::string source =
+      "graph(%x : Tensor, %n : int):\n"
+      "  %f : Future(Tensor) = prim::Fork()\n"
+      "    block0():\n"
+      "      %a : Tensor = aten::mm(%x, %x)\n"
+      "      -> (%a)\n"
+      "  %0 : Tensor, %1 : Tensor = prim::Parallel()\n"
+      "    block0():\n"
+      "      %b : Tensor = aten::mm(%x, %x)\n"
+      "      %c : Tensor = aten::relu_(%b)\n"
+      "      -> (%c)\n"
+      "    block1():\n"
+      "      -> (%x)\n"
+      "  %y : Tensor = prim::Wait(%f)\n"
+      "  %z : Tensor = aten::add(%0, %y, %n)\n"
+      "  return (%z, %1)\n";
+  std::mt19937 random(0);
+  const std::string pieces[] = {"%x", "(", ")", "prim::Fork", "prim::Wait", "Future(", "->", "%f",
+                                "%0", "",  ":", "block1():",  "Tensor",     "%n",      "\n", "_"};
+  const OptimizeOptions options{.without = {}, .with = {"parallel_branches", "fusion"}};
+  int read = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = source;
+    const size_t at = i ? random() % text.size() : 0, length = i ? random() % 10 : 0;
+    text.replace(at, std::min(length, text.size() - at), i ? pieces[random() % 16] : "");
+    try {
+      const auto made = parse(text);
+      optimize(*made, options);
+      const Code code(*parse(to_text(*made)));
+      ++read;
+    } catch (const Error&) {}
+  }
+  CHECK(read > 0 && read < 3000);
 }
 
 TEST("future: those put off run when one is waited for, and errors stay with theirs") {
