@@ -34,6 +34,8 @@ graph(%x : Float(3, 3), %y : Float(3, 3), %flag : bool, %n : int):
 class Writer:
     """Writes a graph of 3 x 3 matrices in which everything may share memory with everything."""
 
+    kinds = KINDS
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.choice = self.random.choice
@@ -58,7 +60,7 @@ class Writer:
         """Some statements; the matrices that are known after them."""
         known, lists = list(known), list(lists)
         for _ in range(self.random.randint(1, 12 if indent == 1 else 4)):
-            kind = self.choice(KINDS + ["branch", "loop"] * (indent < 5))
+            kind = self.choice(self.kinds + ["branch", "loop"] * (indent < 5))
             new = getattr(self, kind)(indent, known, lists)
             if new:
                 known.append(new)
@@ -162,3 +164,31 @@ def test_passes_change_no_results(seed):
         for case, results in zip(cases, expected, strict=True):
             assert_agree(f"{name}\n{text}\n{graph}", results, outcome(graph, *case))
         assert str(jit.parse_graph(str(graph))) == str(graph) or "<Tensor>" in str(graph)
+
+
+class CalmWriter(Writer):
+    """Writes next to nothing in place: whatever stands beside something else may run beside it."""
+
+    kinds = ["call", "twins"] * 10 + ["repeat", "view", "list", "take", "pair"] * 2 + ["overwrite"]
+
+    def twins(self, indent, known, lists):
+        pair = [self.define(indent, "aten::mm({x}, {y})".format(**self.operands(known))) for _ in range(2)]
+        ends = [self.call(indent, [*known, one], lists) for one in pair]
+        known += [*pair, *ends]
+        return self.define(indent, f"aten::maximum({self.choice(ends)}, {self.choice(pair)})")
+
+
+def test_branches_on_other_threads_change_no_bits():
+    """Sizes are not known here, so that every product counts as large."""
+    found = 0
+    for seed in range(150):
+        original = jit.parse_graph(CalmWriter(seed).write())
+        graph = original.copy()
+        found += graph.run_pass("parallel_branches")
+        graph.run_pass("fusion")
+        for case in [(True, 2), (False, 0)]:
+            expected = outcome(original.copy(), *case)
+            for _ in range(4):  # one after the other, then beside each other
+                for one, other in zip(expected, outcome(graph, *case), strict=True):
+                    assert wisp.equal(one, other) or one.isnan().any(), graph
+    assert found > 20

@@ -137,3 +137,20 @@ def unequal(x: Tensor):
 def test_ranks_that_change_in_loops():
     with pytest.raises(wisp.onnx.UnsupportedOperatorError):
         wisp.onnx.export(unequal, R(3), dynamic_axes={"x": [0]})
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Conv2d(3, 4, 3), nn.Conv2d(3, 4, 3)
+
+    def forward(self, x):
+        return wisp.cat([self.left(x).relu().tanh(), self.right(x).sigmoid().neg()], 1)
+
+
+def test_frozen_modules():
+    """Their graphs hold groups, which ONNX has no need of."""
+    frozen = wisp.jit.freeze(wisp.jit.script(Frozen().eval()))
+    assert "prim::Parallel" in str(frozen.graph) and "prim::FusionGroup" in str(frozen.graph)
+    model = export_and_check(frozen, R(1, 3, 6, 6))
+    assert kinds(model).count("Conv") == 2 and "If" not in kinds(model)

@@ -5,6 +5,7 @@
 #include "bindings/graph_objects.h"
 #include "bindings/tensor_object.h"
 #include "bindings/types.h"
+#include "graph/future.h"
 
 namespace wisp::python {
 
@@ -173,6 +174,12 @@ bool to_datum(PyObject* value, const Type& type, Datum& datum) {
       return to_dict(value, type, datum);
     case Kind::object:
       return to_object(value, type, datum);
+    case Kind::future: {
+      Datum result;
+      if (!to_datum(value, *type.items[0], result)) return false;
+      datum = Datum(wisp::Ref<graph::FutureData>::adopt(new graph::FutureData(std::move(result))));
+      return true;
+    }
     default:
       return to_small(value, type.kind, datum);
   }
@@ -345,6 +352,8 @@ PyObject* to_python(const Datum& value, const Type* type) {
       return string(value.string()).release();
     case Tag::object:
       return wrap_object(value.object());
+    case Tag::future:
+      return to_python(value.future().wait(), type ? part(type, Kind::future, 0) : nullptr);
     default:
       return parts_to_python(value, type);
   }

@@ -576,7 +576,7 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .free_result = call.free_result,
                                 .x_block = makes_x ? 0 : call.x_block,
                                 .y_block = makes_y ? 0 : call.y_block,
-                                .threads = num_threads()});
+                                .threads = in_parallel_region() ? 1 : num_threads()});
   return plan.usable() ? &plan : nullptr;
 }
 

@@ -10,7 +10,9 @@ AutogradHooks autograd_hooks;
 Deferrer *putting_off = nullptr, *fusing = nullptr;
 
 void warn(const std::string& message) {
-  if (host.warn) {
+  if (mode.warnings) {
+    mode.warnings->push_back(message);
+  } else if (host.warn) {
     host.warn(message);
   } else {
     std::fprintf(stderr, "wisp: warning: %s\n", message.c_str());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/compiler.h"
 #include "dispatch/op_def.h"
@@ -41,6 +42,7 @@ struct Mode {
   Interceptor* interceptor = nullptr;
   Deferrer* deferrer = nullptr;
   int transforms = 0;  // how many function transforms run on this thread, hidden ones included
+  std::vector<std::string>* warnings = nullptr;  // where warnings wait, if the host cannot be asked
 };
 extern constinit WISP_THREAD_LOCAL Mode mode;
 
@@ -98,6 +100,18 @@ class HostUnlock {
   }
   HostUnlock(const HostUnlock&) = delete;
   HostUnlock& operator=(const HostUnlock&) = delete;
+
+  // For a scope of a thread that never had the lock, or has given it away already.
+  class Without {
+   public:
+    Without() : before_(unlocked_) { unlocked_ = true; }
+    ~Without() { unlocked_ = before_; }
+    Without(const Without&) = delete;
+    Without& operator=(const Without&) = delete;
+
+   private:
+    bool before_;
+  };
 
  private:
   static inline constinit WISP_THREAD_LOCAL bool unlocked_ = false;

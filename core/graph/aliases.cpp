@@ -123,6 +123,8 @@ void Aliases::visit(const Node& node) {
     case Prim::FusionGroup:
     case Prim::Fork:
       return visit_blocks(node);
+    case Prim::Parallel:
+      return visit_parallel(node);
     case Prim::CallFunction:
     case Prim::CallMethod:
     case Prim::HostCall:
@@ -178,6 +180,13 @@ void Aliases::visit_blocks(const Node& node) {
       join(block->results[i], node.outputs[i - loop]);
       if (loop) join(block->results[i], block->params[i]);
     }
+  }
+}
+
+void Aliases::visit_parallel(const Node& node) {
+  size_t output = 0;
+  for (const Block* block : node.blocks) {
+    for (const Value* result : block->results) join(result, node.outputs[output++]);
   }
 }
 

@@ -46,6 +46,7 @@ class Aliases {
   void visit(const Node& node);
   void visit_op(const Node& node);
   void visit_blocks(const Node& node);
+  void visit_parallel(const Node& node);
   void visit_constant(const Value& value, const Datum& datum);
   void find_writes(const Block& block);
   void join(const Value* a, const Value* b);

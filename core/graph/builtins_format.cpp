@@ -120,9 +120,11 @@ std::string format_integer(int64_t value, const Spec& spec) {
   const char type = spec.type ? spec.type : 'd';
   const unsigned base = type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 10;
   uint64_t rest = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  // A variable: GCC's -fsanitize=undefined gets an index into the expression itself wrong.
+  const char* const digits = type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string body;
   do {
-    body.insert(body.begin(), (type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base]);
+    body.insert(body.begin(), digits[rest % base]);
     rest /= base;
   } while (rest != 0);
   if (spec.grouping) group_digits(body, spec.grouping, base == 10 ? 3 : 4);

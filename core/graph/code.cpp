@@ -5,66 +5,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/aliases.h"
 #include "graph/chains.h"
+#include "graph/effects.h"
 
 namespace wisp::graph {
 
 namespace {
 
-constexpr uint16_t bit(Tag tag) { return static_cast<uint16_t>(1u << static_cast<int>(tag)); }
-
-uint16_t tags_of_kind(Kind kind) {
-  switch (kind) {
-    case Kind::none:
-      return bit(Tag::none);
-    case Kind::boolean:
-      return bit(Tag::boolean);
-    case Kind::integer:
-      return bit(Tag::integer) | bit(Tag::boolean);
-    case Kind::real:
-      return bit(Tag::real);
-    case Kind::complex:
-      return bit(Tag::complex);
-    case Kind::number:
-      return bit(Tag::boolean) | bit(Tag::integer) | bit(Tag::real) | bit(Tag::complex);
-    case Kind::string:
-      return bit(Tag::string);
-    case Kind::tensor:
-      return bit(Tag::tensor);
-    case Kind::dtype:
-      return bit(Tag::dtype);
-    case Kind::device:
-      return bit(Tag::device);
-    case Kind::layout:
-      return bit(Tag::layout);
-    case Kind::memory_format:
-      return bit(Tag::memory_format);
-    case Kind::generator:
-      return bit(Tag::generator);
-    case Kind::list:
-      return bit(Tag::list);
-    case Kind::tuple:
-      return bit(Tag::tuple);
-    case Kind::dict:
-      return bit(Tag::dict);
-    case Kind::object:
-      return bit(Tag::object);
-    default:
-      return 0xffff;
-  }
-}
-
-}  // namespace
-
-uint16_t tags_of(const Type& type) {
-  if (type.kind == Kind::optional) return tags_of(*type.items[0]) | bit(Tag::none);
-  return tags_of_kind(type.kind);
-}
-
-namespace {
-
 bool owns_memory(const Type& type) {
-  constexpr uint16_t counted = ~(bit(Tag::tensor) - 1);
+  constexpr uint32_t counted = ~0u << static_cast<int>(Tag::tensor);
   return (tags_of(type) & counted) != 0;
 }
 
@@ -124,7 +74,7 @@ void each_inner_input(const Node& node, const F& f) {
 
 class Compiler {
  public:
-  Compiler(Code::Impl& code, const Graph& graph) : code_(code) {
+  Compiler(Code::Impl& code, const Graph& graph) : code_(code), graph_(graph) {
     code_.program = graph.program;
     const Block& top = graph.top();
     code_.params = static_cast<int32_t>(top.params.size());
@@ -313,14 +263,21 @@ class Compiler {
   void emit_if(const Node& node, const Values& last);
   void emit_loop(const Node& node, const Values& last);
   void emit_fusion_group(const Node& node, const Values& last);
+  void emit_parallel(const Node& node, const Values& last);
+  void emit_fork(const Node& node, const Values& last);
+  bool can_run_parallel(const Node& node);
   void emit_call(const Node& node, const Values& last, const std::string& function);
   void emit_host_call(const Node& node, const Values& last);
   void emit_attribute(Step step, const Node& node, const Values& last);
   void add_argument(const Node& node, size_t i, Arg& arg);
+  bool reuses_operand(const Node& node);
 
   static const std::string& word(const Node& node) { return node.attributes.at("name").string(); }
 
   Code::Impl& code_;
+  const Graph& graph_;
+  std::optional<Aliases> aliases_;  // of the graph, once somebody has asked
+  std::optional<Forks> forks_;
   std::unordered_map<const Value*, int32_t> at_;
   std::vector<const Value*> unused_;  // of the block whose last uses were asked for
   std::vector<Values> ending_;        // last read by the results of blocks just compiled
@@ -346,6 +303,16 @@ void Compiler::add_argument(const Node& node, size_t i, Arg& arg) {
   for (const Value* item : value.node->inputs) input(*item);
 }
 
+// Of the operator just begun.
+bool Compiler::reuses_operand(const Node& node) {
+  constexpr uint32_t wanted = trait::pointwise | trait::in_place;
+  if (node.in_place || !node.op->has(wanted) || node.outputs.size() != 1 ||
+      current().input_count == 0 || op_has_effects(node))
+    return false;
+  const Input& self = code_.inputs[current().inputs];
+  return self.param == 0 && self.tensor && self.last && self.items < 0;
+}
+
 void Compiler::emit_op(const Node& node, const Values& last) {
   WISP_CHECK(node.inputs.size() == node.op->sig.params.size() && node.inputs.size() <= 16,
              node.kind(), ": expected ", node.op->sig.params.size(), " inputs, got ",
@@ -356,6 +323,7 @@ void Compiler::emit_op(const Node& node, const Values& last) {
   code_.args.resize(first + node.inputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i) add_argument(node, i, code_.args[first + i]);
   mark_last(last);
+  if (reuses_operand(node)) current().step = Step::op_reuse;
   const bool taken_apart = node.outputs.size() == 1 && node.output().uses.size() == 1 &&
                            node.output().uses[0] && is_fused_unpack(*node.output().uses[0]);
   for (const Value* value : taken_apart ? node.output().uses[0]->outputs : node.outputs)
@@ -442,6 +410,58 @@ void Compiler::emit_fusion_group(const Node& node, const Values& last) {
   begin(Step::run_collected, node.span);
 }
 
+// The text of a graph may hold anything in such blocks; what may not run beside the rest does not.
+bool Compiler::can_run_parallel(const Node& node) {
+  if (!aliases_) aliases_.emplace(graph_);
+  for (const Block* block : node.blocks) {
+    for (const Node* inner = block->first; inner; inner = inner->next) {
+      if (!can_run_beside(*inner, *aliases_)) return false;
+    }
+  }
+  return true;
+}
+
+// The blocks stand one after the other, to be run so or each on a thread of its own. What they read
+// from around them stays until all are done.
+void Compiler::emit_parallel(const Node& node, const Values& last) {
+  const bool possible = can_run_parallel(node);
+  const size_t start = here();
+  Branches* branches = possible ? &code_.branches.emplace_back() : nullptr;
+  if (possible) {
+    begin(Step::parallel, node.span).branches = branches;
+    for (const Value* value : captured_values(node)) {
+      if (is_mutable(*value->type)) input(*value);  // may be watched
+    }
+  }
+  const std::vector<int32_t> all = places(node.outputs);
+  auto first = all.begin();
+  for (const Block* body : node.blocks) {
+    if (possible) branches->begins.push_back(here());
+    block(*body, {});
+    begin(Step::move, node.span);
+    results(*body);
+    const auto end = first + static_cast<std::ptrdiff_t>(body->results.size());
+    finish_move({first, end});
+    first = end;
+    if (possible) begin(Step::end_branch, node.span);
+  }
+  if (possible) code_.instructions[start].target = here();
+  drop(last, node.span);
+}
+
+void Compiler::emit_fork(const Node& node, const Values& last) {
+  std::vector<Value*> captured;
+  const std::unique_ptr<Graph> body = graph_.extract(*node.blocks[0], captured);
+  if (!forks_) forks_.emplace(graph_);
+  ForkBody& fork = code_.forks.emplace_back();
+  fork.code = std::make_shared<Code>(*body, code_.function_name);
+  fork.may_wait = forks_->may_wait(node, fork.calls);
+  begin(Step::fork, node.span).fork = &fork;
+  for (const Value* value : captured) input(*value);
+  mark_last(last);
+  output(node.output());
+}
+
 void Compiler::emit_call(const Node& node, const Values& last, const std::string& name) {
   Function* function = code_.program ? code_.program->find_function(name) : nullptr;
   WISP_CHECK(function, node.kind(), ": there is no function '", name, "' in this program");
@@ -505,6 +525,8 @@ std::optional<Step> single_step(Prim prim) {
       return Step::raise;
     case Prim::Print:
       return Step::print;
+    case Prim::Wait:
+      return Step::wait;
     default:
       return std::nullopt;
   }
@@ -544,12 +566,15 @@ void Compiler::emit(const Node& node, const Values& last) {
       return emit_loop(node, last);
     case Prim::FusionGroup:
       return emit_fusion_group(node, last);
+    case Prim::Parallel:
+      return emit_parallel(node, last);
     case Prim::GetAttr:
       return emit_attribute(Step::get, node, last);
     case Prim::SetAttr:
       return emit_attribute(Step::set, node, last);
-    case Prim::CallFunction:
     case Prim::Fork:
+      return emit_fork(node, last);
+    case Prim::CallFunction:
       return emit_call(node, last, word(node));
     case Prim::CallMethod:
       return emit_call(node, last, method_of(node, word(node)));

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "graph/beside.h"
 #include "graph/builtins.h"
+#include "graph/future.h"
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
 #include "ops/chain.h"
@@ -15,6 +17,7 @@ namespace wisp::graph {
 enum class Step : uint8_t {
   op,           // of the table
   op_in_place,  // in its form "name_"
+  op_reuse,     // of the table; its first operand dies, and may be overwritten with the result
   builtin,
   plain_builtin,  // of values that own nothing, few of them
   move,           // inputs into outputs, all at once (`target` is 1), or one after the other
@@ -38,6 +41,10 @@ enum class Step : uint8_t {
   collect,        // kernels are put off from here on ...
   run_collected,  // ... and run together here
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
+  parallel,       // the branches up to `target`, beside each other if that is worth it
+  end_branch,     // of one of them
+  fork,           // a call of its own, now or later
+  wait,           // for the result of one
   raise,
   print,
   finish,  // inputs are the results
@@ -46,11 +53,23 @@ enum class Step : uint8_t {
 // One input of an instruction.
 struct Input {
   int32_t at = 0;       // register, or ~index of a constant
-  uint16_t tags = ~0;   // bit per Tag that is allowed
+  uint32_t tags = ~0u;  // bit per Tag that is allowed
   uint8_t param = 0;    // of an operator: which of its parameters
   bool tensor = false;  // which takes a tensor
   bool last = false;    // nobody reads the register after this
   int32_t items = -1;   // of an operator: a list of the inputs that follow, that many
+};
+
+// Instructions that need nothing of each other, up to an end_branch each.
+struct Branches {
+  std::vector<uint32_t> begins;
+  mutable Trials trials;
+};
+
+struct ForkBody {
+  std::shared_ptr<const Code> code;  // of what it captures
+  bool may_wait = false;
+  std::vector<const Function*> calls;  // functions, for which there has to be code before it waits
 };
 
 struct Instruction {
@@ -67,6 +86,8 @@ struct Instruction {
     ClassDef* cls;
     const HostFunction* host_function;
     const ops::Chain* chain;
+    const Branches* branches;
+    const ForkBody* fork;
   };
 };
 
@@ -81,6 +102,8 @@ struct Code::Impl {
   std::deque<Scratch> arg_lists;  // what those point to
   std::deque<HostFunction> host_functions;
   std::vector<std::unique_ptr<ops::Chain>> chains;
+  std::deque<Branches> branches;
+  std::deque<ForkBody> forks;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;
@@ -89,7 +112,13 @@ struct Code::Impl {
 // How many inputs the shortest paths of the interpreter are made for.
 constexpr size_t few_inputs = 8;
 
+// Made on the first call. A copy: the function may be changed while it runs.
+std::shared_ptr<const Code> code_of(const Function& function);
+
+// A line of a function with a mark under the span, as errors show it.
+std::string place_text(const Span& span, const std::string& function);
+
 // Bit per Tag that a value of this type may have.
-uint16_t tags_of(const Type& type);
+uint32_t tags_of(const Type& type);
 
 }  // namespace wisp::graph

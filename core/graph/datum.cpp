@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/generator.h"
+#include "graph/future.h"
 #include "graph/graph.h"
 #include "graph/interpreter.h"
 
@@ -49,6 +50,10 @@ Datum::Datum(Generator* value) {
 Datum::Datum(Ref<ObjectData> value) {
   if (!value) return;
   tag_ = Tag::object;
+  as_.object = value.detach();
+}
+Datum::Datum(Ref<FutureData> value) {
+  tag_ = Tag::future;
   as_.object = value.detach();
 }
 
@@ -103,6 +108,7 @@ const std::string& Datum::string() const {
 std::vector<Datum>& Datum::items() const { return static_cast<ListData*>(as_.object)->items; }
 DictData& Datum::dict_data() const { return *static_cast<DictData*>(as_.object); }
 ObjectData& Datum::object() const { return *static_cast<ObjectData*>(as_.object); }
+FutureData& Datum::future() const { return *static_cast<FutureData*>(as_.object); }
 Generator* Datum::generator() const { return static_cast<Generator*>(as_.object); }
 
 namespace {
@@ -222,6 +228,8 @@ bool equal_plain(const Datum& a, const Datum& b) {
       return a.generator() == b.generator();
     case Tag::object:
       return &a.object() == &b.object();
+    case Tag::future:
+      return &a.future() == &b.future();
     default:
       return true;
   }
@@ -370,6 +378,8 @@ std::string repr(const Datum& value) {
       return dict_text(value.dict_data());
     case Tag::object:
       return "<" + value.object().cls->name + " object>";
+    case Tag::future:
+      return "<Future>";
   }
   return "";
 }

@@ -30,6 +30,7 @@ enum class Tag : uint8_t {
   tuple,
   dict,
   object,
+  future,
 };
 
 struct ComplexData;
@@ -37,6 +38,7 @@ struct StringData;
 struct ListData;  // of a list and of a tuple
 class DictData;
 class ObjectData;
+class FutureData;
 
 class Datum {
  public:
@@ -60,6 +62,7 @@ class Datum {
   Datum(Scalar value);
   Datum(Generator* value);
   Datum(Ref<ObjectData> value);
+  Datum(Ref<FutureData> value);
   static Datum list(std::vector<Datum> items);
   static Datum tuple(std::vector<Datum> items);
   static Datum dict();
@@ -96,6 +99,7 @@ class Datum {
   std::vector<Datum>& items() const;  // of a list or tuple
   DictData& dict_data() const;
   ObjectData& object() const;
+  FutureData& future() const;
   Generator* generator() const;
 
  private:

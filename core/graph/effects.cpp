@@ -79,6 +79,7 @@ bool is_mutable(const Type& type) {
       return true;
     case Kind::optional:
     case Kind::tuple:
+    case Kind::future:
       for (const TypeRef& item : type.items) {
         if (is_mutable(*item)) return true;
       }

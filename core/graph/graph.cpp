@@ -77,6 +77,7 @@ bool prim_has_side_effects(Prim prim) {
     case Prim::Print:
     case Prim::HostCall:
     case Prim::Fork:
+    case Prim::Wait:
       return true;
     default:
       return false;
@@ -300,6 +301,11 @@ void Graph::move_before(Node& place, Node& node) {
   link_before(*place.block, &place, node);
 }
 
+void Graph::move_to_end(Block& block, Node& node) {
+  unlink(node);
+  link_before(block, nullptr, node);
+}
+
 std::vector<Value*> Graph::copy_nodes(const Block& block, const std::vector<Value*>& arguments,
                                       Block& into, Node* place) {
   Copier copier(*this);
@@ -320,6 +326,51 @@ std::vector<Value*> Graph::inline_block(const Block& block, std::vector<Value*> 
 std::vector<Value*> Graph::inline_block(const Block& block, std::vector<Value*> arguments,
                                         Block& end) {
   return copy_nodes(block, arguments, end, nullptr);
+}
+
+namespace {
+
+bool is_inside(const Value& value, const Node& node) {
+  for (const Block* block = value.block; block && block->owner; block = block->owner->block) {
+    if (block->owner == &node) return true;
+  }
+  return false;
+}
+
+void add_captured(const Block& block, const Node& around, std::vector<Value*>& found) {
+  const auto add = [&](Value* value) {
+    const bool known = std::find(found.begin(), found.end(), value) != found.end();
+    if (!known && !is_inside(*value, around)) found.push_back(value);
+  };
+  for (const Node* node = block.first; node; node = node->next) {
+    for (Value* input : node->inputs) add(input);
+    for (const Block* inner : node->blocks) add_captured(*inner, around, found);
+  }
+  for (Value* result : block.results) add(result);
+}
+
+}  // namespace
+
+std::vector<Value*> captured_values(const Node& node) {
+  std::vector<Value*> found;
+  for (const Block* block : node.blocks) add_captured(*block, node, found);
+  return found;
+}
+
+std::unique_ptr<Graph> Graph::extract(const Block& block, std::vector<Value*>& captured) const {
+  auto made = std::make_unique<Graph>();
+  made->program = program;
+  Copier copier(*made);
+  for (Value* value : captured_values(*block.owner)) {
+    if (value->node && value->node->is(Prim::Constant)) {
+      made->append(*made->top_, copier.copy(*value->node));
+      continue;
+    }
+    copier.map(*value, made->add_param(*made->top_, value->type, value->name));
+    captured.push_back(value);
+  }
+  copier.copy_block(block, *made->top_);
+  return made;
 }
 
 void Graph::rename(Value& value, std::string name) { value.name = unique_name(std::move(name)); }

@@ -64,8 +64,10 @@ struct Span {
   X(RaiseException) /* (str message, str class) -> */                                     \
   X(Print)          /* (anything...) -> */                                                \
   X(HostCall)       /* [name] (args...) -> T: a function of the host (@jit.ignore) */     \
-  X(Fork)           /* [name] (args...) -> T: a block that may run beside the rest */     \
-  X(FusionGroup)    /* block of pointwise nodes run at once (inputs) -> outputs */
+  X(Fork)           /* (), block of a call that may run beside others -> Future(T) */     \
+  X(Wait)           /* (Future(T)) -> T */                                                \
+  X(FusionGroup)    /* block of pointwise nodes run at once (inputs) -> outputs */        \
+  X(Parallel)       /* () blocks that need nothing of each other -> all their results */
 
 enum class Prim : uint8_t {
   none,  // the node calls an operator or a builtin
@@ -157,10 +159,14 @@ class Graph {
   void remove_input(Node& node, int i);
   void remove(Node& node);  // whose outputs nobody uses any more, with its blocks
   void move_before(Node& place, Node& node);
+  void move_to_end(Block& block, Node& node);
   // Copies a block's nodes in front of `place`, with its parameters replaced; returns its results.
   std::vector<Value*> inline_block(const Block& block, std::vector<Value*> arguments, Node& place);
   // The same at the end of another block.
   std::vector<Value*> inline_block(const Block& block, std::vector<Value*> arguments, Block& end);
+  // A copy of a block as a graph of its own, whose parameters stand for what it captures: what it
+  // reads from around it and is no constant.
+  std::unique_ptr<Graph> extract(const Block& block, std::vector<Value*>& captured) const;
   void rename(Value& value, std::string name);
   void remove_output(Node& node, int i);  // which nobody uses
   void remove_result(Block& block, int i);
@@ -182,6 +188,9 @@ class Graph {
   std::vector<Value*> copy_nodes(const Block& block, const std::vector<Value*>& arguments,
                                  Block& into, Node* place);
 };
+
+// What the blocks of a node read from around it, each once.
+std::vector<Value*> captured_values(const Node& node);
 
 // Fails with the first fault found: a value used before or outside of where it is computed, types
 // that do not fit, wrong numbers of inputs, attributes missing, lists of uses that do not agree.

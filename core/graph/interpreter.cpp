@@ -1,12 +1,15 @@
 #include "graph/interpreter.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 
+#include "base/parallel.h"
 #include "dispatch/direct.h"
 #include "graph/code.h"
 #include "graph/error.h"
+#include "graph/inputs.h"
+#include "graph/reuse.h"
 
 namespace wisp::graph {
 
@@ -35,58 +38,6 @@ class Depth {
   Depth& operator=(const Depth&) = delete;
 };
 
-std::string place_text(const Span& span, const std::string& function) {
-  const Source& source = *span.source;
-  std::string text = str("  File \"", source.file, "\", line ", span.line());
-  if (!function.empty()) text += ", in " + function;
-  text += "\n";
-  const auto size = source.text.size();
-  const auto from = std::min(static_cast<size_t>(span.begin), size);
-  if (size == 0) return text;
-  size_t start = from == 0 ? 0 : source.text.rfind('\n', from - 1) + 1;  // npos + 1 is 0
-  const size_t end = std::min(source.text.find('\n', from), size);
-  while (start < from && source.text[start] == ' ') ++start;
-  const auto to = std::max(std::min(static_cast<size_t>(span.end), end), from + 1);
-  text += "    " + source.text.substr(start, end - start) + "\n";
-  text += "    " + std::string(from - start, ' ') + std::string(to - from, '~') + " <--- HERE\n";
-  return text;
-}
-
-// A copy: the function may be changed while it runs.
-std::shared_ptr<const Code> code_of(const Function& function) {
-  if (WISP_LIKELY(function.code != nullptr)) return function.code;
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  if (!function.code) function.code = std::make_shared<Code>(*function.graph, function.name);
-  return function.code;
-}
-
-// A few values, made as they are added.
-class Inputs {
- public:
-  explicit Inputs(size_t capacity) {
-    if (WISP_UNLIKELY(capacity > few)) many_.reset(new Slot[capacity]);
-    data_ = reinterpret_cast<Datum*>(many_ ? many_.get() : few_);
-  }
-  ~Inputs() {
-    for (size_t i = 0; i < size_; ++i) data_[i].~Datum();
-  }
-  Inputs(const Inputs&) = delete;
-  Inputs& operator=(const Inputs&) = delete;
-  void add(Datum value) { new (data_ + size_++) Datum(std::move(value)); }
-  std::span<Datum> all() { return {data_, size_}; }
-
- private:
-  static constexpr size_t few = few_inputs;
-  struct alignas(Datum) Slot {
-    unsigned char bytes[sizeof(Datum)];
-  };
-  Slot few_[few];
-  std::unique_ptr<Slot[]> many_;
-  Datum* data_;
-  size_t size_ = 0;
-};
-
 // One call of a function: its registers and what runs on them.
 class Frame {
  public:
@@ -95,6 +46,7 @@ class Frame {
 
   ~Frame() {
     if (collecting_) mode.deferrer = nullptr;
+    if (WISP_UNLIKELY(waiting_ != nullptr)) waiting_->futures.clear();
   }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -140,6 +92,7 @@ class Frame {
   void drop_last(const Instruction& in);
   void op(const Instruction& in);
   void op_in_place(const Instruction& in);
+  void op_reuse(const Instruction& in);
   void put_op_results(const Instruction& in, TensorList& outs);
   void builtin(const Instruction& in);
   void plain_builtin(const Instruction& in);
@@ -150,17 +103,26 @@ class Frame {
   void get(const Instruction& in);
   void set(const Instruction& in);
   void host_call(const Instruction& in);
+  void fork(const Instruction& in);
   void print(const Instruction& in);
   [[noreturn]] void raise_exception(const Instruction& in);
   void simple(const Instruction& in);
   const Instruction* chain(const Instruction& in);
+  bool may_run_beside(const Instruction& in, uint64_t& key) const;
+  void parallel(const Instruction*& in);
+  void run_branches(const Instruction*& in, bool beside);
+  void run_branch(const Instruction*& in);
   // Next instruction of a jump, or of going straight on.
   const Instruction* control(const Instruction& in);
+  // Goes on to the end of the code, or of a branch; `in` is where it has come to, also on errors.
+  template <bool branch>
+  void steps(const Instruction*& in);
   [[noreturn]] void rethrow_at(const Instruction& in);
 
   const Code::Impl& code_;
   std::unique_ptr<Datum[]> registers_;
-  bool collecting_ = false;  // a group whose kernels are put off until its end
+  bool collecting_ = false;           // a group whose kernels are put off until its end
+  std::shared_ptr<Waiting> waiting_;  // forks; null before the first
 };
 
 const Input* Frame::set_list(const Input* input, const Param& param, Scratch& scratch,
@@ -231,6 +193,18 @@ __attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
   Tensor self = args[0].tensor();
   drop_last(in);
   put(in, 0, Datum(std::move(self)));
+}
+
+void Frame::op_reuse(const Instruction& in) {
+  const Datum& self = registers_[inputs(in)->at];
+  if (WISP_UNLIKELY(self.is_tensor() && is_reusable(self.tensor()))) {
+    alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+    Arg* args = reinterpret_cast<Arg*>(memory);
+    Scratch scratch;
+    set_args(in, args, scratch);
+    if (result_fits(*in.op, args)) return op_in_place(in);
+  }
+  op(in);
 }
 
 void Frame::put_op_results(const Instruction& in, TensorList& outs) {
@@ -332,6 +306,19 @@ void Frame::host_call(const Instruction& in) {
   if (in.output_count) put(in, 0, std::move(result));
 }
 
+// Now, unless others may run beside it later.
+void Frame::fork(const Instruction& in) {
+  auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
+  if (in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
+    if (!waiting_) waiting_ = std::make_shared<Waiting>();
+    for (const Function* function : in.fork->calls) prepare(*function);
+    future->put_off(waiting_);
+  } else {
+    future->run();
+  }
+  put(in, 0, Datum(std::move(future)));
+}
+
 void Frame::print(const Instruction& in) {
   std::string line;
   for (size_t i = 0; i < in.input_count; ++i) {
@@ -377,6 +364,10 @@ void Frame::simple(const Instruction& in) {
       return set(in);
     case Step::host_call:
       return host_call(in);
+    case Step::fork:
+      return fork(in);
+    case Step::wait:
+      return put(in, 0, take(inputs(in)[0]).future().wait());
     case Step::create:
       return put(in, 0,
                  Datum(Ref<ObjectData>::adopt(
@@ -384,11 +375,12 @@ void Frame::simple(const Instruction& in) {
     case Step::cast:
       return put(in, 0, take(inputs(in)[0]));
     case Step::collect:
+      if (in_parallel_region()) return;  // of other threads too
       collecting_ = !mode.deferrer && fusing;
       if (collecting_) mode.deferrer = fusing;
       return;
     case Step::run_collected:
-      if (!std::exchange(collecting_, false)) return;
+      if (in_parallel_region() || !std::exchange(collecting_, false)) return;
       mode.deferrer = nullptr;
       if (Storage::any_deferred()) Storage::run_deferred();
       return;
@@ -437,7 +429,7 @@ const Instruction* Frame::control(const Instruction& in) {
       Datum& counter = registers_[code_.outputs[in.outputs]];
       const int64_t count = counter.integer() + 1;
       counter = Datum(count);
-      if (WISP_UNLIKELY(count % rounds_between_looks == 0)) {
+      if (WISP_UNLIKELY(count % rounds_between_looks == 0) && !in_parallel_region()) {
         if (host.check_interrupt) host.check_interrupt();
         HostUnlock others(true);
       }
@@ -463,51 +455,120 @@ void Frame::rethrow_at(const Instruction& in) {
   }
 }
 
+// --- Branches
+
+// Whether the branches may run on other threads now; gives the shapes of what they read as a
+// number.
+bool Frame::may_run_beside(const Instruction& in, uint64_t& key) const {
+  key = static_cast<uint64_t>(num_threads());
+  if (!graph::may_run_beside()) return false;
+  for (size_t i = 0; i < in.input_count; ++i) {
+    if (!is_unrecorded(peek(inputs(in)[i]), key)) return false;
+  }
+  return true;
+}
+
+// All branches, on several threads or one after the other, to the instruction behind them.
+void Frame::run_branches(const Instruction*& in, bool beside) {
+  const Instruction& start = *in;
+  const std::vector<uint32_t>& begins = start.branches->begins;
+  const auto count = static_cast<int64_t>(begins.size());
+  std::vector<const Instruction*> at;
+  for (const uint32_t begin : begins) at.push_back(code_.instructions.data() + begin);
+  if (beside) {
+    const auto failure =
+        run_beside(count, [&](int64_t i) { run_branch(at[static_cast<size_t>(i)]); });
+    if (failure) {
+      in = at[static_cast<size_t>(failure->index)];
+      std::rethrow_exception(failure->error);
+    }
+  } else {
+    for (const Instruction* branch : at) {
+      in = branch;
+      run_branch(in);
+    }
+  }
+  in = code_.instructions.data() + start.target;
+}
+
+__attribute__((noinline)) void Frame::run_branch(const Instruction*& in) { steps<true>(in); }
+
+__attribute__((noinline)) void Frame::parallel(const Instruction*& in) {
+  uint64_t key;
+  if (!may_run_beside(*in, key)) {
+    ++in;
+    return;
+  }
+  Trials& trials = in->branches->trials;
+  const Trials::Choice choice = trials.choose(key);
+  if (choice.at < 0) return choice.beside ? run_branches(in, true) : static_cast<void>(++in);
+  const auto start = std::chrono::steady_clock::now();
+  run_branches(in, choice.beside);
+  const auto taken = std::chrono::steady_clock::now() - start;
+  trials.note(choice, std::chrono::nanoseconds(taken).count());
+}
+
+template <bool branch>
+inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) {
+  for (;;) {
+    switch (in->step) {
+      case Step::op:
+        op(*in);
+        ++in;
+        break;
+      case Step::op_in_place:
+        op_in_place(*in);
+        ++in;
+        break;
+      case Step::op_reuse:
+        op_reuse(*in);
+        ++in;
+        break;
+      case Step::builtin:
+        builtin(*in);
+        ++in;
+        break;
+      case Step::plain_builtin:
+        plain_builtin(*in);
+        ++in;
+        break;
+      case Step::call:
+        call(*in);
+        ++in;
+        break;
+      case Step::chain:
+        in = chain(*in);
+        break;
+      case Step::jump:
+      case Step::jump_unless:
+      case Step::loop_start:
+      case Step::loop_test:
+      case Step::loop_next:
+        in = control(*in);
+        break;
+      case Step::parallel:
+        parallel(in);
+        break;
+      case Step::end_branch:
+        if (branch) return;
+        ++in;
+        break;
+      case Step::finish:
+        return;
+      default:
+        simple(*in);
+        ++in;
+    }
+  }
+}
+
 template <class F>
 void Frame::run(F take_result) {
   const Depth counted;
   const Instruction* in = code_.instructions.data();
   try {
-    for (;;) {
-      switch (in->step) {
-        case Step::op:
-          op(*in);
-          ++in;
-          break;
-        case Step::op_in_place:
-          op_in_place(*in);
-          ++in;
-          break;
-        case Step::builtin:
-          builtin(*in);
-          ++in;
-          break;
-        case Step::plain_builtin:
-          plain_builtin(*in);
-          ++in;
-          break;
-        case Step::call:
-          call(*in);
-          ++in;
-          break;
-        case Step::chain:
-          in = chain(*in);
-          break;
-        case Step::jump:
-        case Step::jump_unless:
-        case Step::loop_start:
-        case Step::loop_test:
-        case Step::loop_next:
-          in = control(*in);
-          break;
-        case Step::finish:
-          for (size_t i = 0; i < in->input_count; ++i) take_result(i, take(inputs(*in)[i]));
-          return;
-        default:
-          simple(*in);
-          ++in;
-      }
-    }
+    steps<false>(in);
+    for (size_t i = 0; i < in->input_count; ++i) take_result(i, take(inputs(*in)[i]));
   } catch (const Error&) {
     rethrow_at(*in);
   }
@@ -524,26 +585,6 @@ std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   std::vector<Datum> results;
   frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
   return results;
-}
-
-void prepare(const Function& function) { code_of(function); }
-
-std::vector<Datum> run(const Function& function, std::vector<Datum> arguments) {
-  const std::shared_ptr<const Code> code = code_of(function);
-  return run(*code, std::move(arguments));
-}
-
-Datum call(const Function& function, std::vector<Datum> arguments) {
-  std::vector<Datum> results = run(function, std::move(arguments));
-  if (results.size() == 1) return std::move(results[0]);
-  return results.empty() ? Datum() : Datum::tuple(std::move(results));
-}
-
-Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments) {
-  const auto found = self.cls->methods.find(std::string(method));
-  WISP_CHECK(found != self.cls->methods.end(), self.cls->name, " has no method '", method, "'");
-  arguments.insert(arguments.begin(), Datum(Ref<ObjectData>::share(&self)));
-  return call(*found->second, std::move(arguments));
 }
 
 }  // namespace wisp::graph

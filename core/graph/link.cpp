@@ -70,7 +70,7 @@ TypeRef Linker::adopted(const TypeRef& type) {
 void Linker::adopt(Block& block, Program* from) {
   for (Value* param : block.params) param->type = adopted(param->type);
   block.for_each([&](Node& node) {
-    if (node.is(Prim::CallFunction) || node.is(Prim::Fork)) {
+    if (node.is(Prim::CallFunction)) {
       Function* called = from ? from->find_function(node.attributes.at("name").string()) : nullptr;
       WISP_CHECK(called, "graph: a function is called that the program does not have");
       node.attributes["name"] = Datum(add(*called).name);

@@ -73,6 +73,12 @@ TypeRef Reader::base_type() {
     in.expect(")");
     return made;
   }
+  if (word == "Future") {
+    in.expect("(");
+    TypeRef made = future_of(type());
+    in.expect(")");
+    return made;
+  }
   if (TypeRef simple = find_simple(word)) return simple;
   ClassDef* cls = program_ ? program_->find_class(word) : nullptr;
   if (!cls) in.bad(str("there is no type ", word));
@@ -343,6 +349,8 @@ bool is_of_type(const Datum& value, const Type& type) {
       return value.is_none() || is_of_type(value, *type.items[0]);
     case Kind::object:
       return value.tag() == Tag::object && value.object().cls == type.cls;
+    case Kind::future:
+      return value.tag() == Tag::future;
     default:
       return value.tag() == tag_of(type.kind);
   }

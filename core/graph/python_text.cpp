@@ -160,6 +160,8 @@ class PythonWriter {
       case Prim::FusionGroup:
       case Prim::Fork:
         return write_group(node);
+      case Prim::Parallel:
+        return write_parallel(node);
       default:
         return write_call(node);
     }
@@ -249,6 +251,17 @@ class PythonWriter {
     write_nodes(body);
     for (size_t i = 0; i < body.results.size(); ++i) {
       values_[node.outputs[i]] = expression(*body.results[i]);
+    }
+  }
+
+  void write_parallel(const Node& node) {
+    size_t output = 0;
+    for (const Block* block : node.blocks) {
+      write_nodes(*block);
+      for (const Value* result : block->results) {
+        const std::string text = text_of(*result);
+        line(declare(*node.outputs[output++]) + " = " + text);
+      }
     }
   }
 
@@ -534,6 +547,7 @@ class PythonWriter {
       case Prim::CallMethod:
         return {attribute(node) + "(" + list(node.inputs, 1) + ")", tight};
       case Prim::UncheckedCast:
+      case Prim::Wait:
         return expression(node.input(0));
       case Prim::Print:
         return {"print(" + list(node.inputs) + ")", tight};

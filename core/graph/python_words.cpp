@@ -67,6 +67,8 @@ std::string python_type(const Type& type) {
       return "None";
     case Kind::list:
       return "List[" + parts() + "]";
+    case Kind::future:  // forks are written as plain calls
+      return parts();
     case Kind::optional:
       return "Optional[" + parts() + "]";
     case Kind::dict:

@@ -11,7 +11,7 @@ namespace {
 
 TypeRef made(Type type) { return std::make_shared<const Type>(std::move(type)); }
 
-constexpr int num_kinds = static_cast<int>(Kind::object) + 1;
+constexpr int num_kinds = static_cast<int>(Kind::future) + 1;
 
 bool is_number(Kind kind) {
   return kind == Kind::boolean || kind == Kind::integer || kind == Kind::real ||
@@ -81,9 +81,9 @@ std::string tensor_text(const Type& type) {
 
 const char* name(Kind kind) {
   constexpr const char* names[num_kinds] = {
-      "Any",    "NoneType", "bool",  "int",         "float",    "complex",      "Scalar",
-      "str",    "Tensor",   "Dtype", "Device",      "Layout",   "MemoryFormat", "Generator",
-      "a list", "a tuple",  "Dict",  "an optional", "an object"};
+      "Any",    "NoneType", "bool",  "int",         "float",     "complex",      "Scalar",
+      "str",    "Tensor",   "Dtype", "Device",      "Layout",    "MemoryFormat", "Generator",
+      "a list", "a tuple",  "Dict",  "an optional", "an object", "a future"};
   return names[static_cast<int>(kind)];
 }
 
@@ -128,6 +128,10 @@ TypeRef tensor_of(std::optional<DType> dtype, std::optional<std::vector<int64_t>
 }
 
 TypeRef object_of(ClassDef& cls) { return made({.kind = Kind::object, .cls = &cls}); }
+
+TypeRef future_of(TypeRef result) {
+  return made({.kind = Kind::future, .items = {std::move(result)}});
+}
 
 bool same(const Type& a, const Type& b) {
   if (a.kind != b.kind || a.items.size() != b.items.size()) return false;
@@ -194,6 +198,8 @@ std::string to_string(const Type& type) {
       return to_string(*type.items[0]) + "[]";
     case Kind::optional:
       return to_string(*type.items[0]) + "?";
+    case Kind::future:
+      return "Future(" + joined(type.items) + ")";
     case Kind::dict:
       return "Dict(" + joined(type.items) + ")";
     case Kind::tuple:

@@ -36,6 +36,7 @@ enum class Kind : uint8_t {
   dict,      // items: {key, value}
   optional,  // items: {what it is if not None}
   object,    // an instance of `cls`: a module, or of a user's class
+  future,    // items: {what will be there once it has been waited for}
 };
 
 struct Type {
@@ -63,6 +64,7 @@ TypeRef named_tuple_of(std::string name, std::vector<std::string> fields,
                        std::vector<TypeRef> items);
 TypeRef tensor_of(std::optional<DType> dtype, std::optional<std::vector<int64_t>> sizes);
 TypeRef object_of(ClassDef& cls);
+TypeRef future_of(TypeRef result);
 
 bool same(const Type& a, const Type& b);
 // Whether a value of type `from` may stand where `to` is expected, without a conversion.

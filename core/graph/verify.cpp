@@ -243,7 +243,8 @@ class Verifier {
 
   void check_prim(const Node& node) {
     const bool has_blocks = node.is(Prim::If) || node.is(Prim::Loop) ||
-                            node.is(Prim::FusionGroup) || node.is(Prim::Fork);
+                            node.is(Prim::FusionGroup) || node.is(Prim::Fork) ||
+                            node.is(Prim::Parallel);
     if (!has_blocks) need_blocks(node, 0);
     switch (node.prim) {
       case Prim::Constant:
@@ -454,8 +455,19 @@ class Verifier {
         need(node.outputs.size() <= 1, "it has more than one result");
         break;
       case Prim::Fork:
+        check_fork(node);
+        break;
+      case Prim::Wait:
+        need_inputs(node, 1);
+        need_outputs(node, 1);
+        need_kind(node, 0, Kind::future);
+        need_fit(node.inputs[0]->type->items[0], node.outputs[0]->type, "the result");
+        break;
       case Prim::FusionGroup:
         check_group(node);
+        break;
+      case Prim::Parallel:
+        check_parallel(node);
         break;
       default:
         bad("it is no operation");
@@ -474,6 +486,31 @@ class Verifier {
     for (size_t i = 0; i < body.results.size(); ++i) {
       need_fit(body.results[i]->type, node.outputs[i]->type, "an output");
     }
+  }
+
+  void check_fork(const Node& node) {
+    need_inputs(node, 0);
+    need_outputs(node, 1);
+    need_blocks(node, 1);
+    const Block& body = *node.blocks[0];
+    need(body.params.empty() && body.results.size() == 1,
+         "its block has one result and nothing else");
+    need_fit(future_of(body.results[0]->type), node.outputs[0]->type, "the future");
+  }
+
+  // Blocks without parameters whose results are the outputs, one block after the other.
+  void check_parallel(const Node& node) {
+    need_inputs(node, 0);
+    need(node.blocks.size() >= 2, "it needs two blocks or more");
+    size_t results = 0;
+    for (const Block* block : node.blocks) {
+      need(block->params.empty(), "its blocks have no parameters");
+      for (const Value* result : block->results) {
+        need(results < node.outputs.size(), "it has fewer outputs than its blocks have results");
+        need_fit(result->type, node.outputs[results++]->type, "an output");
+      }
+    }
+    need_outputs(node, results);
   }
 
   const Graph& graph_;

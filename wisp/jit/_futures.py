@@ -1,12 +1,15 @@
 """fork() and wait(): calls that run beside the program, whose results are asked for later."""
 
 import threading
+import types
 
 from wisp import _C
 
 
 class Future:
-    """The result of a call made by fork()."""
+    """The result of a call made by fork(). ``Future[T]`` is its type in annotations of compiled functions."""
+
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(self):
         self._finished = threading.Event()
@@ -47,8 +50,10 @@ def fork(func, *args, **kwargs):
     """Calls a function on another thread; wait() gives its result.
 
     Grad mode and inference mode are those of the caller. Where more than that belongs to the calling thread (a
-    transform, autocast, a trace, lazy evaluation), the function is called at once. Compiled functions call what they
-    fork at once too.
+    transform, autocast, a trace, lazy evaluation), the function is called at once.
+
+    In compiled functions, calls that only compute something begin when the first of them is waited for, all on the
+    threads of the kernels. Others are made at once, as are all of them while gradients are recorded.
 
     >>> future = wisp.jit.fork(wisp.neg, wisp.ones(2))
     >>> wisp.jit.wait(future)

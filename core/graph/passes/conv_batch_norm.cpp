@@ -74,13 +74,23 @@ class Folding {
     for (const char* name : {"weight", "bias"}) {
       if (!constant_of(*of_norm(name))) return false;
     }
-    return aliases_.is_movable(norm_);
+    return !norm_.has_side_effects() && !writes_constants(norm_);
+  }
+
+  // What it computes may well be written: it is new either way.
+  bool writes_constants(const Node& node) const {
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      const Value& input = *node.inputs[i];
+      if (is_mutable(*input.type) && aliases_.is_written(input)) return true;
+    }
+    return false;
   }
 
   bool find_layer() {
     Node* node = norm_.input(0).node;
     if (!node || !is_layer(*node) || node->block != norm_.block) return false;
-    if (!is_only_normed(node->output()) || !aliases_.is_movable(*node)) return false;
+    if (!is_only_normed(node->output()) || aliases_.is_written(node->output())) return false;
+    if (node->has_side_effects() || writes_constants(*node)) return false;
     if (!is_constant_tensor(node->input(1)) || !constant_of(node->input(2))) return false;
     // A linear layer's channels are its last dimension, a batch norm's the second.
     if (is_op(*node, "linear") &&

@@ -13,6 +13,7 @@ std::span<const Pass> passes() {
       {"loop_unrolling", loop_unrolling, "short loops of known length become straight"},
       {"dead_code", dead_code, "what nobody needs goes away"},
       {"shape_propagation", shape_propagation, "types learn shapes and dtypes"},
+      {"out_of_place", out_of_place, "writes that nobody else can see become plain calls"},
       {"conv_batch_norm", conv_batch_norm, "constant batch norms go into constant weights"},
       {"chunk_reorder", chunk_reorder, "what is done to every chunk is done before the chunking"},
       {"batch_matmul", batch_matmul, "matrix products that share an operand become one"},
@@ -20,6 +21,8 @@ std::span<const Pass> passes() {
       {"loop_peeling", loop_peeling, "the first round of loops stands before them", false},
       {"in_place_reuse", in_place_reuse,
        "pointwise results overwrite operands that die; only where no gradient is needed", false},
+      {"parallel_branches", parallel_branches,
+       "large calls that need nothing of each other may run on several threads", false},
       {"fusion", fusion, "pointwise nodes that follow each other run as one", false},
   };
   return all;

@@ -129,6 +129,8 @@ class Propagator {
         return visit_list_unpack(node);
       case Prim::UncheckedCast:
         return visit_cast(node);
+      case Prim::Parallel:
+        return visit_parallel(node);
       default:
         for (Block* block : node.blocks) visit(*block);
     }
@@ -253,6 +255,14 @@ class Propagator {
       const TypeRef both =
           unify(node.blocks[0]->results[i]->type, node.blocks[1]->results[i]->type);
       if (both && both->kind == node.outputs[i]->type->kind) set_type(*node.outputs[i], both);
+    }
+  }
+
+  void visit_parallel(Node& node) {
+    size_t output = 0;
+    for (Block* block : node.blocks) {
+      visit(*block);
+      for (const Value* result : block->results) refine(*node.outputs[output++], result->type);
     }
   }
 

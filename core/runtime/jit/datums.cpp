@@ -1,5 +1,6 @@
 #include "runtime/internal/datums.h"
 
+#include "graph/future.h"
 #include "graph/interpreter.h"
 #include "runtime/bridge.h"
 
@@ -108,6 +109,8 @@ Value to_value(const Datum& datum, int nesting) {
       return Value::tuple(to_values(datum.items(), nesting + 1));
     case Tag::dict:
       return dict_value(datum, nesting + 1);
+    case Tag::future:
+      return to_value(datum.future().wait(), nesting + 1);
     default:
       fail(ErrorKind::type, "a script gave ", unknown_to_programs(datum.tag()),
            ", which C++ programs cannot take");

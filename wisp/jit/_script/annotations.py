@@ -94,7 +94,7 @@ def _from_generic(obj, origin, parts, program, lookup):
     if origin is typing.Final or getattr(obj, "__metadata__", None) is not None:
         return part(parts[0])
     if getattr(origin, "__name__", "") == "Future":
-        return part(parts[0])
+        return T.future_of(part(parts[0]))
     raise TypeError(f"unknown type {obj!r}")
 
 

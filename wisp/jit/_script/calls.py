@@ -4,6 +4,7 @@ import ast
 import inspect
 import types as python_types
 
+from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.plain import FUNCTIONS, MATH
 from wisp.jit._script.values import (
@@ -63,9 +64,29 @@ class Calls:
             wanted = self.annotation(node.args[0])
             return self.convert(self.expression(node.args[1], wanted), wanted)
         if kind == "fork":
-            rest = ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
-            return self.expression(rest, hint)
+            return self.fork(node, hint)
         return None
+
+    def fork(self, node, hint):
+        """A call in a block of its own, whose result is waited for."""
+        rest = ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
+        wanted = hint.items[0] if hint is not None and hint.kind == "future" else None
+        around, self.block = self.block, ir.Block(self.block)
+        try:
+            result = self.materialize(self.expression(rest, wanted), wanted)
+        finally:
+            body, self.block = self.block, around
+        body.results = [result]
+        self.at = node
+        (future,) = self.emit("prim::Fork", [], [T.future_of(result.type)])
+        self.block.nodes[-1].blocks.append(body)
+        return future
+
+    def wait(self, future):
+        """What wait() gives; of what is no future, itself."""
+        if self.type_of(future) is None or self.type_of(future).kind != "future":
+            return future
+        return self.emit_one("prim::Wait", [self.materialize(future)], self.type_of(future).items[0])
 
     def call(self, function, arguments, keywords, node):
         """Calls anything."""
@@ -90,9 +111,16 @@ class Calls:
             return self.call_imported(owner, function.name, arguments, keywords, node)
         if isinstance(owner, StaticDict):
             return self._static_dict_method(owner, function.name, arguments, node)
+        if self.type_of(owner) is not None and self.type_of(owner).kind == "future":
+            return self._future_method(owner, function.name, node)
         if owner.type == T.TENSOR:
             return self.tensor_method(owner, function.name, arguments, keywords)
         return self.plain_method(owner, function.name, arguments, keywords, node)
+
+    def _future_method(self, owner, name, node):
+        if name in ("wait", "value"):
+            return self.wait(owner)
+        return self.fail(f"{name}() of a Future cannot be called: use wait()", node)
 
     def _static_dict_method(self, owner, name, arguments, node):
         if name == "get":

@@ -12,7 +12,7 @@ from wisp.jit._script.annotations import Parameter
 from wisp.jit._script.source import Source
 
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
-_NAMED = re.compile(r"prim::(?:CallFunction|Fork|CreateObject)\[name=$")
+_NAMED = re.compile(r"prim::(?:CallFunction|CreateObject)\[name=$")
 _CLASS = re.compile(r"__wisp__\.[\w.]+")
 _SHAPED = re.compile(
     r"\b(?:Tensor|Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool|ComplexFloat|ComplexDouble)\b(?:\([\d*, ]*\))?"

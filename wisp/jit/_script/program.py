@@ -324,7 +324,7 @@ class Program:
 
     def handler(self, obj):
         """The name of the emitter's method for functions with rules of their own."""
-        return _handlers().get(id(obj)) or {"is_tracing": "handle_false", "wait": "handle_itself"}.get(_jit_name(obj))
+        return _handlers().get(id(obj)) or {"is_tracing": "handle_false", "wait": "handle_wait"}.get(_jit_name(obj))
 
 
 @functools.cache
@@ -339,7 +339,7 @@ def _handlers():
 
 def _jit_name(obj):
     """The name of a function of wisp.jit, or None."""
-    ours = isinstance(obj, python_types.FunctionType) and obj.__module__.startswith("wisp.jit")
+    ours = isinstance(obj, python_types.FunctionType) and (obj.__module__ or "").startswith("wisp.jit")
     return obj.__name__ if ours else None
 
 

@@ -130,8 +130,8 @@ class Special:
     def handle_nothing(self, arguments, keywords, node):
         return NONE
 
-    def handle_itself(self, arguments, keywords, node):
-        return [*arguments, *keywords.values()][-1]
+    def handle_wait(self, arguments, keywords, node):
+        return self.wait([*arguments, *keywords.values()][-1])
 
     def handle_device(self, arguments, keywords, node):
         if all(map(self.is_static, arguments)):

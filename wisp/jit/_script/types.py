@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 class Type:
     """A kind, and the types of its parts.
 
-    Kinds with parts are "list" (of one type), "tuple", "dict" (key, value), "optional" and "class"; the others are
+    Kinds with parts are "list" (of one type), "tuple", "dict" (key, value), "optional", "future" and "class"; the others are
     written as they are: "Tensor", "int". A named tuple has a name and fields; a class has a name.
     """
 
@@ -31,6 +31,7 @@ _WRITE = {
     "list": lambda t: f"{t.items[0]}[]",
     "optional": lambda t: f"{t.items[0]}?",
     "dict": lambda t: f"Dict({t.items[0]}, {t.items[1]})",
+    "future": lambda t: f"Future({t.items[0]})",
     "tuple": _tuple_text,
     "class": lambda t: t.name,
 }
@@ -49,6 +50,10 @@ def list_of(item):
 
 def dict_of(key, value):
     return Type("dict", (key, value))
+
+
+def future_of(result):
+    return Type("future", (result,))
 
 
 def tuple_of(items):
@@ -111,6 +116,8 @@ def from_schema(text):
         return list_of(from_schema(text[:-2]))
     if text.startswith("Dict("):
         return dict_of(*map(from_schema, _split(text[5:-1])))
+    if text.startswith("Future("):
+        return future_of(from_schema(text[7:-1]))
     if text.startswith("("):
         return tuple_of(map(from_schema, _split(text[1:-1])))
     return SIMPLE.get(text) or Type(text)

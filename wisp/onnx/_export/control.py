@@ -199,6 +199,14 @@ def _with_sizes(value, wide):
     return replace(value, sizes=wide.sizes) if isinstance(value, Ref) else value
 
 
+def _group(walker, node, args):
+    return walker.run(node.blocks()[0], args)
+
+
+def _parallel(walker, node, args):
+    return [result for block in node.blocks() for result in walker.run(block, [])]
+
+
 def _checked(walker, node, args):
     return [args[0]]
 
@@ -221,4 +229,8 @@ PRIMS = {
     "prim::UncheckedCast": _checked,
     "prim::Uninitialized": lambda walker, node, args: [None],
     "prim::Print": _nothing,
+    "prim::FusionGroup": _group,
+    "prim::Parallel": _parallel,
+    "prim::Fork": _group,
+    "prim::Wait": _checked,
 }
