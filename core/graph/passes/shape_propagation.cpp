@@ -186,11 +186,13 @@ class Propagator {
 
   Types infer_by_probing(const Node& node) const {
     Types all;
+    int fits = 0;
     std::vector<int64_t> probes(std::begin(small_probes), std::end(small_probes));
     probes.push_back(large_probe(node));
     for (const int64_t probe : probes) {
       const Types types = try_out(node, probe);
       if (types.empty()) continue;  // it would fail, or nothing is known at all
+      ++fits;
       if (all.empty()) {
         all = types;
         continue;
@@ -199,6 +201,11 @@ class Propagator {
       for (size_t i = 0; i < all.size(); ++i) {
         all[i] = all[i] && types[i] ? unify(all[i], types[i]) : nullptr;
       }
+    }
+    // A number that alone fits says nothing of which sizes follow from it.
+    for (TypeRef& type : all) {
+      if (fits == 1 && type && type->kind == Kind::tensor && type->sizes)
+        type = tensor_of(type->dtype, std::vector<int64_t>(type->sizes->size(), -1));
     }
     return all;
   }
