@@ -16,8 +16,9 @@ void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, 
 // What a kernel computes at once: some rows and columns of C, over the whole depth. Strides in
 // elements.
 struct BFloatPiece {
-  static constexpr int64_t max_rows = 384, max_cols = 256, max_depth = 256;  // depth: packed at once
-  static constexpr int64_t max_panel = 64;  // columns packed next to one another
+  static constexpr int64_t max_rows = 384, max_cols = 256,
+                           max_depth = 256;  // depth: packed at once
+  static constexpr int64_t max_panel = 64;   // columns packed next to one another
 
   const BFloat16* a;
   int64_t a_row, a_col;

@@ -103,6 +103,16 @@ def test_one_operator(call, shape):
     assert f"%y : {shape} = " in str(graph)
 
 
+def test_a_size_that_fits_alone_is_not_taken_for_the_size():
+    graph = parse("""\
+        graph(%x : Float(*, *, 3), %w : Float(*, *, 13)):
+          %y : Tensor = aten::matmul(%x, %w)
+          return (%y)
+        """)
+    graph.run_pass("shape_propagation")
+    assert "%y : Float(*, *, 13)" in str(graph)
+
+
 def test_only_sizes_that_are_possible_count():
     """A reshape to 2 x 4 fails for all other numbers of rows than 1."""
     graph = parse("""\

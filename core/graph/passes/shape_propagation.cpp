@@ -186,13 +186,13 @@ class Propagator {
 
   Types infer_by_probing(const Node& node) const {
     Types all;
-    int fits = 0;
+    std::vector<int64_t> fitting;
     std::vector<int64_t> probes(std::begin(small_probes), std::end(small_probes));
     probes.push_back(large_probe(node));
     for (const int64_t probe : probes) {
       const Types types = try_out(node, probe);
       if (types.empty()) continue;  // it would fail, or nothing is known at all
-      ++fits;
+      fitting.push_back(probe);
       if (all.empty()) {
         all = types;
         continue;
@@ -202,10 +202,12 @@ class Propagator {
         all[i] = all[i] && types[i] ? unify(all[i], types[i]) : nullptr;
       }
     }
-    // A number that alone fits says nothing of which sizes follow from it.
+    // If a single number fits, a size that equals it may be that number or just happen to be so.
     for (TypeRef& type : all) {
-      if (fits == 1 && type && type->kind == Kind::tensor && type->sizes)
-        type = tensor_of(type->dtype, std::vector<int64_t>(type->sizes->size(), -1));
+      if (fitting.size() != 1 || !type || type->kind != Kind::tensor || !type->sizes) continue;
+      std::vector<int64_t> sizes = *type->sizes;
+      std::replace(sizes.begin(), sizes.end(), fitting[0], int64_t(-1));
+      type = tensor_of(type->dtype, std::move(sizes));
     }
     return all;
   }
