@@ -1,10 +1,11 @@
 """Results of pointwise operators overwrite operands that nobody will see again."""
 
-import threading
+import functools
 
 import numpy as np
 
 import wisp
+from tests.in_threads import together
 from wisp import Tensor
 
 N = 1 << 16
@@ -121,9 +122,5 @@ def test_threads():
     def work(x, y):
         wrong.extend(i for i in range(20) if not wisp.equal(chain(x), y))
 
-    threads = [threading.Thread(target=work, args=pair) for pair in zip(xs, expected, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([functools.partial(work, *pair) for pair in zip(xs, expected, strict=True)])
     assert not wrong

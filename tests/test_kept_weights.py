@@ -1,10 +1,9 @@
 """Convolutions keep their weights in the order oneDNN wants between calls. Whoever writes a weight is seen by the next."""
 
-import threading
-
 import pytest
 
 import wisp
+from tests.in_threads import together
 from wisp import nn
 from wisp.nn import functional as F
 
@@ -133,9 +132,5 @@ def test_threads_share_a_program():
             with wisp.no_grad():
                 wrong.extend(i for i in range(20) if not wisp.equal(frozen(x), want))
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        together([work] * 4)
     assert not wrong

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/half.h"
-#include "base/memory.h"
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
@@ -57,25 +56,6 @@ class AlignedScratch {
 
  private:
   Scratch<char> memory_;
-};
-
-// A weight in the order of the primitive that used it last.
-class KeptWeight final : public Object {
- public:
-  explicit KeptWeight(const Port& port)
-      : size_(port.copy_size()), data_(static_cast<char*>(memory::allocate(size_))) {
-    check(library().memory_desc_clone(order_.out(), port.wanted()), "describe a tensor");
-  }
-  ~KeptWeight() override { memory::deallocate(data_, size_); }
-  char* data() const { return data_; }
-  bool suits(const Port& port) const {
-    return library().memory_desc_equal(order_.get(), port.wanted());
-  }
-
- private:
-  Desc order_;
-  size_t size_;
-  char* data_;
 };
 
 // --- Convolutions

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/refcount.h"
 #include "cpu/library.h"
 
 extern "C" {
@@ -253,6 +255,25 @@ class Port {
   Primitive reorder_;
   size_t size_ = 0;
   Use use_ = read;
+};
+
+// A weight in the order of the primitive that used it last.
+class KeptWeight final : public Object {
+ public:
+  explicit KeptWeight(const Port& port)
+      : size_(port.copy_size()), data_(static_cast<char*>(memory::allocate(size_))) {
+    check(library().memory_desc_clone(order_.out(), port.wanted()), "describe a tensor");
+  }
+  ~KeptWeight() override { memory::deallocate(data_, size_); }
+  char* data() const { return data_; }
+  bool suits(const Port& port) const {
+    return library().memory_desc_equal(order_.get(), port.wanted());
+  }
+
+ private:
+  Desc order_;
+  size_t size_;
+  char* data_;
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
-import threading
+import functools
 import warnings
 
 import pytest
 
 import wisp
 from tests.graph_passes.common import check, check_unchanged, parse
+from tests.in_threads import together
 from wisp import nn
 
 RUNS = 40  # both ways are tried, then one of them is chosen
@@ -381,11 +382,7 @@ def test_several_threads_run_the_same_code():
     def work(x, y):
         wrong.extend(i for i in range(RUNS) if not wisp.equal(frozen(x), y))
 
-    threads = [threading.Thread(target=work, args=pair) for pair in zip(inputs, expected, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([functools.partial(work, *pair) for pair in zip(inputs, expected, strict=True)])
     assert not wrong
 
 
