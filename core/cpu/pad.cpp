@@ -50,63 +50,68 @@ struct Run {
 
 int64_t grain_for(int64_t elements) { return std::max<int64_t>(1, (1 << 15) / (elements + 1)); }
 
-// A row of the result; `source` is null where it lies outside of the part.
-template <class T>
-void write_row(const ConstantPad& call, T value, T* to, const char* source) {
-  const int64_t length = call.sizes.back();
-  if (!source) {
-    std::fill_n(to, length, value);
-    return;
-  }
-  const int64_t front = call.at.back(), part = call.part.back();
-  std::fill_n(to, front, value);
-  std::memcpy(to + front, source, static_cast<size_t>(part) * sizeof(T));
-  std::fill_n(to + front + part, length - front - part, value);
-}
-
-// The rows of the result one after the other, and where the input has them.
-class PaddedRows {
+// Where an image of the result, its last two dimensions, has its part of the input.
+class PaddedImages {
  public:
-  PaddedRows(const ConstantPad& call, int64_t row)
-      : call_(call), place_(call.sizes.size() - 1, 0), item_(item_size(call.in.dtype)) {
-    for (size_t d = place_.size(); d-- > 0; row /= call.sizes[d]) place_[d] = row % call.sizes[d];
+  explicit PaddedImages(const ConstantPad& call) : call_(call), lead_(call.sizes.size()) {
+    lead_ -= std::min<size_t>(lead_, 2);
   }
-  const char* source() const {
-    const char* row = call_.in.data;
-    for (size_t d = 0; d < place_.size(); ++d) {
-      const int64_t place = place_[d] - call_.at[d];
+  // The first row of the part; null where the image lies outside of it.
+  const char* source(int64_t image) const {
+    int64_t from = 0;
+    for (size_t d = lead_; d-- > 0; image /= call_.sizes[d]) {
+      const int64_t place = image % call_.sizes[d] - call_.at[d];
       if (place < 0 || place >= call_.part[d]) return nullptr;
-      row += place * call_.in.strides[d] * static_cast<int64_t>(item_);
+      from += place * call_.in.strides[d];
     }
-    return row;
-  }
-  void advance() {
-    for (size_t d = place_.size(); d-- > 0;) {
-      if (++place_[d] < call_.sizes[d]) return;
-      place_[d] = 0;
-    }
+    return call_.in.data + from * static_cast<int64_t>(item_size(call_.in.dtype));
   }
 
  private:
   const ConstantPad& call_;
-  Dims place_;
-  size_t item_;
+  size_t lead_;
 };
+
+// Rows [begin, end) of an image; `source` is its part of the input, or null.
+template <class T>
+void write_rows(const ConstantPad& call, T value, T* out, const T* source, int64_t begin,
+                int64_t end) {
+  const size_t last = call.sizes.size() - 1;
+  const int64_t length = call.sizes[last], front = call.at[last], part = call.part[last];
+  const int64_t first = last ? call.at[last - 1] : 0, rows = last ? call.part[last - 1] : 1;
+  const int64_t step = last ? call.in.strides[last - 1] : 0, back = length - front - part;
+  const int64_t top = source ? std::clamp(first, begin, end) : end;
+  const int64_t bottom = source ? std::clamp(first + rows, top, end) : end;
+  std::fill(out + begin * length, out + top * length, value);
+  for (int64_t row = top; row < bottom; ++row) {
+    T* to = out + row * length;
+    for (int64_t i = 0; i < front; ++i) to[i] = value;
+    std::memcpy(to + front, source + (row - first) * step, static_cast<size_t>(part) * sizeof(T));
+    for (int64_t i = 0; i < back; ++i) to[front + part + i] = value;
+  }
+  std::fill(out + bottom * length, out + end * length, value);
+}
 
 }  // namespace
 
 void pad_constant(const ConstantPad& call) {
-  const int64_t length = call.sizes.back();
-  int64_t rows = 1;
-  for (int64_t size : call.sizes.first(call.sizes.size() - 1)) rows *= size;
+  const size_t dims = call.sizes.size();
+  const int64_t length = call.sizes[dims - 1], height = dims > 1 ? call.sizes[dims - 2] : 1;
+  int64_t rows = height;
+  for (size_t d = 0; d + 2 < dims; ++d) rows *= call.sizes[d];
+  const PaddedImages images(call);
   by_item_size(item_size(call.in.dtype), [&]<class T>() {
     T value;
     std::memcpy(&value, call.value, sizeof(T));
     T* out = reinterpret_cast<T*>(call.out);
     parallel_for(rows, even_grain(rows, grain_for(length), 1), [&](int64_t begin, int64_t end) {
-      PaddedRows rows(call, begin);
-      for (int64_t r = begin; r < end; ++r, rows.advance())
-        write_row(call, value, out + r * length, rows.source());
+      for (int64_t row = begin; row < end;) {
+        const int64_t image = row / height, start = image * height;
+        const int64_t stop = std::min(end, start + height);
+        write_rows(call, value, out + start * length,
+                   reinterpret_cast<const T*>(images.source(image)), row - start, stop - start);
+        row = stop;
+      }
     });
   });
 }

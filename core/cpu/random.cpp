@@ -11,12 +11,9 @@ namespace {
 
 template <class T>
 void fill(T* out, int64_t n, RandomStream stream, RandomFn<T> kernel) {
-  // A counter gives four 32-bit words; pieces start at whole chunks of counters
-  // (kernels/random.cpp).
-  constexpr int64_t per_counter = sizeof(T) == 4 ? 4 : 2;
+  // Pieces start at whole chunks of counters (kernels/random.cpp).
   parallel_for(n, 1 << 13, [&](int64_t begin, int64_t end) {
-    kernel(out + begin, end - begin, stream.seed,
-           stream.counter + static_cast<uint64_t>(begin / per_counter));
+    kernel(out + begin, end - begin, stream.seed, stream_from<T>(stream, begin).counter);
   });
 }
 
@@ -36,8 +33,7 @@ void drop(const Dropout& call, RandomStream stream) {
     float draws[tile];
     for (int64_t at = begin; at < end; at += tile) {
       const int64_t count = std::min(tile, end - at);
-      kernels().uniform_f32(draws, count, stream.seed,
-                            stream.counter + static_cast<uint64_t>(at / 4));
+      kernels().uniform_f32(draws, count, stream.seed, stream_from<float>(stream, at).counter);
       kernels().drop({call.x + at, call.out + at, call.kept + at, count, call.keep, call.scale},
                      draws);
     }

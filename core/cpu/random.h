@@ -11,6 +11,13 @@ struct RandomStream {
   uint64_t seed, counter;
 };
 
+// The stream of the elements (of type T) from `at` on, a multiple of 256: a counter gives four
+// words of 32 bits.
+template <class T>
+RandomStream stream_from(RandomStream stream, int64_t at) {
+  return {stream.seed, stream.counter + static_cast<uint64_t>(at / (sizeof(T) == 4 ? 4 : 2))};
+}
+
 // How many counter values a fill of n elements takes.
 uint64_t counters_for(int64_t n);
 

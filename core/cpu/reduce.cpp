@@ -165,7 +165,8 @@ class Job {
       return parallel_for(outputs_, even_grain(outputs_, grain, turned_rows),
                           [&](int64_t begin, int64_t end) { fold_turned(begin, end); });
     }
-    parallel_for(outputs_, grain, [&](int64_t begin, int64_t end) { fold_rows(begin, end); });
+    parallel_for(outputs_, even_grain(outputs_, grain, 1),
+                 [&](int64_t begin, int64_t end) { fold_rows(begin, end); });
   }
 
   // Short rows are turned around, some at a time, and folded as columns: one vector for many rows.

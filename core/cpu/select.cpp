@@ -203,54 +203,45 @@ void topk_row(const T* in, int64_t n, int64_t k, bool largest, T* values, int64_
   write<T>(words, in, values, indices);
 }
 
-// The word of rank k among all elements of a row for which keep(value) holds.
-template <class T, class Keep>
-Word<T> select_word(const T* in, int64_t n, int64_t k, Keep keep) {
-  // Long rows: first find out which of some ranges of keys it is in, then look only at those.
-  constexpr int digit = 11;
-  const bool narrow = n > 4096;
-  const KeyRange range = narrow ? key_range(in, n, false) : KeyRange{0, 0};
+// The word of rank k among all elements of a row; NaN is above everything else.
+template <class T>
+Word<T> select_word(const T* in, int64_t n, int64_t k, const KeyRange& range) {
+  // First find out which of some ranges of keys it is in, then look only at those.
+  const int digit = n > 4096 ? 11 : 8;
+  const bool narrow = n > 256;
   const int shift = std::max(0, range.bits() - digit);
   auto bucket_of = [&](T value) { return (sort_key(value) - range.least) >> shift; };
   uint64_t wanted = 0;
   int64_t size = n;
   if (narrow) {
-    std::vector<int64_t> counts(size_t(1) << digit);
-    for (int64_t i = 0; i < n; ++i) counts[bucket_of(in[i])] += keep(in[i]);
+    uint32_t counts[1 << 11];
+    std::fill_n(counts, 1 << digit, 0u);
+    for (int64_t i = 0; i < n; ++i) ++counts[bucket_of(in[i])];
     for (; k >= counts[wanted]; ++wanted) k -= counts[wanted];
     size = counts[wanted];
   }
-  Scratch<Word<T>> words(size + 1);  // one more, for an element that is not kept
+  Scratch<Word<T>> words(size + 1);  // one more, for an element that is not wanted
   int64_t found = 0;
   for (int64_t i = 0; i < n; ++i) {
     words[found] = word_of<T>(sort_key(in[i]), i);
-    found += keep(in[i]) && (!narrow || bucket_of(in[i]) == wanted);
+    found += !narrow || bucket_of(in[i]) == wanted;
   }
   std::nth_element(words.begin(), words.begin() + k, words.begin() + found);
   return words[k];
 }
 
-template <class T>
-bool is_nan(T value) {
-  if constexpr (wisp::detail::is_float_type<T>) {
-    return value != value;
-  } else {
-    return false;
-  }
-}
-
 // The index of the median, or of the first NaN.
 template <class T>
 int64_t median_index(const T* in, int64_t n, bool skip_nan) {
-  int64_t nans = 0, first = 0;
-  for (int64_t i = n; i-- > 0;) {
-    if (!is_nan(in[i])) continue;
-    ++nans;
-    first = i;
+  constexpr bool has_nan = wisp::detail::is_float_type<T>;
+  const KeyRange range = key_range(in, n, false);
+  int64_t nans = 0;
+  if (has_nan && range.most == static_cast<KeyOf<T>>(~KeyOf<T>(0))) {
+    const auto is_nan = [](T value) { return value != value; };
+    nans = std::count_if(in, in + n, is_nan);
+    if (!skip_nan || nans == n) return std::find_if(in, in + n, is_nan) - in;
   }
-  if (nans > 0 && (!skip_nan || nans == n)) return first;
-  auto is_number = [](T value) { return !is_nan(value); };
-  return index_of<T>(select_word(in, n, (n - nans - 1) / 2, is_number));
+  return index_of<T>(select_word(in, n, (n - nans - 1) / 2, range));
 }
 
 template <class T>
@@ -280,7 +271,7 @@ void topk_rows(const Rows& job, int64_t k, bool largest) {
 void kth_rows(const Rows& job, int64_t k) {
   visit<dtypes::all_real>(job.dtype, "kthvalue", [&]<class T>() {
     each_row<T>(job, 1, [&](const T* in, T* values, int64_t* indices) {
-      *indices = index_of<T>(select_word(in, job.n, k, [](T) { return true; }));
+      *indices = index_of<T>(select_word(in, job.n, k, key_range(in, job.n, false)));
       *values = in[*indices];
     });
   });

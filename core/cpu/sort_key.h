@@ -62,7 +62,9 @@ WISP_INLINE KeyOf<T> sort_key(T value) {
     return bits ^ sign;
   } else {
     const Key magnitude = bits & static_cast<Key>(~sign);
-    const Key ordered = bits & sign ? static_cast<Key>(~bits) : static_cast<Key>(bits | sign);
+    // Negative numbers are turned around, without a branch: signs are hard to foresee.
+    const Key negative = static_cast<Key>(Key(0) - static_cast<Key>(bits >> (8 * sizeof(T) - 1)));
+    const Key ordered = bits ^ static_cast<Key>(negative | sign);
     if (magnitude > keys::infinity_bits<T>) return static_cast<Key>(~Key(0));
     return magnitude == 0 ? sign : ordered;
   }

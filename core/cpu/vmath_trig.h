@@ -119,6 +119,18 @@ WISP_INLINE T cos(T x) {
   return quadrant_sign(select_odd(r.quadrant, y.cos, y.sin), r.quadrant + 1);
 }
 
+// Sine and cosine of 2 pi u for u from 0 to 1, within 1.5 ulp: what is left of u after whole
+// quarters is exact.
+template <class T>
+WISP_INLINE SinCos<T> sincos_turns(T u) {
+  using F = Format<T>;
+  const T t = u * T(4) + F::kRound, rest = u * T(4) - (t - F::kRound);
+  const Bits<T> quadrant = to_bits(t);
+  const SinCos<T> y = sincos_reduced(rest * F::kHalfPi, T(0));
+  return {quadrant_sign(select_odd(quadrant, y.sin, y.cos), quadrant),
+          quadrant_sign(select_odd(quadrant, y.cos, y.sin), quadrant + 1)};
+}
+
 // tan(hi + lo), or its reciprocal if n is odd. For float a polynomial,
 // whose rounding error pl is put right in the reciprocal; for double it would be too long.
 WISP_INLINE float tan_reduced(float hi, float lo, uint32_t n) {

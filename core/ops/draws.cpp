@@ -42,12 +42,17 @@ void infer_uniform(Infer& infer) {
 void uniform_kernel(const Call& call) {
   const Tensor& out = call.out();
   const double low = call.real(1), span = call.real(2) - low;
-  const CutBits cut(out.dtype());
-  fill_mapped(out, draw(call, 3, draws_of(out)), uniform_source, [low, span, cut](auto x) {
-    const auto y = static_cast<decltype(x)>(low + cut(x) * span);
-    return y >= static_cast<decltype(x)>(low + span) && span > 0 ? static_cast<decltype(x)>(low)
-                                                                 : y;  // rounded up to the end
-  });
+  const auto spread = [low, span](auto x) {
+    using T = decltype(x);
+    const T first = static_cast<T>(low), y = first + x * static_cast<T>(span);
+    return y >= static_cast<T>(low + span) && span > 0 ? first : y;  // rounded up to the end
+  };
+  const cpu::RandomStream stream = draw(call, 3, draws_of(out));
+  if (const CutBits cut(out.dtype()); cut.steps > 0) {
+    fill_mapped(out, stream, uniform_source, [=](auto x) { return spread(cut(x)); });
+  } else {
+    fill_mapped(out, stream, uniform_source, spread);
+  }
 }
 
 void infer_normal(Infer& infer) {
@@ -59,8 +64,9 @@ void normal_kernel(const Call& call) {
   const Tensor& out = call.out();
   const double mean = call.real(1),
                std = call.real(2) * (is_complex(out.dtype()) ? std::sqrt(0.5) : 1.0);
-  fill_mapped(out, draw(call, 3, draws_of(out)), normal_source,
-              [mean, std](auto x) { return mean + x * std; });
+  fill_mapped(out, draw(call, 3, draws_of(out)), normal_source, [mean, std](auto x) {
+    return static_cast<decltype(x)>(mean) + x * static_cast<decltype(x)>(std);
+  });
 }
 
 // A distribution given by the inverse of its cumulative function, applied to uniform numbers.

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "cpu/count.h"
 #include "cpu/index.h"
 #include "cpu/scratch.h"
 #include "cpu/search.h"
@@ -13,56 +14,18 @@ namespace wisp::ops {
 
 namespace {
 
-constexpr int64_t piece_of_counts = 1 << 15;
-
 // _bincount(self, size): how often each number below `size` occurs.
 void infer_bincount(Infer& infer) {
   WISP_CHECK(infer.integer(1) >= 0, "bincount(): size must not be negative");
   infer.push({infer.integer(1)}, DType::int64);
 }
 
-// Counts the halves of a range in two tables: a count that was just written is slow to read again.
-void count_halves(const int64_t* at, int64_t n, int64_t* first, int64_t* second, int64_t size) {
-  const int64_t half = n / 2;
-  bool outside = false;
-  const auto count = [&](int64_t* table, int64_t place) {
-    if (static_cast<uint64_t>(place) < static_cast<uint64_t>(size)) {
-      ++table[place];
-    } else {
-      outside = true;
-    }
-  };
-  for (int64_t i = 0; i < half; ++i) {
-    count(first, at[i]);
-    count(second, at[half + i]);
-  }
-  if (n % 2) count(first, at[n - 1]);
-  WISP_CHECK_INDEX(!outside, "bincount(): a number is out of range for ", size, " counts");
-}
-
 void bincount_kernel(const Call& call) {
   const Tensor places = consecutive(call.tensor(0), DType::int64);
-  const int64_t n = places.numel(), size = call.integer(1);
-  const int64_t* at = places.data<int64_t>();
-  int64_t* counts = call.out().data<int64_t>();
-  std::fill(counts, counts + size, 0);
-  if (size > piece_of_counts / 4) {
-    return count_halves(at, n, counts, counts, size);
-  }
-  // Pieces have tables of their own; whole numbers add up to the same in any order.
-  const int64_t pieces = (n + piece_of_counts - 1) / piece_of_counts;
-  const cpu::Scratch<int64_t> tables(2 * pieces * size);
-  parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      int64_t* table = tables.data() + 2 * p * size;
-      std::fill(table, table + 2 * size, 0);
-      const int64_t start = p * piece_of_counts;
-      count_halves(at + start, std::min(piece_of_counts, n - start), table, table + size, size);
-    }
-  });
-  for (int64_t t = 0; t < 2 * pieces; ++t) {
-    for (int64_t k = 0; k < size; ++k) counts[k] += tables[t * size + k];
-  }
+  const int64_t size = call.integer(1);
+  WISP_CHECK_INDEX(
+      cpu::count_values(places.data<int64_t>(), places.numel(), call.out().data<int64_t>(), size),
+      "bincount(): a number is out of range for ", size, " counts");
 }
 
 // bincount(self, weights, minlength)

@@ -76,14 +76,20 @@ void infer_rand_like(Infer& infer) { check_random_dtype(infer, infer_like(infer,
 
 void rand_kernel(const Call& call) {
   const Tensor& out = call.out();
-  fill_mapped(out, draw(call, 1, draws_of(out)), uniform_source, CutBits(out.dtype()));
+  const cpu::RandomStream stream = draw(call, 1, draws_of(out));
+  if (const CutBits cut(out.dtype()); cut.steps > 0) {
+    fill_mapped(out, stream, uniform_source, cut);
+  } else {
+    fill_mapped(out, stream, uniform_source, Unmapped());
+  }
 }
 
 void randn_kernel(const Call& call) {
   const Tensor& out = call.out();
-  const double scale = is_complex(out.dtype()) ? std::sqrt(0.5) : 1.0;
-  fill_mapped(out, draw(call, 1, draws_of(out)), normal_source,
-              [scale](auto x) { return x * static_cast<decltype(x)>(scale); });
+  const cpu::RandomStream stream = draw(call, 1, draws_of(out));
+  if (!is_complex(out.dtype())) return fill_mapped(out, stream, normal_source, Unmapped());
+  fill_mapped(out, stream, normal_source,
+              [](auto x) { return x * static_cast<decltype(x)>(M_SQRT1_2); });
 }
 
 // randint(low, high, size, *, generator, dtype, device); the short form starts at 0

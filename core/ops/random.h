@@ -1,6 +1,7 @@
 // What operators that draw random numbers share.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/generator.h"
@@ -42,14 +43,31 @@ inline Tensor parts_of(const Tensor& t) {
   return parts;
 }
 
+struct Unmapped {};
+
+constexpr int64_t drawn_tile = 1 << 11;  // numbers that are mapped while they are in the cache
+
+template <class T, class F>
+void map_tile(T* data, int64_t n, F f) {
+  if constexpr (!std::is_same_v<F, Unmapped>) {
+    const auto map = [&](int64_t count) {
+      for (int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(f(data[i]));
+    };
+    n == drawn_tile ? map(drawn_tile) : map(n);  // a known count becomes vector code
+  }
+}
+
 // Draws uniform (or normal) numbers and maps each with f, in double for float64 and complex128,
 // else in float. Complex numbers get two independent parts.
 template <class Source, class F>
 void fill_mapped(const Tensor& out, cpu::RandomStream stream, Source source, F f) {
   auto run = [&]<class T>(T* data, int64_t n) {
-    source(data, n, stream);
-    parallel_for(n, 1 << 14, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) data[i] = static_cast<T>(f(data[i]));
+    parallel_for(n, 1 << 13, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at += drawn_tile) {
+        const int64_t count = std::min(drawn_tile, end - at);
+        source(data + at, count, cpu::stream_from<T>(stream, at));
+        map_tile(data + at, count, f);
+      }
     });
   };
   if (is_complex(out.dtype())) {

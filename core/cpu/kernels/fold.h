@@ -67,6 +67,29 @@ struct FourOf<int32_t> {
   using type = int32_t __attribute__((vector_size(16)));
 };
 
+// Lanes that are kept while a loop runs. Compilers leave an array in memory from one step to the
+// next; vectors of the size that the processor has stay in registers.
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+template <class T>
+struct KeptLanes {
+  typedef T Vector __attribute__((vector_size(vector_bytes)));
+  static constexpr int count = lanes * sizeof(T) / vector_bytes;
+  Vector part[count] = {};
+
+  WISP_INLINE void add(const T (&more)[lanes]) {
+    Vector parts[count];
+    __builtin_memcpy(parts, more, sizeof more);
+    for (int k = 0; k < count; ++k) part[k] += parts[k];
+  }
+  WISP_INLINE void read(T (&out)[lanes]) const { __builtin_memcpy(out, part, sizeof out); }
+};
+
 template <class Lane>
 WISP_INLINE EvenOdd<Lane> sum_lanes(const Lane (&lane)[lanes]) {
   typename FourOf<Lane>::type part[lanes / 4];
@@ -75,42 +98,34 @@ WISP_INLINE EvenOdd<Lane> sum_lanes(const Lane (&lane)[lanes]) {
   return {sum[0] + sum[2], sum[1] + sum[3]};
 }
 
-// Floats are added in trees of up to eight and from there on as doubles: nothing is lost in the
-// long run.
-template <class T, class F>
-WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
-  using Part = decltype(f(load(x, 0)));
-  using Lane = std::conditional_t<std::is_same_v<Part, float>, double, Part>;
-  EvenOdd<Lane> total{}, more{};
-  int64_t i = 0;
-  if (n >= lanes) {
-    Lane lane[lanes];
-    auto take = [&]<int64_t count, bool first>() {
-      for (int j = 0; j < lanes; ++j) {
-        const auto sum = static_cast<Lane>(tree_sum<count>(x + i + j, lanes, f));
-        lane[j] = first ? sum : lane[j] + sum;
-      }
-      i += count * lanes;
-    };
-    if (n >= 8 * lanes) {
-      take.template operator()<8, true>();
-    } else if (n >= 4 * lanes) {
-      take.template operator()<4, true>();
-    } else if (n >= 2 * lanes) {
-      take.template operator()<2, true>();
-    } else {
-      take.template operator()<1, true>();
-    }
-    while (n - i >= 8 * lanes) take.template operator()<8, false>();
-    if (n - i >= 4 * lanes) take.template operator()<4, false>();
-    if (n - i >= 2 * lanes) take.template operator()<2, false>();
-    if (n - i >= lanes) take.template operator()<1, false>();
-    total = sum_lanes(lane);
+// One sum per lane of `count` groups of lanes, as trees. Group after group, so that memory is read
+// in order: a processor fetches ahead of a loop that goes up, much less of one that goes down.
+template <class Part>
+struct LaneSums {
+  Part of[lanes];
+};
+template <int64_t count, class T, class F>
+WISP_INLINE auto lane_sums(const T* x, F f) {
+  LaneSums<decltype(f(load(x, 0)))> sums;
+  if constexpr (count <= 2) {
+    for (int j = 0; j < lanes; ++j) sums.of[j] = tree_sum<count>(x + j, lanes, f);
+  } else {
+    const auto first = lane_sums<count / 2>(x, f);
+    const auto second = lane_sums<count / 2>(x + count / 2 * lanes, f);
+    for (int j = 0; j < lanes; ++j) sums.of[j] = first.of[j] + second.of[j];
   }
+  return sums;
+}
+
+// Fewer elements than lanes.
+template <class Lane, class T, class F>
+WISP_INLINE EvenOdd<Lane> sum_few(const T* x, int64_t n, F f) {
+  EvenOdd<Lane> total{}, more{};
   auto add_pair = [&](EvenOdd<Lane>& sums, int64_t at) {
     sums.even += static_cast<Lane>(f(load(x, at)));
     sums.odd += static_cast<Lane>(f(load(x, at + 1)));
   };
+  int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
     add_pair(total, i);
     add_pair(more, i + 2);
@@ -120,7 +135,67 @@ WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
     i += 2;
   }
   if (i < n) total.even += static_cast<Lane>(f(load(x, i)));
-  return EvenOdd<Lane>{total.even + more.even, total.odd + more.odd};
+  return {total.even + more.even, total.odd + more.odd};
+}
+
+// The lanes of what is left when whole groups of eight are gone: `n` elements that end a run of at
+// least as many as there are lanes.
+template <class T, class F>
+WISP_INLINE KeptLanes<float> sum_rest(const T* x, int64_t n, F f) {
+  KeptLanes<float> rest;
+  const auto add = [&](const LaneSums<float>& sums, int64_t taken) {
+    rest.add(sums.of);
+    x += taken * lanes;
+    n -= taken * lanes;
+  };
+  if (n >= 4 * lanes) add(lane_sums<4>(x, f), 4);
+  if (n >= 2 * lanes) add(lane_sums<2>(x, f), 2);
+  if (n >= lanes) add(lane_sums<1>(x, f), 1);
+  const T* last = x + n - lanes;  // its first elements have been added already
+  LaneSums<float> few;
+  for (int j = 0; j < lanes; ++j) few.of[j] = j >= lanes - n ? f(load(last, j)) : 0.0f;
+  rest.add(few.of);
+  return rest;
+}
+
+// Floats are added in trees of up to eight and from there on as doubles: nothing is lost in the
+// long run.
+template <class T, class F>
+WISP_INLINE EvenOdd<double> sum_floats(const T* x, int64_t n, F f) {
+  if (n < lanes) return sum_few<double>(x, n, f);
+  KeptLanes<double> total;
+  const auto add = [&](const float (&sums)[lanes]) {
+    double wide[lanes];
+    for (int j = 0; j < lanes; ++j) wide[j] = static_cast<double>(sums[j]);
+    total.add(wide);
+  };
+  int64_t i = 0;
+  for (; i + 8 * lanes <= n; i += 8 * lanes) add(lane_sums<8>(x + i, f).of);
+  if (i < n) {
+    float rest[lanes];
+    sum_rest(x + i, n - i, f).read(rest);
+    add(rest);
+  }
+  double lane[lanes];
+  total.read(lane);
+  return sum_lanes(lane);
+}
+
+template <class T, class F>
+WISP_INLINE auto sum_block(const T* x, int64_t n, F f) {
+  using Lane = decltype(f(load(x, 0)));
+  if constexpr (std::is_same_v<Lane, float>) {
+    return sum_floats(x, n, f);
+  } else {
+    KeptLanes<Lane> kept;
+    int64_t i = 0;
+    for (; i + 8 * lanes <= n; i += 8 * lanes) kept.add(lane_sums<8>(x + i, f).of);
+    for (; i + lanes <= n; i += lanes) kept.add(lane_sums<1>(x + i, f).of);
+    Lane lane[lanes];
+    kept.read(lane);
+    const EvenOdd<Lane> total = sum_lanes(lane), rest = sum_few<Lane>(x + i, n - i, f);
+    return EvenOdd<Lane>{total.even + rest.even, total.odd + rest.odd};
+  }
 }
 
 // Sum of f(x) over n elements; f gives what is added, in the type it is to be added in.

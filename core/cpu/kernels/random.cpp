@@ -42,16 +42,25 @@ struct Words {
 };
 
 WISP_INLINE void store_low(uint32_t* out, Lanes lanes) {
+#if defined(__AVX512F__)
+  _mm256_store_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi64_epi32((__m512i)lanes));
+#elif defined(__AVX2__)
+  const __m256i picked =
+      _mm256_permutevar8x32_epi32((__m256i)lanes, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+  _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(picked));
+#else
   for (int l = 0; l < width; ++l) out[l] = static_cast<uint32_t>(lanes[l]);
+#endif
 }
 
 // The words of the first `count` counters from `first` on, rounded up to whole vectors. Only the
 // low halves of the lanes count: the multiplication ignores the rest.
 WISP_INLINE void philox(uint64_t seed, uint64_t first, int count, Words& out) {
   const Lanes m0 = Lanes{} + 0xD2511F53u, m1 = Lanes{} + 0xCD9E8D57u;
-  for (int i = 0; i < count; i += width) {
-    Lanes c0;
-    for (int l = 0; l < width; ++l) c0[l] = first + static_cast<uint64_t>(i + l);
+  Lanes next;
+  for (int l = 0; l < width; ++l) next[l] = first + static_cast<uint64_t>(l);
+  for (int i = 0; i < count; i += width, next += width) {
+    Lanes c0 = next;
     Lanes c1 = c0 >> 32, c2 = {}, c3 = {};
     uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
@@ -92,6 +101,10 @@ WISP_INLINE void by_chunk(T* out, int64_t n, uint64_t seed, uint64_t counter, Ma
     const int count = n - at < chunk ? static_cast<int>(n - at) : chunk;
     const int used = count < counters ? (count + 7) / 8 * 8 : counters;
     philox(seed, counter, used, words);
+    if (count == chunk) {
+      make(words, out + at, counters, chunk / counters);
+      continue;
+    }
     make(words, row, used, (count + counters - 1) / counters);
     for (int r = 0; r * counters < count; ++r) {
       const int m = count - r * counters < counters ? count - r * counters : counters;
@@ -126,9 +139,9 @@ void normal_f32(float* out, int64_t n, uint64_t seed, uint64_t counter) {
       float* sines = cosines + counters;
       for (int i = 0; i < used; ++i) {
         const float radius = __builtin_sqrtf(-2.0f * vmath::log(1.0f - unit(words.w[r][i])));
-        const float angle = 6.2831853071795865f * unit(words.w[r + 1][i]);
-        cosines[i] = radius * vmath::cos(angle);
-        sines[i] = radius * vmath::sin(angle);
+        const vmath::SinCos<float> direction = vmath::sincos_turns(unit(words.w[r + 1][i]));
+        cosines[i] = radius * direction.cos;
+        sines[i] = radius * direction.sin;
       }
     }
   });
@@ -139,9 +152,10 @@ void normal_f64(double* out, int64_t n, uint64_t seed, uint64_t counter) {
     for (int i = 0; i < used; ++i) {
       const double radius =
           __builtin_sqrt(-2.0 * vmath::log(1.0 - unit(words.w[0][i], words.w[1][i])));
-      const double angle = 6.28318530717958647692 * unit(words.w[2][i], words.w[3][i]);
-      row[i] = radius * vmath::cos(angle);
-      row[counters + i] = radius * vmath::sin(angle);
+      const vmath::SinCos<double> direction =
+          vmath::sincos_turns(unit(words.w[2][i], words.w[3][i]));
+      row[i] = radius * direction.cos;
+      row[counters + i] = radius * direction.sin;
     }
   });
 }

@@ -147,10 +147,6 @@ void scan_four_rows(void* accs, const void* in, void* out, int64_t* places, int6
   auto* acc = static_cast<typename R::Acc*>(accs);
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
-  if constexpr (std::is_same_v<R, RunningSum<T>> && !detail::is_complex_type<T>) {
-    for (int q = 0; q < 4 && n >= 64; ++q) sum_row(acc[q], x + q * n, y + q * n, n, step);
-    if (n >= 64) return;
-  }
   int64_t unused;
   typename R::Acc running[4] = {acc[0], acc[1], acc[2], acc[3]};
   for (int64_t i = 0; i < n; ++i) {
