@@ -38,7 +38,9 @@ def test_out_may_be_an_input():
     np.testing.assert_allclose(x.tolist(), a @ b, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("m, k, n", [(65, 64, 65), (200, 30, 301), (1, 700, 513), (513, 700, 1), (33, 1000, 31)])
+@pytest.mark.parametrize(
+    "m, k, n", [(65, 64, 65), (200, 30, 301), (1, 700, 513), (513, 700, 1), (33, 1000, 31), (256, 160, 300)]
+)
 @pytest.mark.parametrize("left", ["plain", "transposed", "strided"])
 @pytest.mark.parametrize("right", ["plain", "transposed", "strided"])
 def test_sizes_cut_into_pieces(m, k, n, left, right):

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "cpu/blas.h"
 #include "cpu/copy.h"
+#include "cpu/onednn_gemm.h"
 #include "cpu/scratch.h"
 
 namespace wisp::cpu {
@@ -15,23 +16,33 @@ namespace {
 constexpr int row_major = 101, no_trans = 111, trans = 112;
 constexpr int64_t max_blas_size = INT32_MAX / 2;
 
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, float alpha, const float* a,
-               int lda, const float* b, int ldb, float beta, float* c, int ldc) {
-  lib.sgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+// By measurement on processors with AVX-512: oneDNN is up to 13 % faster, unless it has to turn the
+// right matrix around or there is little of either.
+bool prefers_onednn(int tb, int64_t m, int64_t n, int64_t k) {
+  return tb == no_trans && std::min({m, n, k}) >= 64 && m * n * k >= 2'000'000 && has_onednn_gemm();
 }
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, double alpha, const double* a,
-               int lda, const double* b, int ldb, double beta, double* c, int ldc) {
-  lib.dgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+
+void call_blas(int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda,
+               const float* b, int ldb, float beta, float* c, int ldc) {
+  if (prefers_onednn(tb, m, n, k)) {
+    onednn_gemm({ta == trans, tb == trans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+  } else {
+    blas().sgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  }
 }
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, Complex<float> alpha,
-               const Complex<float>* a, int lda, const Complex<float>* b, int ldb,
-               Complex<float> beta, Complex<float>* c, int ldc) {
-  lib.cgemm(row_major, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+void call_blas(int ta, int tb, int m, int n, int k, double alpha, const double* a, int lda,
+               const double* b, int ldb, double beta, double* c, int ldc) {
+  blas().dgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-void call_blas(const Blas& lib, int ta, int tb, int m, int n, int k, Complex<double> alpha,
-               const Complex<double>* a, int lda, const Complex<double>* b, int ldb,
-               Complex<double> beta, Complex<double>* c, int ldc) {
-  lib.zgemm(row_major, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+void call_blas(int ta, int tb, int m, int n, int k, Complex<float> alpha, const Complex<float>* a,
+               int lda, const Complex<float>* b, int ldb, Complex<float> beta, Complex<float>* c,
+               int ldc) {
+  blas().cgemm(row_major, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+}
+void call_blas(int ta, int tb, int m, int n, int k, Complex<double> alpha, const Complex<double>* a,
+               int lda, const Complex<double>* b, int ldb, Complex<double> beta, Complex<double>* c,
+               int ldc) {
+  blas().zgemm(row_major, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
 }
 
 // How BLAS names a matrix: transposed or not, and its leading dimension. Others are copied first.
@@ -108,7 +119,6 @@ void blas_gemm(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T bet
   const int64_t m = a.rows, n = b.cols, k = a.cols;
   WISP_CHECK(std::max({m, n, k}) < max_blas_size && (c.row < max_blas_size || m == 1),
              "matrix product: sizes ", m, "x", k, " and ", k, "x", n, " are too large");
-  const Blas& lib = blas();
   const BlasOperand<T> left(a), right(b);
   const Grid grid = cut(m, n, k);
   const int64_t across = (n + grid.cols - 1) / grid.cols, down = (m + grid.rows - 1) / grid.rows;
@@ -119,8 +129,8 @@ void blas_gemm(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T bet
       const int rows = static_cast<int>(std::min(grid.rows, m - row));
       const int cols = static_cast<int>(std::min(grid.cols, n - col));
       T* out = reinterpret_cast<T*>(c.data) + row * c.row + col;
-      call_blas(lib, left.flag(), right.flag(), rows, cols, static_cast<int>(k), alpha,
-                left.at(row, 0), left.lead(), right.at(0, col), right.lead(), beta, out, lead);
+      call_blas(left.flag(), right.flag(), rows, cols, static_cast<int>(k), alpha, left.at(row, 0),
+                left.lead(), right.at(0, col), right.lead(), beta, out, lead);
     }
   });
 }

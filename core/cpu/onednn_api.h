@@ -12,11 +12,7 @@
 #include "base/memory.h"
 #include "base/refcount.h"
 #include "cpu/library.h"
-
-extern "C" {
-void omp_set_num_threads(int count);
-int omp_get_max_threads();
-}
+#include "cpu/omp_threads.h"
 
 namespace wisp::cpu::onednn {
 
@@ -124,18 +120,6 @@ dnnl_stream_t stream() {
   }();
   return own.get();
 }
-
-// How many threads oneDNN uses meanwhile; it asks OpenMP, whose setting belongs to the process.
-class Threads {
- public:
-  explicit Threads(int count) : before_(omp_get_max_threads()) {
-    if (count != before_) omp_set_num_threads(count);
-  }
-  ~Threads() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 // --- Tensors
 
