@@ -60,19 +60,56 @@ void put(std::ostream& out, const T& value) {
   }
 }
 
+// A part of a message, and what writes it. Parts of all types are put together by the same code:
+// there are about two thousand messages.
+struct Part {
+  const void* value;
+  void (*put)(std::ostream& out, const void* value);
+};
+template <class T>
+void put_at(std::ostream& out, const void* value) {
+  put(out, *static_cast<const T*>(value));
+}
+inline void put_text(std::ostream& out, const void* text) {
+  out << static_cast<const char*>(text);
+}
+inline Part part(const char* text) { return {text, put_text}; }
+template <class T>
+Part part(const T& value) {
+  return {&value, put_at<T>};
+}
+
+WISP_API std::string join(const Part* parts, size_t count);
+[[noreturn]] WISP_API void fail(ErrorKind kind, const Part* parts, size_t count);
+
+// How a part is handed on: texts as such, whatever their lengths.
+template <class T>
+inline constexpr bool is_text = std::is_array_v<T> && std::is_same_v<std::remove_extent_t<T>, char>;
+template <class T>
+using Handed = std::conditional_t<is_text<T>, const char*, const T&>;
+
+template <class... Parts>
+WISP_COLD std::string str(Parts... parts) {
+  const Part all[] = {part(parts)...};
+  return join(all, sizeof...(parts));
+}
+template <class... Parts>
+[[noreturn]] WISP_COLD void fail(ErrorKind kind, Parts... parts) {
+  const Part all[] = {part(parts)...};
+  fail(kind, all, sizeof...(parts));
+}
+
 }  // namespace detail
 
 // Concatenates its arguments: str("expected ", 2, " got ", sizes).
 template <class... Parts>
-WISP_COLD std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (detail::put(out, parts), ...);
-  return out.str();
+std::string str(const Parts&... parts) {
+  return detail::str<detail::Handed<Parts>...>(parts...);
 }
 
 template <class... Parts>
-[[noreturn]] WISP_COLD void fail(ErrorKind kind, const Parts&... parts) {
-  throw Error(kind, str(parts...));
+[[noreturn]] WISP_INLINE void fail(ErrorKind kind, const Parts&... parts) {
+  detail::fail<detail::Handed<Parts>...>(kind, parts...);
 }
 
 // check(condition, "message ", value): throws RuntimeError's counterpart unless the condition

@@ -128,7 +128,7 @@ void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, 
 
 template <class T>
 void times_vector(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta) {
-  const int64_t grain = std::max<int64_t>(16, (1 << 16) / std::max<int64_t>(a.cols, 1));
+  const int64_t grain = std::max<int64_t>(8, (1 << 16) / std::max<int64_t>(a.cols, 1));
   if (a.col == 1 || a.cols == 1) return times_vector_by_rows<T>(a, x, y, alpha, beta, grain);
   if (a.row == 1 || a.rows == 1) return times_vector_by_columns<T>(a, x, y, alpha, beta, grain);
   const Scratch<T> dense(a.rows * a.cols);

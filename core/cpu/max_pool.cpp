@@ -59,6 +59,14 @@ class Rows {
   int64_t out_ = 1, in_ = 1;
 };
 
+// Elements of the largest window.
+int64_t window_size(const MaxPoolCall& call) {
+  int64_t size = 1;
+  for (const Windows& windows : call.windows)
+    size *= *std::max_element(windows.count.begin(), windows.count.end());
+  return size;
+}
+
 // The largest element of a column of a window, and its row.
 template <class T>
 struct Column {
@@ -149,7 +157,8 @@ void max_pool_pixels(const MaxPoolCall& call) {
   const auto& kernel = kernels_for<T>();
   const T* x = reinterpret_cast<const T*>(call.x);
   T* y = reinterpret_cast<T*>(call.y);
-  const int64_t grain = std::max<int64_t>(1, grain_elements / (last.out * channels + 1));
+  const int64_t grain =
+      std::max<int64_t>(1, grain_elements / (window_size(call) * last.out * channels + 1));
   parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
     std::vector<int32_t> parts;
     for (int64_t r = begin; r < end; ++r) {

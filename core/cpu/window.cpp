@@ -116,6 +116,8 @@ Windows pool_windows(int64_t in, int64_t out, int64_t kernel, int64_t stride, in
   check_size(in, out);
   Windows windows{
       .in = in, .out = out, .dilation = dilation, .stride = stride, .start = {}, .count = {}};
+  windows.start.reserve(static_cast<size_t>(out));
+  windows.count.reserve(static_cast<size_t>(out));
   for (int64_t o = 0; o < out; ++o) {
     const int64_t begin = o * stride - padding;
     const int64_t skipped = begin < 0 ? (-begin + dilation - 1) / dilation : 0;

@@ -102,9 +102,9 @@ void check_channels(const Tensor& input, const Tensor& weight, const Arg& bias, 
              " at dimension 0, but got weight of size ", weight.sizes(), " instead");
   const Wide wanted = transposed ? Wide(weight->size(0)) : Wide(weight->size(1)) * groups;
   const int64_t out = transposed ? narrowed(Wide(weight->size(1)) * groups) : weight->size(0);
-  const std::string given = transposed ? "transposed=1" : str("groups=", groups);
-  WISP_CHECK(input->size(1) == wanted, "Given ", given, ", weight of size ", weight.sizes(),
-             ", expected input", input.sizes(), " to have ", narrowed(wanted),
+  WISP_CHECK(input->size(1) == wanted, "Given ",
+             transposed ? "transposed=1" : str("groups=", groups), ", weight of size ",
+             weight.sizes(), ", expected input", input.sizes(), " to have ", narrowed(wanted),
              " channels, but got ", input->size(1), " channels instead");
   if (!bias.is_tensor()) return;
   const Tensor& b = bias.tensor();

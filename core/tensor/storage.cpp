@@ -158,16 +158,52 @@ void Storage::release_arranged() const { order().users.fetch_sub(1); }
 
 namespace {
 
+// rows x columns of `from` (consecutive) become rows of `to`, which lie `step` apart.
+template <class T>
+void transpose(const T* from, T* to, int64_t rows, int64_t columns, int64_t step) {
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) to[c * step + r] = from[r * columns + c];
+  }
+}
+
+// The common item, four by four; rows and columns are multiples of four.
+void transpose_fours(const uint32_t* from, uint32_t* to, int64_t rows, int64_t columns,
+                     int64_t step) {
+  typedef uint32_t Four __attribute__((vector_size(16), aligned(4), may_alias));
+  for (int64_t r = 0; r < rows; r += 4) {
+    for (int64_t c = 0; c < columns; c += 4) {
+      Four x[4];
+      for (int64_t i = 0; i < 4; ++i)
+        x[i] = *reinterpret_cast<const Four*>(from + (r + i) * columns + c);
+      const Four low = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5),
+                 next_low = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5),
+                 high = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7),
+                 next_high = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+      uint32_t* at = to + c * step + r;
+      *reinterpret_cast<Four*>(at) = __builtin_shufflevector(low, next_low, 0, 1, 4, 5);
+      *reinterpret_cast<Four*>(at + step) = __builtin_shufflevector(low, next_low, 2, 3, 6, 7);
+      *reinterpret_cast<Four*>(at + 2 * step) =
+          __builtin_shufflevector(high, next_high, 0, 1, 4, 5);
+      *reinterpret_cast<Four*>(at + 3 * step) =
+          __builtin_shufflevector(high, next_high, 2, 3, 6, 7);
+    }
+  }
+}
+
 // Blocks of `width` channels become that many planes, through a copy of one block at a time.
 template <class T>
 void settle_block(T* block, T* copy, int64_t pixels, int64_t width) {
   constexpr int64_t tile = 64;  // pixels whose lines stay in the first-level cache
   std::memcpy(copy, block, static_cast<size_t>(pixels * width) * sizeof(T));
   for (int64_t first = 0; first < pixels; first += tile) {
-    const int64_t last = std::min(first + tile, pixels);
-    for (int64_t c = 0; c < width; ++c) {
-      for (int64_t p = first; p < last; ++p) block[c * pixels + p] = copy[p * width + c];
+    const int64_t rows = std::min(tile, pixels - first), even = rows / 4 * 4;
+    const T* from = copy + first * width;
+    int64_t done = 0;
+    if constexpr (sizeof(T) == 4) {
+      transpose_fours(from, block + first, even, width, pixels);  // blocks have 8 or 16 channels
+      done = even;
     }
+    transpose(from + done * width, block + first + done, rows - done, width, pixels);
   }
 }
 

@@ -216,3 +216,49 @@ def test_checks_of_known_ranks_go_away():
         """)
     graph.optimize([])
     assert [node.kind() for node in graph.nodes() if node.kind() != "prim::Constant"] == ["aten::conv2d"]
+
+
+def test_largest_elements_are_found_before_relu():
+    nan = wisp.tensor([[[-1.0, float("nan"), 3.0, -2.0]]])
+    graph = check(
+        "peephole",
+        """\
+        graph(%x : Tensor):
+          %a : Tensor = aten::relu(%x)
+          %size : int[] = prim::Constant[value=[2]]()
+          %pad : int[] = prim::Constant[value=[0]]()
+          %step : int[] = prim::Constant[value=[1]]()
+          %off : bool = prim::Constant[value=False]()
+          %b : Tensor = aten::max_pool1d(%a, %size, %step, %pad, %step, %off, %off)
+          return (%b)
+        """,
+        """\
+        graph(%x : Tensor):
+          %size : int[] = prim::Constant[value=[2]]()
+          %pad : int[] = prim::Constant[value=[0]]()
+          %step : int[] = prim::Constant[value=[1]]()
+          %off : bool = prim::Constant[value=False]()
+          %0 : Tensor = aten::max_pool1d(%x, %size, %step, %pad, %step, %off, %off)
+          %1 : Tensor = aten::relu(%0)
+          return (%1)
+        """,
+        (wisp.randn(2, 3, 9),),
+        (wisp.arange(-4, 4).reshape(1, 2, 4),),
+    )
+    assert graph.run(nan).isnan().tolist() == [[[True, True, False]]]
+
+
+def test_where_relu_has_other_uses_it_stays_before():
+    check_unchanged(
+        "peephole",
+        """\
+        graph(%x : Tensor):
+          %a : Tensor = aten::relu(%x)
+          %size : int[] = prim::Constant[value=[2]]()
+          %pad : int[] = prim::Constant[value=[0]]()
+          %step : int[] = prim::Constant[value=[1]]()
+          %off : bool = prim::Constant[value=False]()
+          %b : Tensor = aten::max_pool1d(%a, %size, %step, %pad, %step, %off, %off)
+          return (%a, %b)
+        """,
+    )

@@ -160,38 +160,67 @@ void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_
   }
 }
 
-// Dot products of consecutive vectors, several at a time share the loads of x.
 template <class T>
-WISP_INLINE T dot_product(const T* a, const T* x, int64_t k) {
-  using V = typename Vector<T>::type;
-  constexpr int64_t width = Vector<T>::width;
-  V acc[4] = {};
-  int64_t p = 0;
-  for (; p + 4 * width <= k; p += 4 * width) {
-    for (int u = 0; u < 4; ++u) {
-      acc[u] += *reinterpret_cast<const V*>(a + p + u * width) *
-                *reinterpret_cast<const V*>(x + p + u * width);
-    }
-  }
-  for (; p + width <= k; p += width) {
-    acc[0] += *reinterpret_cast<const V*>(a + p) * *reinterpret_cast<const V*>(x + p);
-  }
-  T lane[width];
-  *reinterpret_cast<V*>(lane) = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+WISP_INLINE T sum_of(typename Vector<T>::type v) {
+  T lane[Vector<T>::width];
+  *reinterpret_cast<typename Vector<T>::type*>(lane) = v;
   T total = 0;
-  for (int l = 0; l < width; ++l) total += lane[l];
-  for (; p < k; ++p) total += a[p] * x[p];
+  for (int l = 0; l < Vector<T>::width; ++l) total += lane[l];
   return total;
 }
 
-// y[i] = alpha * dot(a row i, x) + beta * y[i]; rows of a and x are consecutive.
+// Rows one after the other are one stream, which is the fastest way out of the outer caches, as
+// long as the first has room for the vector next to them; longer vectors are loaded once for
+// several rows.
+constexpr int64_t short_bytes = 12 << 10;
+#if defined(__AVX512F__)
+constexpr int rows_at_once = 8;
+#else
+constexpr int rows_at_once = 4;
+#endif
+
+// y[i] = alpha * dot(a row i, x) + beta * y[i] for some rows, each in so many sums. Their order is
+// the same for any number of rows.
+template <class T, int rows, int parts>
+void dot_products(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t k, T alpha,
+                  T beta) {
+  using V = typename Vector<T>::type;
+  constexpr int64_t width = Vector<T>::width;
+  V acc[rows][parts] = {};
+  auto add = [&](int64_t p, int u) __attribute__((always_inline)) {
+    const V factor = *reinterpret_cast<const V*>(x + p);
+    for (int r = 0; r < rows; ++r)
+      acc[r][u] += *reinterpret_cast<const V*>(a + r * a_row + p) * factor;
+  };
+  int64_t p = 0;
+  for (; p + parts * width <= k; p += parts * width) {
+    for (int u = 0; u < parts; ++u) add(p + u * width, u);
+  }
+  for (; p + width <= k; p += width) add(p, 0);
+  for (int r = 0; r < rows; ++r) {
+    V sums = acc[r][0] + acc[r][1];
+    if constexpr (parts == 4) sums += acc[r][2] + acc[r][3];
+    T total = sum_of<T>(sums);
+    for (int64_t q = p; q < k; ++q) total += a[r * a_row + q] * x[q];
+    T& out = y[r * y_step];
+    out = beta == T(0) ? alpha * total : alpha * total + beta * out;
+  }
+}
+
+// The same for m rows of a; they and x are consecutive.
 template <class T>
 void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k,
                T alpha, T beta) {
-  for (int64_t i = 0; i < m; ++i) {
-    const T value = alpha * dot_product(a + i * a_row, x, k);
-    y[i * y_step] = beta == T(0) ? value : value + beta * y[i * y_step];
+  auto run = [&](auto dots, int64_t i) {
+    dots(a + i * a_row, a_row, x, y + i * y_step, y_step, k, alpha, beta);
+  };
+  int64_t i = 0;
+  if (k * static_cast<int64_t>(sizeof(T)) <= short_bytes) {
+    for (; i < m; ++i) run(dot_products<T, 1, 4>, i);
+    return;
   }
+  for (; i + rows_at_once <= m; i += rows_at_once) run(dot_products<T, rows_at_once, 2>, i);
+  for (; i < m; ++i) run(dot_products<T, 1, 2>, i);
 }
 
 // y += sum of columns of a scaled by x; columns of a and y are consecutive.

@@ -270,38 +270,106 @@ void largest_pixel(const PixelRow<T>& row, int64_t o, int64_t channel, int many)
   }
 }
 
-// Eight floats at once.
-template <bool indexed>
-WISP_INLINE void largest_pixel_by_eight(const PixelRow<float>& row, int64_t o, int64_t channel) {
-  using Eight = float __attribute__((vector_size(32)));
-  using Places = int32_t __attribute__((vector_size(32)));
-  const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
-  Eight best = Eight{} + row.lowest;
-  Places at = Places{} + static_cast<int32_t>(first);
+// As many channels as fill a register, all windows of a row.
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#else
+constexpr int vector_bytes = 32;
+#endif
+constexpr int channels_at_once = vector_bytes / sizeof(float);
+using Channels = float __attribute__((vector_size(vector_bytes)));
+using Places = int32_t __attribute__((vector_size(vector_bytes)));
+
+// Calls f(pixel, its channels) for all pixels of a window, in order.
+template <class F>
+WISP_INLINE void each_pixel(const PixelRow<float>& row, int64_t o, int64_t channel, F f) {
   for (int64_t r = 0; r < row.row_count; ++r) {
     int64_t pixel = row.rows[r] * row.width + row.start[o];
-    for (int32_t k = 0; k < row.count[o]; ++k, pixel += row.dilation) {
-      Eight x;
-      __builtin_memcpy(&x, row.plane + pixel * row.channels + channel, sizeof x);
-      const Places take = (x > best) | (x != x);
-      best = take ? x : best;
-      if (indexed) at = take ? Places{} + static_cast<int32_t>(pixel) : at;
+    const float* from = row.plane + pixel * row.channels + channel;
+    for (int32_t k = 0; k < row.count[o]; ++k) {
+      Channels x;
+      __builtin_memcpy(&x, from, sizeof x);
+      f(pixel, x);
+      pixel += row.dilation;
+      from += row.dilation * row.channels;
     }
   }
-  const int64_t out = o * row.channels + channel;
-  __builtin_memcpy(row.y + out, &best, sizeof best);
-  for (int c = 0; c < 8 && indexed; ++c) row.index[out + c] = at[c];
+}
+
+// A maximum that ignores NaN is one instruction, and what follows waits for no other: the last NaN
+// is kept aside.
+struct Largest {
+  Channels best, nan;
+  explicit Largest(float lowest) : best(Channels{} + lowest), nan{} {}
+  WISP_INLINE void add(Channels x) {
+    best = x > best ? x : best;
+    nan = x != x ? x : nan;
+  }
+  WISP_INLINE void put(float* y) const {
+    const Channels result = nan != nan ? nan : best;
+    __builtin_memcpy(y, &result, sizeof result);
+  }
+};
+
+// Windows `count` pixels wide, a number known when compiling: most are 2 or 3.
+template <int count>
+WISP_INLINE void largest_of_width(const PixelRow<float>& row, int64_t o, int64_t channel) {
+  const int64_t line = row.width * row.channels, step = row.dilation * row.channels;
+  const float* corner = row.plane + row.start[o] * row.channels + channel;
+  Largest largest(row.lowest);
+  for (int64_t r = 0; r < row.row_count; ++r) {
+    const float* from = corner + row.rows[r] * line;
+    for (int k = 0; k < count; ++k) {
+      Channels x;
+      __builtin_memcpy(&x, from + k * step, sizeof x);
+      largest.add(x);
+    }
+  }
+  largest.put(row.y + o * row.channels + channel);
+}
+
+void largest_vectors(const PixelRow<float>& given, int64_t channel) {
+  const PixelRow<float> row = given;  // nothing that is written can change it
+  for (int64_t o = 0; o < row.n; ++o) {
+    if (row.count[o] == 2) {
+      largest_of_width<2>(row, o, channel);
+    } else if (row.count[o] == 3) {
+      largest_of_width<3>(row, o, channel);
+    } else {
+      Largest largest(row.lowest);
+      each_pixel(row, o, channel,
+                 [&](int64_t, Channels x) __attribute__((always_inline)) { largest.add(x); });
+      largest.put(row.y + o * row.channels + channel);
+    }
+  }
+}
+
+void largest_vectors_at(const PixelRow<float>& row, int64_t channel) {
+  for (int64_t o = 0; o < row.n; ++o) {
+    const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
+    Channels best = Channels{} + row.lowest;
+    Places at = Places{} + static_cast<int32_t>(first);
+    each_pixel(row, o, channel, [&](int64_t pixel, Channels x) __attribute__((always_inline)) {
+      const Places take = (x > best) | (x != x);
+      best = take ? x : best;
+      at = take ? Places{} + static_cast<int32_t>(pixel) : at;
+    });
+    const int64_t out = o * row.channels + channel;
+    __builtin_memcpy(row.y + out, &best, sizeof best);
+    for (int c = 0; c < channels_at_once; ++c) row.index[out + c] = at[c];
+  }
 }
 
 template <class T, bool indexed>
 void largest_pixels_of(const PixelRow<T>& row) {
-  for (int64_t o = 0; o < row.n; ++o) {
-    int64_t c = 0;
-    if constexpr (std::is_same_v<T, float>) {
-      for (; c + 8 <= row.channels; c += 8) largest_pixel_by_eight<indexed>(row, o, c);
-    }
-    largest_pixel<T, indexed>(row, o, c, static_cast<int>(row.channels - c));
+  int64_t c = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    for (; c + channels_at_once <= row.channels; c += channels_at_once)
+      indexed ? largest_vectors_at(row, c) : largest_vectors(row, c);
   }
+  if (c == row.channels) return;
+  for (int64_t o = 0; o < row.n; ++o)
+    largest_pixel<T, indexed>(row, o, c, static_cast<int>(row.channels - c));
 }
 
 template <class T>

@@ -71,6 +71,7 @@ class Peephole {
     if (undoes_input(node) && !aliases_.is_written(node.input(0))) {
       return become(node, *node.input(0).node->inputs[0]);
     }
+    if (is_max_pool(node)) return pool_before_relu(node);
     const bool drops = node.op->sig.base.ends_with("dropout") && node.op->has(trait::random);
     if (drops && is_off(argument(node, "training"))) return become(node, node.input(0));
     if (is_op(node, "reshape") && is_op(node.input(0), "reshape")) {
@@ -78,6 +79,30 @@ class Peephole {
       graph_.replace_input(node, 0, *node.input(0).node->inputs[0]);
       changed_ = true;
     }
+  }
+
+  // The largest of what relu leaves is what relu leaves of the largest: fewer elements.
+  void pool_before_relu(Node& pool) {
+    Node* relu = pool.input(0).node;
+    if (!relu || !is_op(*relu, "relu") || relu->block != pool.block) return;
+    if (relu->output().uses.size() != 1 || aliases_.is_written(relu->output()) ||
+        aliases_.is_written(relu->input(0)))
+      return;
+    std::vector<Value*> inputs = pool.inputs;
+    inputs[0] = relu->inputs[0];
+    Value& pooled = call_before(graph_, pool, pool.op->sig.name, inputs, pool.output().type);
+    Value& result = call_before(graph_, pool, "relu", {&pooled}, pool.output().type);
+    replace_node(graph_, pool, {&result});
+    graph_.remove(*relu);
+    changed_ = true;
+  }
+
+  static bool is_max_pool(const Node& node) {
+    constexpr std::array names{"max_pool1d", "max_pool2d", "max_pool3d"};
+    for (const char* name : names) {
+      if (is_op(node, name)) return true;
+    }
+    return false;
   }
 
   // x + 0, x - 0, x * 1, x / 1, x ** 1.
