@@ -18,7 +18,10 @@ GPT = {**workloads.GPT, "batch": 2, "layers": 2}
 CASES = {
     "MNIST CNN, batch 64": (workloads.digits_step, workloads.DIGITS),
     "GPT 2 x 384, batch 2": (workloads.gpt_step, GPT),
-    "GPT 6 x 32, 16 words": (workloads.gpt_step, {**GPT, "batch": 1, "length": 16, "vocabulary": 64, "width": 32, "heads": 2, "layers": 6}),
+    "GPT 6 x 32, 16 words": (
+        workloads.gpt_step,
+        {**GPT, "batch": 1, "length": 16, "vocabulary": 64, "width": 32, "heads": 2, "layers": 6},
+    ),
     "LSTM language model, 200 wide": (workloads.lstm_step, workloads.LSTM),
     "MLP 4-64-64-2, batch 1": (workloads.mlp_step, workloads.WORKLOADS[workloads.MLP_CASE].sizes),
 }
@@ -40,7 +43,10 @@ def measure(build, sizes, seconds):
 
 
 def table(results):
-    lines = ["| step | eager | lazy | compile | lazy against eager | compile against eager |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| step | eager | lazy | compile | lazy against eager | compile against eager |",
+        "|---|---|---|---|---|---|",
+    ]
     for case, best in results.items():
         times = " | ".join(f"{1e3 * best[way]:.3f} ms" for way in WAYS)
         ratios = " | ".join(f"{best['eager'] / best[way]:.2f}" for way in ("lazy", "compile"))
