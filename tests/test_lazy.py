@@ -431,3 +431,16 @@ def test_a_gradient_nobody_looks_at_is_not_copied():
     x.t().backward(g)
     x.t().backward(g)
     assert wisp.equal(x.grad, g.t() * 2)
+
+
+@pytest.mark.parametrize(
+    "collect", [lambda f: wisp.compile(f).explain(), lambda f: wisp.lazy()(wisp.compile(f).explain)()]
+)
+def test_gradients_that_nobody_else_sees_are_not_copied(collect):
+    x, w = wisp.randn(300_000), wisp.randn(300_000).requires_grad_()
+    told = str(collect(lambda: (w * x).sum().backward()))
+    assert "mul" in told
+    assert "copy" not in told
+    assert wisp.equal(w.grad, x)
+    w.grad.add_(1)
+    assert not wisp.equal(w.grad, x)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/record.h"
+#include "dispatch/deferred.h"
 #include "ops/ops.h"
 
 namespace wisp::autograd {
@@ -106,9 +107,16 @@ void retain_grad(const Tensor& tensor) {
 
 namespace {
 
+// References to a storage that somebody can see.
+int64_t visible_uses(const Storage& storage) {
+  const int64_t uses = storage.use_count();
+  const bool waits = WISP_UNLIKELY(Storage::any_deferred()) && uses > 1 && storage.is_pending();
+  return waits && held_by_deferred ? uses - held_by_deferred(storage) : uses;
+}
+
 // Nobody else can see this memory.
 bool is_private(const Tensor& tensor) {
-  return tensor->use_count() == 1 && tensor->storage().use_count() == 1 &&
+  return tensor->use_count() == 1 && visible_uses(tensor->storage()) == 1 &&
          tensor->storage().resizable();
 }
 

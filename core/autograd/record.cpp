@@ -277,10 +277,10 @@ void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver
               message + ". Use the out-of-place form there, or clone() the tensor first.");
 }
 
-void OpNode::fail_released() const {
+void fail_released(const Node& saver) {
   fail(
-      ErrorKind::runtime, "Trying to backward through the graph a second time: what ", name(),
-      " saved", at_place(place()),
+      ErrorKind::runtime, "Trying to backward through the graph a second time: what ", saver.name(),
+      " saved", at_place(saver.place()),
       " has been freed by the first backward. Likely causes: backward() is called twice on the same ",
       "loss (pass retain_graph=True to the first call), or a tensor kept from an earlier iteration, ",
       "such as a hidden state, is used again (detach() it between iterations).");
@@ -325,7 +325,7 @@ Tensor OpNode::fit(Tensor grad, const Edge& edge, const Arg& arg) const {
 }
 
 void OpNode::apply(TensorList& grads, TensorList& results) {
-  if (WISP_UNLIKELY(released_) && saves_tensors_) fail_released();
+  if (WISP_UNLIKELY(released_) && saves_tensors_) fail_released(*this);
   TensorList outs;
   const Arg* args = unpack(outs);
   const Backward context(*op_, args, outs.data(), grads.data(), static_cast<int>(grads.size()));
@@ -385,7 +385,7 @@ bool OpNode::declares(std::string_view name) const {
 }
 
 Arg OpNode::saved(std::string_view name, Tensor& keep) {
-  if (released_) fail_released();
+  if (released_) fail_released(*this);
   TensorList outs;
   GradMode grad(true);
   const Arg* args = unpack(outs);

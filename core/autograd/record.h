@@ -43,7 +43,6 @@ class OpNode final : public Node {
   void apply_joint(const Backward& context, const Arg* args, TensorList& results);
   size_t apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results);
   Tensor fit(Tensor grad, const Edge& edge, const Arg& arg) const;
-  [[noreturn]] void fail_released() const;
 
   const OpDef* op_;
   uint32_t bytes_ = 0;
@@ -73,6 +72,8 @@ void note_write(const OpDef& op, const Tensor& self);
 
 // Says which tensor was overwritten, by what and where; for saved tensors of any kind of node.
 void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver);
+// What a node saved was freed by an earlier backward.
+[[noreturn]] void fail_released(const Node& saver);
 
 // Fills dispatch's hooks; called once at start.
 void install_hooks();

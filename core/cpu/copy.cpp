@@ -232,11 +232,13 @@ void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in, C
 
 void copy_consecutive(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
   const int64_t grain = even_grain(plan.numel, grain_bytes / item_of(out));
-  const bool streams = !cast && plan.numel * item_of(out) >= stream_bytes && out.data != in.data;
+  const int64_t bytes = plan.numel * item_of(out);
+  const bool past_caches =
+      !cast && out.data != in.data && streams({.read = bytes, .written = bytes});
   parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
     char* to = out.data + begin * item_of(out);
     const char* from = in.data + begin * item_of(in);
-    if (streams) {
+    if (past_caches) {
       stream_copy(to, from, static_cast<size_t>((end - begin) * item_of(out)));
       stream_done();
     } else if (cast) {
@@ -278,8 +280,8 @@ void fill(IntSpan sizes, const Operand& out, const void* value) {
     return kernels().repeat(out.data, value, static_cast<size_t>(item), plan.numel);
   }
   const int64_t grain = even_grain(plan.numel, grain_bytes / item);
-  const bool streams = direct && plan.numel * item >= stream_bytes;
-  if (direct && !streams) {
+  const bool past_caches = direct && streams({.written = plan.numel * item});
+  if (direct && !past_caches) {
     return parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
       kernels().repeat(out.data + begin * item, value, static_cast<size_t>(item), end - begin);
     });
@@ -290,13 +292,13 @@ void fill(IntSpan sizes, const Operand& out, const void* value) {
     Walker writer(out.data, plan.sizes, plan.strides[0], direct ? 0 : begin);
     for (int64_t at = begin; at < end; at += chunk) {
       const int64_t n = std::min(chunk, end - at);
-      if (streams) {
+      if (past_caches) {
         stream_copy(out.data + at * item, tile, static_cast<size_t>(n * item));
       } else {
         writer.scatter(tile, n, static_cast<size_t>(item));
       }
     }
-    if (streams) stream_done();
+    if (past_caches) stream_done();
   });
 }
 

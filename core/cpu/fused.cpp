@@ -32,6 +32,8 @@ struct Plan {
   bool streams[max_fused_operands] = {};
   bool consecutive[max_fused_operands] = {};
   bool unchanging[max_fused_operands] = {};  // along a line, or everywhere
+  int fetched[max_fused_operands];           // what is asked for ahead of time ...
+  int fetches = 0;                           // ... and how many
   TileFn kernels[max_fused_steps];
   bool by_number[max_fused_steps] = {};  // the kernel takes one value as its last input
 
@@ -45,6 +47,9 @@ struct Plan {
       if (step.store >= 0) written[step.store] = true;
     }
     for (size_t k = 0; k < job.operands.size(); ++k) classify(k);
+    const Traffic traffic = traffic_of();
+    if (cpu::streams(traffic)) choose_streams();
+    if (fetches_ahead(traffic)) choose_fetches();
     for (size_t i = 0; i < job.steps.size(); ++i) choose_kernel(i);
   }
 
@@ -76,7 +81,31 @@ struct Plan {
     } else {
       unchanging[k] = std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; });
     }
-    streams[k] = written[k] && consecutive[k] && loop.numel * item >= stream_bytes && !is_read(k);
+  }
+
+  Traffic traffic_of() const {
+    Traffic traffic{.passes = 0};
+    for (const FusedStep& step : job.steps) traffic.passes += passes_of(step.op);
+    for (size_t k = 0; k < job.operands.size(); ++k) {
+      if (repeats(loop.strides[k])) continue;
+      const int64_t bytes = loop.numel * static_cast<int64_t>(item_size(job.operands[k].dtype));
+      (written[k] ? traffic.written : traffic.read) += bytes;
+    }
+    return traffic;
+  }
+
+  void choose_streams() {
+    for (size_t k = 0; k < job.operands.size(); ++k) {
+      streams[k] = written[k] && consecutive[k] && !is_read(k);
+    }
+  }
+
+  void choose_fetches() {
+    if (loop.ndim() == 0) return;
+    for (size_t k = 0; k < job.operands.size(); ++k) {
+      const bool reads = consecutive[k] && !repeats(loop.strides[k]) && is_read(k);
+      if (reads) fetched[fetches++] = static_cast<int>(k);
+    }
   }
 
   bool is_read(size_t k) const {
@@ -125,6 +154,7 @@ class Worker {
     for (int64_t begin = 0; begin < n; begin += plan_.width) {
       at_ = at;
       begin_ = begin;
+      if (plan_.fetches > 0) find_next(begin + plan_.width < n);
       run_tile(std::min(plan_.width, n - begin));
     }
   }
@@ -162,8 +192,33 @@ class Worker {
   void run_tile(int64_t n) {
     gathered_ = 0;
     for (size_t i = 0; i < job_.steps.size(); ++i) {
+      if (plan_.fetches > 0) fetch_part(i);
       run_step(i, n);
       if (folding_) collect(i, n);
+    }
+  }
+
+  // Where the next tile is: behind this one, or at the start of the next line.
+  void find_next(bool in_line) {
+    const int last = plan_.loop.ndim() - 1;
+    for (int f = 0; f < plan_.fetches; ++f) {
+      const int k = plan_.fetched[f];
+      next_[f] = in_line || last == 0 ? place(k) + plan_.width * stride(k)
+                                      : at_[k] + plan_.loop.strides[k][last - 1];
+    }
+  }
+
+  // Asks for the step's share of the next tile. All at once would be more than the processor can
+  // wait for while it computes. (Not inlined, the compiler would take it for a function that does
+  // nothing.)
+  WISP_INLINE void fetch_part(size_t step) {
+    constexpr int64_t line = 64;
+    const auto steps = static_cast<int64_t>(job_.steps.size()), i = static_cast<int64_t>(step);
+    for (int f = 0; f < plan_.fetches; ++f) {
+      const int64_t lines = (plan_.width * stride(plan_.fetched[f]) + line - 1) / line;
+      for (int64_t at = lines * i / steps; at < lines * (i + 1) / steps; ++at) {
+        __builtin_prefetch(next_[f] + at * line, 0, 2);
+      }
     }
   }
 
@@ -310,6 +365,7 @@ class Worker {
   int64_t collected_[max_fused_folds], folded_[max_fused_folds];
   char* const* at_ = nullptr;
   int64_t begin_ = 0;
+  const char* next_[max_fused_operands];   // of those that are fetched
   uint32_t gathered_ = 0, is_filled_ = 0;  // bit per operand, per number
   bool scattered_ = false;
   std::optional<Walker> readers_[max_fused_operands], writers_[max_fused_operands];

@@ -6,7 +6,6 @@
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/pointwise_lines.h"
-#include "cpu/stream.h"
 
 namespace wisp::cpu {
 
@@ -158,8 +157,7 @@ void pointwise(const Pointwise& given) {
   LoopPlan plan(call.sizes, operands, call.inputs + 1);
   const TileFn with_number = number_form(call, plan);
   if (with_number) kernel = with_number;
-  if (all_direct(call, plan, with_number) &&
-      plan.numel * static_cast<int64_t>(item_size(call.out.dtype)) < stream_bytes) {
+  if (all_direct(call, plan, with_number)) {
     parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
                  [&](int64_t begin, int64_t end) {
                    const void* in[3];

@@ -18,9 +18,10 @@ struct Pointwise {
 
 void pointwise(const Pointwise& call);
 
+inline bool computes_much(Opcode op) { return op >= Opcode::exp && op <= Opcode::logit; }
 // How many elements a thread takes at once: fewer where each costs more.
-inline int64_t grain_of(Opcode op) {
-  return op >= Opcode::exp && op <= Opcode::logit ? 1 << 13 : 1 << 15;
-}
+inline int64_t grain_of(Opcode op) { return computes_much(op) ? 1 << 13 : 1 << 15; }
+// What a kernel costs, counted in kernels that add.
+inline int64_t passes_of(Opcode op) { return computes_much(op) ? 8 : 1; }
 
 }  // namespace wisp::cpu

@@ -12,7 +12,6 @@
 #include "cpu/odometer.h"
 #include "cpu/pointwise_sum.h"
 #include "cpu/scratch.h"
-#include "cpu/stream.h"
 
 namespace wisp::cpu {
 
@@ -46,7 +45,6 @@ struct Cut {
   int64_t segments = 1;
   int64_t row[max_operands];   // in bytes, from one line of a block to the next
   int64_t item[max_operands];  // in bytes, from one element to the next
-  bool streams;                // results go past the caches
   bool plain;                  // a segment is a line, written where it belongs
 };
 
@@ -75,16 +73,6 @@ Way way_of(const Pointwise& call, const LoopPlan& plan, int k) {
              : Way::strided;
 }
 
-// A result too large for the caches, and not one of the inputs: those are in them when it is
-// written.
-bool streams(const Pointwise& call, int64_t numel) {
-  if (!call.out.data) return false;
-  for (int k = 0; k < call.inputs; ++k) {
-    if (call.in[k].data == call.out.data) return false;
-  }
-  return numel * static_cast<int64_t>(item_size(call.out.dtype)) >= stream_bytes;
-}
-
 Cut cut(const Pointwise& call, const LoopPlan& plan, bool number) {
   Cut made;
   const int operands = call.inputs + 1, last = plan.ndim() - 1;
@@ -98,13 +86,11 @@ Cut cut(const Pointwise& call, const LoopPlan& plan, bool number) {
     if (made.way[k] == Way::transposed) made.height = block_rows;
     widest = std::max({widest, item_size(operand_of(call, k).dtype)});
   }
-  made.streams = streams(call, plan.numel) && made.way[0] == Way::direct;
-  made.width = all_direct && !made.streams && call.out.data
-                   ? grain_of(call.op)
-                   : tile_bytes / static_cast<int64_t>(widest);
+  made.width =
+      all_direct && call.out.data ? grain_of(call.op) : tile_bytes / static_cast<int64_t>(widest);
   if (made.height > 1) made.width = block_width;
-  made.plain = last > 0 && plan.sizes[last] <= made.width && made.height == 1 && !made.streams &&
-               made.way[0] == Way::direct;
+  made.plain =
+      last > 0 && plan.sizes[last] <= made.width && made.height == 1 && made.way[0] == Way::direct;
   for (int k = 1; k < operands; ++k) {
     made.plain &= made.way[k] == Way::direct || made.way[k] == Way::constant ||
                   made.way[k] == Way::everywhere;
@@ -141,7 +127,6 @@ class LineWorker {
     place_.seek(begin);
     if (cut_.plain && !sum_) return run_plain(end - begin);
     for (int64_t i = begin; i < end; ++i, place_.advance()) segment();
-    if (cut_.streams) stream_done();
   }
 
  private:
@@ -199,8 +184,7 @@ class LineWorker {
     const void* in[3];
     for (int k = 1; k <= call_.inputs; ++k) in[k - 1] = read(k, r, n);
     char* out = place_.at[0] + r * cut_.row[0];
-    if (cut_.way[0] == Way::direct && !cut_.streams && !sum_)
-      return kernel_(out, in, n, call_.params);
+    if (cut_.way[0] == Way::direct && !sum_) return kernel_(out, in, n, call_.params);
     kernel_(spare_.bytes, in, n, call_.params);
     if (sum_) return add(n);
     write(out, n);
@@ -212,8 +196,6 @@ class LineWorker {
 
   void write(char* out, int64_t n) {
     const DType result = wanted_dtype(call_, 0);
-    if (cut_.streams)
-      return stream_copy(out, spare_.bytes, static_cast<size_t>(n) * item_size(result));
     if (cut_.way[0] == Way::converted) {
       return convert_tile(out, call_.out.dtype, spare_.bytes, result, n);
     }

@@ -1,5 +1,6 @@
-// Writing large results past the caches: what is larger than they are is gone before it is read
-// again, and a store that goes straight to memory need not fetch the line first.
+// What loops over more than the caches hold do about it: they ask for what they will read ahead of
+// time, and write past the caches, because the results are gone before anybody reads them again and
+// a store that goes straight to memory need not fetch the line first.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,14 @@
 
 namespace wisp::cpu {
 
-constexpr int64_t stream_bytes = 24 << 20;  // results from this size on
+// What a loop does in all.
+struct Traffic {
+  int64_t read = 0, written = 0;  // bytes
+  int64_t passes = 1;             // what it computes, counted in kernels that add
+};
+
+bool fetches_ahead(const Traffic& traffic);
+bool streams(const Traffic& traffic);
 
 // Copies; call stream_done() on the same thread before others may read what was written.
 inline void stream_copy(char* out, const char* in, size_t bytes) {

@@ -60,6 +60,14 @@ using LoopPlan = LoopPlanOf<max_operands>;
 constexpr int max_fused_operands = 20;
 using FusedLoopPlan = LoopPlanOf<max_fused_operands>;
 
+// Whether an operand has fewer elements than the loop.
+inline bool repeats(IntSpan strides) {
+  for (int64_t stride : strides) {
+    if (stride == 0) return true;
+  }
+  return false;
+}
+
 // Visits a strided operand in the plan's order, some elements at a time.
 class Walker {
  public:

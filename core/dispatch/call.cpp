@@ -2,12 +2,15 @@
 
 #include <cstdio>
 
+#include "dispatch/deferred.h"
+
 namespace wisp {
 
 constinit WISP_THREAD_LOCAL Mode mode;
 Host host;
 AutogradHooks autograd_hooks;
 Deferrer *putting_off = nullptr, *fusing = nullptr;
+int64_t (*held_by_deferred)(const Storage& storage) = nullptr;
 
 void warn(const std::string& message) {
   if (mode.warnings) {

@@ -113,7 +113,8 @@ class Builder {
   }
 
   ops::ChainOperand operand(const Value& value) {
-    if (!is_tensor(value)) return {.number = constant_in(value)->scalar().real()};
+    if (!is_tensor(value))
+      return {.number = constant_in(value)->scalar().real(), .whole = is_integer(value)};
     if (results_.contains(&value)) return {.value = result_mark(value)};
     auto& inputs = made_.inputs;
     auto found = std::find(inputs.begin(), inputs.end(), &value);

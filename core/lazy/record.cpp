@@ -1,10 +1,12 @@
 // Collects kernels, and runs them when somebody asks for what they compute.
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <pthread.h>
 #include <utility>
 
+#include "dispatch/deferred.h"
 #include "lazy/lazy.h"
 #include "lazy/plan.h"
 #include "ops/pointwise.h"
@@ -155,6 +157,8 @@ class Collector : public Deferrer {
   bool takes_small() const override { return extent_ == Extent::all; }
 
   bool takes(const Infer& infer, std::span<const Tensor> targets) override {
+    // The shortest way out, for programs on small tensors.
+    if (extent_ == Extent::large && !Storage::any_deferred() && !is_large(infer)) return false;
     const OpDef& op = infer.op();
     if (infer.count() == 0 || !op.kernels[static_cast<int>(DeviceType::cpu)]) return false;
     if (op.traits & (trait::random | trait::writes_inputs)) return false;
@@ -299,6 +303,7 @@ void lock_running(std::mutex& mutex) {
 void run() {
   if (capture) throw Capture::WantsMemory{};
   WISP_CHECK(!running, "a kernel that was put off wants the result of a later one");
+  if (!Storage::any_deferred()) return;
   State& s = state();
   lock_running(s.running);
   const std::lock_guard done(s.running, std::adopt_lock);
@@ -347,8 +352,38 @@ std::vector<std::string> take_report() {
   return std::exchange(s.report, {});
 }
 
+namespace {
+
+// Each tensor of an entry is one of its own, but for results that are also arguments.
+int64_t held_by_entry(const Entry& entry, const Storage& storage) {
+  int64_t count = 0;
+  for (const Tensor& t : entry.tensors) count += t.defined() && &t->storage() == &storage;
+  for (const Tensor& out : entry.outs) {
+    const bool counted = std::any_of(entry.tensors.begin(), entry.tensors.end(),
+                                     [&](const Tensor& t) { return t.is_same(out); });
+    count += !counted && out.defined() && &out->storage() == &storage;
+  }
+  return count;
+}
+
+// The newest entries hold what is asked for most; the rest is not worth a search.
+int64_t held(const Storage& storage) {
+  constexpr size_t most_searched = 256;
+  State& s = state();
+  const std::lock_guard lock(s.recording);
+  const auto& entries = s.batch->entries;
+  int64_t count = 0;
+  for (size_t i = entries.size(); i-- > 0 && entries.size() - i <= most_searched;) {
+    count += held_by_entry(entries[i], storage);
+  }
+  return count;
+}
+
+}  // namespace
+
 void install() {
   Storage::run_deferred = run;
+  held_by_deferred = held;
   putting_off = &all;
   fusing = &large;
   pthread_atfork([] { state().recording.lock(); }, [] { state().recording.unlock(); },

@@ -1,5 +1,7 @@
 #include "ops/chain.h"
 
+#include <algorithm>
+
 #include "base/memory.h"
 #include "cpu/strided.h"
 #include "ops/chain_plan.h"
@@ -13,9 +15,17 @@ namespace {
 // collect plans for ever.
 constexpr size_t max_plans = 16;
 
-bool somebody_watches(std::span<TensorImpl* const> inputs) {
-  if (mode.interceptor || mode.inference || Storage::any_meta()) return true;
-  if (WISP_UNLIKELY(mode.deferrer != nullptr) && mode.deferrer->takes_small()) return true;
+bool somebody_watches() {
+  if (mode.interceptor || mode.inference) return true;
+  return WISP_UNLIKELY(mode.deferrer != nullptr) && mode.deferrer->takes_small();
+}
+
+bool any_meta(std::span<TensorImpl* const> inputs) {
+  return WISP_UNLIKELY(Storage::any_meta()) &&
+         std::any_of(inputs.begin(), inputs.end(), [](auto* input) { return input->is_meta(); });
+}
+
+bool wants_gradients(std::span<TensorImpl* const> inputs) {
   if (!mode.grad) return false;
   for (const TensorImpl* input : inputs) {
     if (input->requires_grad()) return true;
@@ -45,6 +55,10 @@ bool Chain::computes(const OpDef& op) {
 }
 
 bool Chain::cuts(const OpDef& op) { return &op == &op_def<"chunk">() || &op == &op_def<"split">(); }
+
+bool Chain::joins(const OpDef& op) { return &op == &op_def<"cat">(); }
+
+bool (*record_chain)(const Chain&, std::span<TensorImpl* const>, Tensor*) = nullptr;
 
 Chain::Chain(int inputs, std::vector<ChainCall> calls, std::vector<int> outputs)
     : inputs_(inputs), calls_(std::move(calls)), outputs_(std::move(outputs)) {
@@ -81,8 +95,13 @@ void Chain::Plan::run(std::span<TensorImpl* const> tensors, Tensor* outs) const 
   for (const ChainStage& stage : stages) {
     if (!stage.kernel) {
       const Order& order = orders[static_cast<size_t>(stage.order)];
-      cpu::Walker from(at(stage.in[0]), order.sizes, order.strides, 0);
-      from.gather(at(stage.out), stage.elements, item_size(dtype));
+      const ChainSpot& spread = stage.spreads ? stage.out : stage.in[0];
+      cpu::Walker walker(at(spread), order.sizes, order.strides, 0);
+      if (stage.spreads) {
+        walker.scatter(at(stage.in[0]), stage.elements, item_size(dtype));
+      } else {
+        walker.gather(at(stage.out), stage.elements, item_size(dtype));
+      }
       continue;
     }
     const void* in[3];
@@ -110,14 +129,19 @@ const Chain::Plan* Chain::plan_for(std::span<TensorImpl* const> inputs) const {
 }
 
 bool Chain::run(std::span<TensorImpl* const> inputs, Tensor* outs) const {
-  if (somebody_watches(inputs)) return false;
+  if (somebody_watches() || any_meta(inputs)) return false;
+  if (!wants_gradients(inputs)) return run_unrecorded(inputs, outs) != nullptr;
+  return record_chain && record_chain(*this, inputs, outs);
+}
+
+const Chain::Plan* Chain::run_unrecorded(std::span<TensorImpl* const> inputs, Tensor* outs) const {
   for (const TensorImpl* input : inputs) {
-    if (input->numel() > chain_limit) return false;
+    if (input->numel() > chain_limit) return nullptr;
   }
   const Plan* plan = plan_for(inputs);
-  if (!plan || !plan->possible) return false;
+  if (!plan || !plan->possible) return nullptr;
   plan->run(inputs, outs);
-  return true;
+  return plan;
 }
 
 }  // namespace wisp::ops

@@ -17,6 +17,7 @@ namespace wisp::ops {
 struct ChainOperand {
   int value = -1;
   double number = 0;
+  bool whole = false;  // the number is written as an integer
 };
 
 struct ChainCall {
@@ -24,7 +25,8 @@ struct ChainCall {
   ChainOperand operands[3] = {};
   int operand_count = 0;
   int results = 1;
-  int64_t cut = 0, dim = 0;  // of chunk: how many pieces; of split: how long they are
+  int64_t cut = 0, dim = 0;      // of chunk: how many pieces; of split: how long they are
+  std::vector<int> pieces = {};  // of cat: values that are joined along `dim`
 };
 
 class Chain {
@@ -33,8 +35,10 @@ class Chain {
 
   // Whether calls of this operator can be part of a chain: it is pointwise and plain ...
   static bool computes(const OpDef& op);
-  // ... or cuts a tensor into pieces.
+  // ... or cuts a tensor into pieces ...
   static bool cuts(const OpDef& op);
+  // ... or joins such.
+  static bool joins(const OpDef& op);
 
   // Values are numbered: first the inputs, then what the calls give, in their order. Pieces of a
   // tensor cannot be among the outputs.
@@ -48,10 +52,17 @@ class Chain {
   const std::vector<int>& outputs() const { return outputs_; }
 
   // Makes the outputs, or returns false if the calls have to be made one by one: because somebody
-  // watches (a gradient is recorded, say), or because the tensors are not small and alike, or do
-  // not fit together.
+  // watches, or because the tensors are not small and alike, or do not fit together.
   bool run(std::span<TensorImpl* const> inputs, Tensor* outs) const;
   struct Plan;
+  // The same without recording anything; null instead of false. Plans live as long as the chain.
+  const Plan* run_unrecorded(std::span<TensorImpl* const> inputs, Tensor* outs) const;
+
+  // What `record_chain` keeps here, made on first use.
+  const std::shared_ptr<void>& notes(std::shared_ptr<void> (*make)()) const {
+    std::call_once(noted_, [&] { notes_ = make(); });
+    return notes_;
+  }
 
  private:
   const Plan* plan_for(std::span<TensorImpl* const> inputs) const;
@@ -63,6 +74,11 @@ class Chain {
   mutable std::atomic<const Plan*> newest_ = nullptr;
   mutable std::mutex adding_;
   mutable std::vector<std::unique_ptr<const Plan>> plans_;
+  mutable std::once_flag noted_;
+  mutable std::shared_ptr<void> notes_;
 };
+
+// run() of a chain whose gradients are wanted; set by the room `autograd`.
+extern bool (*record_chain)(const Chain& chain, std::span<TensorImpl* const> inputs, Tensor* outs);
 
 }  // namespace wisp::ops

@@ -38,11 +38,14 @@ class Planner {
     if (!add_inputs()) return false;
     find_last_reads();
     for (const ChainCall& call : chain_.calls()) {
-      const bool done = Chain::cuts(*call.op) ? cut(call) : compute(call);
+      const bool done = Chain::cuts(*call.op)    ? cut(call)
+                        : Chain::joins(*call.op) ? join(call)
+                                                 : compute(call);
       if (!done) return false;
       release_after(at_++);
     }
     plan_.temporary_bytes = used_;
+    describe_values();
     return true;
   }
 
@@ -87,6 +90,14 @@ class Planner {
         const int value = calls[i].operands[k].value;
         if (value >= 0) last_reads_[owner[value]] = static_cast<int>(i);
       }
+      for (int piece : calls[i].pieces) last_reads_[owner[piece]] = static_cast<int>(i);
+    }
+  }
+
+  void describe_values() {
+    for (const Known& value : known_) {
+      const int64_t start = value.spot.offset - known_[value.owner].spot.offset;
+      plan_.values.push_back({value.sizes, value.strides, value.owner, start / item()});
     }
   }
 
@@ -106,6 +117,32 @@ class Planner {
       piece.spot.offset += start * whole.strides[dim] * item();
       known_.push_back(piece);
     }
+    return true;
+  }
+
+  // Alike but for their lengths along one dimension.
+  bool join(const ChainCall& call) {
+    Dims sizes = known_[call.pieces[0]].sizes;
+    sizes[call.dim] = 0;
+    for (int piece : call.pieces) sizes[call.dim] += known_[piece].sizes[call.dim];
+    ChainStage whole{.elements = count_elements(sizes)};
+    if (whole.elements > chain_limit) return false;
+    add_result(sizes, whole);
+    plan_.stages.pop_back();
+    Dims strides = contiguous_strides(sizes);
+    for (int64_t& stride : strides) stride *= item();
+    ChainSpot to = whole.out;
+    for (int number : call.pieces) {
+      const Dims part = known_[number].sizes;
+      plan_.stages.push_back({.spreads = true,
+                              .in = {consecutive(number, part)},
+                              .out = to,
+                              .order = static_cast<int>(plan_.orders.size()),
+                              .elements = count_elements(part)});
+      plan_.orders.push_back({part, strides});
+      to.offset += part[call.dim] * strides[call.dim];
+    }
+    release_gathered();
     return true;
   }
 

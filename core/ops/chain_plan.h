@@ -17,7 +17,8 @@ struct ChainSpot {
 };
 
 struct ChainStage {
-  cpu::TileFn kernel = nullptr;  // null: the elements of in[0] are put one behind the other
+  cpu::TileFn kernel = nullptr;  // null: the elements of in[0] are put one behind the other ...
+  bool spreads = false;          // ... or are so, and are put in their places in a larger tensor
   ChainSpot in[3] = {}, out = {};
   int inputs = 1;
   int order = -1;  // without a kernel: how they lie, in Plan::orders
@@ -37,6 +38,13 @@ struct Chain::Plan {
   };
   std::vector<Order> orders = {};
   std::vector<Dims> outputs = {};
+  // All values of the chain. Pieces lie in the memory of what was cut, their owner.
+  struct Value {
+    Dims sizes, strides;
+    int owner;
+    int64_t offset;  // in the owner's memory, in elements
+  };
+  std::vector<Value> values = {};
   size_t temporary_bytes = 0;
   std::vector<char> numbers = {};
   const Plan* older = nullptr;
