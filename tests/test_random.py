@@ -239,3 +239,15 @@ def test_gradients_of_dirichlet_draws_are_those_of_the_mean():
     wisp.manual_seed(0)
     wisp._sample_dirichlet(a.expand(100_000, 3))[:, 0].mean().backward()
     assert wisp.allclose(a.grad, wisp.tensor([0.08, -0.02, -0.02], dtype=wisp.float64), atol=1e-3)  # of a0 / sum(a)
+
+
+@pytest.mark.parametrize("draw", [lambda x: x.normal_(3, 2), lambda x: x.uniform_(-2, 5), lambda x: x.normal_()])
+@pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64])
+def test_longer_draws_begin_with_the_shorter_ones(draw, dtype):
+    def drawn(n):
+        wisp.manual_seed(5)
+        return draw(wisp.empty(n, dtype=dtype))
+
+    whole = drawn(20_000)
+    for n in (1, 7, 63, 64, 65, 255, 256, 257, 2047, 2049, 8191, 8193):
+        assert wisp.equal(drawn(n), whole[:n]), n

@@ -1,4 +1,4 @@
-"""Products of many numbers, and the best of many: values that need care, and every length around those of vectors."""
+"""Products and sums of many numbers, and their ranks: values that need care, and every length around those of vectors."""
 
 import numpy as np
 import pytest
@@ -88,3 +88,69 @@ def test_the_best_of_strided_and_long_rows():
     assert (found.indices.numpy() == want).all()
     x = rng.normal(size=400000).astype(np.float32)  # in pieces
     assert wisp.tensor(x).topk(7).indices.tolist() == np.argsort(-x, kind="stable")[:7].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"])
+def test_sums_of_any_length(dtype):
+    rng = np.random.default_rng(2)
+    for n in [*LENGTHS, *range(120, 140), 250, 255]:
+        x = (rng.standard_normal((3, n)) * 50).astype(dtype)
+        want = x.astype(np.float64).sum(1)
+        # Groups of eight are added as they are, and all groups as doubles.
+        error = 4 * np.finfo(np.float32).eps * np.abs(x.astype(np.float64)).sum(1) if dtype == "float32" else 1e-9
+        rows = wisp.tensor(x)
+        for got in (rows.sum(1), wisp.stack([row.sum() for row in rows]), rows.t().contiguous().t().sum(1)):
+            assert (np.abs(got.numpy() - want) <= error).all(), n
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 300, 1000, 4096, 4097, 20000])
+def test_medians_and_ranks_are_those_of_a_sorted_row(n, dtype):
+    rng = np.random.default_rng(n)
+    for values in (rng.standard_normal(n) * 100, rng.integers(-3, 3, n), np.full(n, 7), rng.uniform(1, 1.0001, n)):
+        x = values.astype(dtype)
+        order = np.sort(x)
+        assert float(wisp.tensor(x).median()) == order[(n - 1) // 2]
+        for k in {1, n // 3 + 1, n}:
+            value, index = wisp.tensor(x).kthvalue(k)
+            assert float(value) == order[k - 1] == x[int(index)]
+
+
+@pytest.mark.parametrize("n", [5, 300, 5000])
+def test_medians_of_rows_with_nan(n):
+    x = np.random.default_rng(n).standard_normal((3, n)).astype(np.float32)
+    x[0, n // 2] = x[1, 1::2] = np.nan
+    x[1, 3], x[2] = np.inf, np.nan
+    values, indices = wisp.tensor(x).median(1)
+    assert np.isnan(values.numpy()).all()
+    assert indices.tolist() == [n // 2, 1, 0]
+    values = wisp.tensor(x).nanmedian(1).values.numpy()
+    for row in (0, 1):
+        numbers = np.sort(x[row][~np.isnan(x[row])])
+        assert values[row] == numbers[(len(numbers) - 1) // 2]
+    assert np.isnan(values[2])
+
+
+@pytest.mark.parametrize(
+    "n, size", [(1, 1), (3, 5000), (1000, 1000), (100_000, 10), (100_001, 4000), (100_000, 100_000)]
+)
+def test_counts(n, size):
+    x = np.random.default_rng(size).integers(0, size, n)
+    for dtype in (np.int64, np.int32):
+        assert (
+            wisp.bincount(wisp.tensor(x.astype(dtype)), minlength=size).numpy() == np.bincount(x, minlength=size)
+        ).all()
+    with pytest.raises(RuntimeError, match="non-negative"):
+        wisp.bincount(wisp.tensor([*x.tolist(), -1]))
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 4), (2, 1, 3, 70), (2, 2, 2, 3, 4)])
+def test_constants_around_images(shape):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    for ends in ((0, 0), (1, 0), (0, 2), (3, 1)):
+        widths = [ends] * len(shape)
+        flat = [number for pair in reversed(widths) for number in pair]
+        want = np.pad(x, widths, constant_values=-1.5)
+        assert (wisp.nn.functional.pad(wisp.tensor(x), flat, value=-1.5).numpy() == want).all()
+        strided = wisp.tensor(np.stack([x, x], -1).copy())[..., 0]
+        assert (wisp.nn.functional.pad(strided, flat, value=-1.5).numpy() == want).all()
