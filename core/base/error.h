@@ -70,9 +70,7 @@ template <class T>
 void put_at(std::ostream& out, const void* value) {
   put(out, *static_cast<const T*>(value));
 }
-inline void put_text(std::ostream& out, const void* text) {
-  out << static_cast<const char*>(text);
-}
+inline void put_text(std::ostream& out, const void* text) { out << static_cast<const char*>(text); }
 inline Part part(const char* text) { return {text, put_text}; }
 template <class T>
 Part part(const T& value) {
