@@ -64,6 +64,43 @@ def test_loops(function):
 
 
 @wisp.jit.script
+def left_early(x: Tensor):
+    for i in range(10):
+        if float(x.max()) > 20.0:
+            return x - i
+        x = x * 2
+    return x + 100
+
+
+@wisp.jit.script
+def found(x: Tensor):
+    for i in range(x.size(0)):
+        if bool(x[i].sum() > 1):
+            return i
+    return -1
+
+
+@pytest.mark.parametrize("function", [left_early, found])
+def test_returns_from_inside_of_loops(function):
+    others = [(wisp.zeros(2, 2),), (wisp.full((4, 2), 30.0),), (wisp.eye(2) * 3,)]
+    assert "Loop" in kinds(export_and_check(function, wisp.ones(3, 2), others=others, **ANY_ROWS))
+
+
+@wisp.jit.script
+def one_by_one(x: Tensor):
+    rows = []
+    for i in range(x.size(0)):
+        rows.append(x[i].cumsum(0))
+    return wisp.stack(rows)
+
+
+def test_sizes_that_cannot_be_open_stay_fixed():
+    model = export_and_check(one_by_one, R(3, 2))
+    sizes = model.graph.input[0].type.tensor_type.shape.dim
+    assert sizes[0].dim_value == 3
+
+
+@wisp.jit.script
 def collected(x: Tensor):
     rows = []
     for i in range(3):

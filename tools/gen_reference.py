@@ -45,7 +45,7 @@ def forms(rows):
         words.append("differentiable as its parts are")
     elif any(row["vjp"] for row in rows):
         words.append("differentiable, in forward and reverse mode")
-    onnx = {row["onnx"] for row in rows if not row["onnx"].startswith("-")}
+    onnx = {row["onnx"] for row in rows if row["onnx"][0] not in "+-"}
     words += [f"ONNX {' or '.join(sorted(onnx))}"] if onnx else []
     return ", ".join(words)
 

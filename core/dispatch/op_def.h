@@ -246,7 +246,9 @@ struct OpDef {
   JointVjpFn joint_vjp = nullptr;
   Jvp jvp = Jvp::unset;
   Batch batch = Batch::unset;
-  const char* onnx = "";       // the node it exports to, or "-" and the reason why it cannot
+  // The node it exports to; "+" and what it is written with, if it has no node of its own; or "-"
+  // and the reason why it cannot be exported.
+  const char* onnx = "";
   uint32_t constant_outs = 0;  // bit per result that has no derivative though it could: statistics
   uint32_t traits = 0;
   uint32_t homes = home::function | home::method;

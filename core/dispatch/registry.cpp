@@ -54,7 +54,9 @@ void check_complete(const OpDef& def) {
        "jvp is empty; say Jvp::none if it is not differentiable");
   need(def.body || def.jvp == Jvp::none || !def.vjp.empty(), "differentiable but has no vjp");
   need(def.body || def.batch != Batch::unset, "batch is empty; say Batch::loop");
-  need(def.onnx[0], "onnx is empty; write \"- reason\" if it cannot be exported");
+  need(
+      def.onnx[0],
+      "onnx is empty; write \"+ nodes\" if it has none of its own, \"- reason\" if it cannot be exported");
   need(def.sig.params.size() <= 32, "too many parameters");
   for (const auto& param : def.sig.params) {
     need(!param.name.starts_with("result"),

@@ -119,7 +119,7 @@ constexpr Function plain[] = {
        const Tensor result = mul(self, sigmoid(self));
        outs.push(args.boolean(1) ? copy_(self, result) : result);
      },
-     "- Mul of Sigmoid"},
+     "+ Mul of Sigmoid"},
     {"mish(Tensor self, bool inplace=False) -> Tensor",
      "`self * tanh(softplus(self))`.\n\n>>> wisp.nn.functional.mish(wisp.tensor([-1., 1.]))\ntensor([-0.3034,  0.8651])",
      [](const Args& args, TensorList& outs) {
@@ -137,7 +137,7 @@ constexpr Function plain[] = {
      [](const Args& args, TensorList& outs) {
        activate<"_log_sigmoid">(outs, args.tensor(0), false);
      },
-     "- Log of Sigmoid"},
+     "+ Log of Sigmoid"},
     {"hardsigmoid(Tensor self, bool inplace=False) -> Tensor",
      "`clamp(self + 3, 0, 6) / 6`.\n\n>>> wisp.nn.functional.hardsigmoid(wisp.tensor([-4., 0., 4.]))\ntensor([0.0000, 0.5000, 1.0000])",
      [](const Args& args, TensorList& outs) {
@@ -161,7 +161,7 @@ constexpr Function plain[] = {
      [](const Args& args, TensorList& outs) {
        outs.push(sub(args.tensor(0), tanh(args.tensor(0))));
      },
-     "- Sub of Tanh"},
+     "+ Sub of Tanh"},
     {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
      "Elements between -lambd and lambd become 0.\n\n>>> wisp.hardshrink(wisp.tensor([-1., 0.25]))\ntensor([-1.,  0.])",
      [](const Args& args, TensorList& outs) {
@@ -238,29 +238,30 @@ constexpr Function with_in_place[] = {
      [](const Args& args, TensorList& outs) {
        activate<"_threshold">(outs, args.tensor(0), args.boolean(3), args[1], args[2]);
      },
-     "- Where of Greater", both},
+     "+ Where of Greater", both},
     {"threshold_(Tensor self, Scalar threshold, Scalar value) -> Tensor",
      "threshold in place.\n\n>>> wisp.threshold_(wisp.tensor([0.5, 2.]), 1, 9)\ntensor([9., 2.])",
      [](const Args& args, TensorList& outs) {
        activate<"_threshold">(outs, args.tensor(0), true, args[1], args[2]);
      },
-     "- Where of Greater", both},
+     "+ Where of Greater", both},
 };
 
 constexpr Function gated[] = {
     {"glu(Tensor self, int dim=-1) -> Tensor",
      "The first half along a dimension times the sigmoid of the second.\n\n>>> wisp.nn.functional.glu(wisp.tensor([1., 0.]))\ntensor([0.5000])",
-     glu_body, "- Mul of Sigmoid"},
+     glu_body, "+ Mul of Sigmoid"},
     {"prelu(Tensor self, Tensor weight) -> Tensor",
      "Negative elements are multiplied by a weight, one for all or one per channel.\n\n>>> wisp.prelu(wisp.tensor([-1., 2.]), wisp.tensor([0.25]))\ntensor([-0.2500,  2.0000])",
      prelu_body, "PRelu", both | home::method},
     {"rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
      "leaky_relu with slopes drawn between two bounds in training, and their mean otherwise.\n\n>>> wisp.rrelu(wisp.tensor([-8., 2.]), 0.125, 0.375)\ntensor([-2.,  2.])",
-     [](const Args& args, TensorList& outs) { rrelu(args, outs, args.boolean(4)); }, "- random",
-     both},
+     [](const Args& args, TensorList& outs) { rrelu(args, outs, args.boolean(4)); },
+     "+ random numbers of ONNX", both},
     {"rrelu_(Tensor self, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor",
      "rrelu in place.\n\n>>> wisp.rrelu_(wisp.tensor([-8., 2.]), 0.125, 0.375)\ntensor([-2.,  2.])",
-     [](const Args& args, TensorList& outs) { rrelu(args, outs, true); }, "- random", both},
+     [](const Args& args, TensorList& outs) { rrelu(args, outs, true); },
+     "+ random numbers of ONNX", both},
 };
 
 }  // namespace

@@ -148,7 +148,7 @@ void register_smooth_kernels(Registry& r) {
   add_kernel(
       r, {"_silu(Tensor self) -> Tensor", "_silu_grad(Tensor grad, Tensor self) -> Tensor",
           Opcode::silu, Opcode::silu_grad, "self", by_self<"_silu_grad", 0>,
-          by_grad<"_silu_grad", 0>, "grad self", silu_second, "- Mul of Sigmoid", "SiluBackward0"});
+          by_grad<"_silu_grad", 0>, "grad self", silu_second, "+ Mul of Sigmoid", "SiluBackward0"});
   add_kernel(r, {"_mish(Tensor self) -> Tensor", "_mish_grad(Tensor grad, Tensor self) -> Tensor",
                  Opcode::mish, Opcode::mish_grad, "self", by_self<"_mish_grad", 0>,
                  by_grad<"_mish_grad", 0>, "grad self", mish_second, "Mish", "MishBackward0"});
@@ -156,7 +156,7 @@ void register_smooth_kernels(Registry& r) {
                  "_log_sigmoid_grad(Tensor grad, Tensor self) -> Tensor", Opcode::log_sigmoid,
                  Opcode::log_sigmoid_grad, "self", by_self<"_log_sigmoid_grad", 0>,
                  by_grad<"_log_sigmoid_grad", 0>, "grad self", log_sigmoid_second,
-                 "- Log of Sigmoid", "LogSigmoidBackward0"});
+                 "+ Log of Sigmoid", "LogSigmoidBackward0"});
   add_kernel(
       r, {"_softplus(Tensor self, Scalar beta, Scalar threshold) -> Tensor",
           "_softplus_grad(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
@@ -259,7 +259,7 @@ void register_bounded_kernels(Registry& r) {
        .opcode = code(Opcode::threshold),
        .vjp = {{"self", "self threshold",
                 [](const Backward& b) { return invoke<"_threshold_grad">(b.grad(), b[0], b[1]); }}},
-       .onnx = "- Where of Greater",
+       .onnx = "+ Where of Greater",
        .homes = home::internal,
        .node = "ThresholdBackward0"}));
   r.add(

@@ -256,7 +256,7 @@ void register_addmm(Registry& r) {
        .vjp = {{"self", "self.shape beta", self_grad},
                {"mat", "vec alpha", mv_matrix_grad},
                {"vec", "mat alpha", mv_vector_grad}},
-       .onnx = "- Add of MatMul",
+       .onnx = "+ Add of MatMul",
        .traits = trait::writes_self}));
   r.add(added(
       {.schema =
@@ -268,7 +268,7 @@ void register_addmm(Registry& r) {
        .vjp = {{"self", "self.shape beta", self_grad},
                {"vec1", "vec2 alpha", outer_left_grad},
                {"vec2", "vec1 alpha", outer_right_grad}},
-       .onnx = "- Add of Mul"}));
+       .onnx = "+ Add of Mul"}));
   r.add(added(
       {.schema =
            "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -279,7 +279,7 @@ void register_addmm(Registry& r) {
        .vjp = {{"self", "self.shape beta", self_grad},
                {"batch1", "batch2 alpha", bmm_left_grad},
                {"batch2", "batch1 alpha", bmm_right_grad}},
-       .onnx = "- Add of MatMul",
+       .onnx = "+ Add of MatMul",
        .traits = trait::writes_self}));
   r.add(added(
       {.schema =
@@ -291,7 +291,7 @@ void register_addmm(Registry& r) {
        .vjp = {{"self", "self.shape beta", self_grad},
                {"batch1", "batch2 alpha", bmm_left_grad},
                {"batch2", "batch1 alpha", bmm_right_grad}},
-       .onnx = "- ReduceSum of MatMul",
+       .onnx = "+ ReduceSum of MatMul",
        .traits = trait::writes_self}));
 }
 

@@ -248,7 +248,7 @@ void register_avg_pool(Registry& r) {
        .vjp = {{"self", "self.shape", adaptive_avg_grad<2>}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
-       .onnx = "- windows of unequal size",
+       .onnx = "+ Slices",
        .homes = home::functional,
        .node = "AdaptiveAvgPool2DBackward0"});
   r.add(
@@ -260,7 +260,7 @@ void register_avg_pool(Registry& r) {
        .vjp = {{"self", "self.shape", adaptive_avg_grad<3>}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
-       .onnx = "- windows of unequal size",
+       .onnx = "+ Slices",
        .homes = home::functional,
        .node = "AdaptiveAvgPool3DBackward0"});
   r.add({.schema = "_adaptive_avg_pool_grad(Tensor grad, int[] size) -> Tensor",
@@ -288,7 +288,7 @@ void register_avg_pool(Registry& r) {
        .doc =
            "The means of windows that cover the input, as many as asked for.\n\n>>> wisp.adaptive_avg_pool1d(wisp.tensor([[1., 3., 2., 0.]]), 2)\ntensor([[2., 1.]])",
        .body = adaptive_avg_pool1d_body,
-       .onnx = "- windows of unequal size",
+       .onnx = "+ Slices",
        .homes = home::function | home::functional});
 }
 

@@ -47,7 +47,7 @@ void register_geometry(Registry& r) {
        .opcode = code(Opcode::atan2),
        .vjp = {{"self", "self other", [](const Backward& b) { return atan2_grad(b, 1); }},
                {"other", "self other", [](const Backward& b) { return neg(atan2_grad(b, 0)); }}},
-       .onnx = "- Atan of Div, by quadrant"}));
+       .onnx = "+ Atan of Div, by quadrant"}));
   r.alias("arctan2", "atan2");
   r.add(pointwise(
       Types::same,
@@ -60,7 +60,7 @@ void register_geometry(Registry& r) {
                 [](const Backward& b) { return mul(b.grad(), div(b.tensor(0), b.out())); }},
                {"other", "other result",
                 [](const Backward& b) { return mul(b.grad(), div(b.tensor(1), b.out())); }}},
-       .onnx = "- Sqrt of squares"}));
+       .onnx = "+ Sqrt of squares"}));
 }
 
 // --- Signs and neighbours
@@ -93,7 +93,7 @@ void register_signs(Registry& r) {
        .opcode = code(Opcode::copysign),
        .vjp = {{"self", "self result", copysign_self_grad},
                {"other", "", [](const Backward& b) { return zeros_like(b.grad()); }}},
-       .onnx = "- Abs and Where"}));
+       .onnx = "+ Abs and Where"}));
   r.add(pointwise(
       Types::same,
       {.schema = "nextafter(Tensor self, Tensor other) -> Tensor",
@@ -102,7 +102,7 @@ void register_signs(Registry& r) {
        .infer = infer_nextafter,
        .opcode = code(Opcode::nextafter),
        .jvp = Jvp::none,
-       .onnx = "- has no ONNX operator"}));
+       .onnx = "+ several nodes"}));
   r.add(pointwise(
       Types::same,
       {.schema = "heaviside(Tensor self, Tensor values) -> Tensor",
@@ -111,7 +111,7 @@ void register_signs(Registry& r) {
        .infer = infer_heaviside,
        .opcode = code(Opcode::heaviside),
        .jvp = Jvp::none,
-       .onnx = "- Where of comparisons"}));
+       .onnx = "+ Where of comparisons"}));
 }
 
 // --- Extremes
@@ -141,7 +141,7 @@ void register_bounds(Registry& r) {
        .infer = infer_among<Types::same, dtypes::bits | dtypes::real_math>,
        .opcode = code(Opcode::fmax),
        .vjp = winner_takes_all<fmax_self_wins>(),
-       .onnx = "- Max, but for NaN"})));
+       .onnx = "+ Max, but for NaN"})));
   r.add(without_in_place(pointwise(
       Types::same,
       {.schema = "fmin(Tensor self, Tensor other) -> Tensor",
@@ -150,7 +150,7 @@ void register_bounds(Registry& r) {
        .infer = infer_among<Types::same, dtypes::bits | dtypes::real_math>,
        .opcode = code(Opcode::fmin),
        .vjp = winner_takes_all<fmin_self_wins>(),
-       .onnx = "- Min, but for NaN"})));
+       .onnx = "+ Min, but for NaN"})));
   r.add(pointwise(
       Types::same,
       {.schema = "clamp_min(Tensor self, Tensor|Scalar min) -> Tensor",
@@ -196,7 +196,7 @@ void register_divisors(Registry& r) {
        .infer = infer_integers,
        .opcode = code(Opcode::gcd),
        .jvp = Jvp::none,
-       .onnx = "- has no ONNX operator"}));
+       .onnx = "+ several nodes"}));
   r.add(pointwise(
       Types::same,
       {.schema = "lcm(Tensor self, Tensor other) -> Tensor",
@@ -205,7 +205,7 @@ void register_divisors(Registry& r) {
        .infer = infer_integers,
        .opcode = code(Opcode::lcm),
        .jvp = Jvp::none,
-       .onnx = "- has no ONNX operator"}));
+       .onnx = "+ several nodes"}));
 }
 
 // --- Logarithms
@@ -240,7 +240,7 @@ void register_logarithms(Registry& r) {
        .opcode = code(Opcode::logaddexp),
        .vjp = {{"self", "self other", [](const Backward& b) { return share(b, 0, 1, 1); }},
                {"other", "self other", [](const Backward& b) { return share(b, 1, 0, 1); }}},
-       .onnx = "- Log of Exp"})));
+       .onnx = "+ Log of Exp"})));
   r.add(without_in_place(pointwise(
       Types::same,
       {.schema = "logaddexp2(Tensor self, Tensor other) -> Tensor",
@@ -252,7 +252,7 @@ void register_logarithms(Registry& r) {
                 [](const Backward& b) { return share(b, 0, 1, std::numbers::ln2); }},
                {"other", "self other",
                 [](const Backward& b) { return share(b, 1, 0, std::numbers::ln2); }}},
-       .onnx = "- Log of Pow"})));
+       .onnx = "+ Log of Pow"})));
   r.add(pointwise(
       Types::to_float,
       {.schema = "xlogy(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
@@ -266,7 +266,7 @@ void register_logarithms(Registry& r) {
                 }},
                {"other", "self other",
                 [](const Backward& b) { return mul(b.grad(), div(b.operand(0), b.tensor(1))); }}},
-       .onnx = "- Mul of Log",
+       .onnx = "+ Mul of Log",
        .homes = home::function | home::method | home::special}));
   r.add(without_in_place(pointwise(
       Types::to_float,
@@ -283,7 +283,7 @@ void register_logarithms(Registry& r) {
                 [](const Backward& b) {
                   return mul(b.grad(), div(b.operand(0), add(b.tensor(1), 1)));
                 }}},
-       .onnx = "- Mul of Log",
+       .onnx = "+ Mul of Log",
        .homes = home::special,
        .node = "SpecialXlog1PyBackward0"})));
 }
@@ -314,7 +314,7 @@ void register_parts(Registry& r) {
        .vjp = {{"real", "", [](const Backward& b) { return real(b.grad()); }},
                {"imag", "", [](const Backward& b) { return imag(b.grad()); }}},
        .jvp = Jvp::transposed,
-       .onnx = "- complex numbers do not exist in ONNX",
+       .onnx = "+ pairs of real numbers",
        .homes = home::function})));
   r.add(without_in_place(pointwise(
       Types::same,
@@ -333,7 +333,7 @@ void register_parts(Registry& r) {
                   return real_product(b.grad(), mul(b.out(), Scalar(std::complex<double>(0, 1))));
                 }}},
        .jvp = Jvp::transposed,
-       .onnx = "- complex numbers do not exist in ONNX",
+       .onnx = "+ pairs of real numbers",
        .homes = home::function})));
 }
 
@@ -381,7 +381,7 @@ void register_composites(Registry& r) {
                                                     : default_dtype();
              outs.push(mul(self, pow(Scalar(2.0), to(other, dtype))));
            },
-       .onnx = "- Mul of Pow",
+       .onnx = "+ Mul of Pow",
        .traits = trait::in_place | trait::out});
   r.add(
       {.schema = "rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",

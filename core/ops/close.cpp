@@ -45,7 +45,7 @@ void register_close(Registry& r) {
              GradMode no_grad(false);  // the answer has no derivative
              isclose_body(args, outs);
            },
-       .onnx = "- LessOrEqual of Abs"});
+       .onnx = "+ LessOrEqual of Abs"});
   r.add(
       {.schema =
            "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
@@ -57,13 +57,13 @@ void register_close(Registry& r) {
              isclose_body(args, outs);
              outs[0] = all(outs[0]);
            },
-       .onnx = "- ReduceMin of LessOrEqual"});
+       .onnx = "+ ReduceMin of LessOrEqual"});
   r.add(
       {.schema = "equal(Tensor self, Tensor other) -> bool",
        .doc =
            "Whether both have the same shape and equal elements.\n\n>>> wisp.equal(wisp.tensor([1, 2]), wisp.tensor([1, 2]))\nTrue",
        .body = equal_body,
-       .onnx = "- ReduceMin of Equal"});
+       .onnx = "+ ReduceMin of Equal"});
 }
 
 }  // namespace wisp::ops

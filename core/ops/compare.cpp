@@ -107,7 +107,7 @@ void register_classification(Registry& r) {
       classify_kernel<0>);
   add({"isfinite(Tensor self) -> Tensor",
        "Whether elements are neither NaN nor infinite.\n\n>>> wisp.isfinite(wisp.tensor([1., float('inf')]))\ntensor([ True, False])",
-       Opcode::isfinite, "- Not of IsNaN or IsInf"},
+       Opcode::isfinite, "+ Not of IsNaN or IsInf"},
       classify_kernel<1>);
   add({"isposinf(Tensor self) -> Tensor",
        "Whether elements are positive infinity.\n\n>>> wisp.isposinf(wisp.tensor([1., float('inf')]))\ntensor([False,  True])",

@@ -301,7 +301,7 @@ void register_constants(Registry& r) {
            "An uninitialised tensor with the given strides.\n\n>>> wisp.empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",
        .infer = infer_empty_strided,
        .kernel = leave_uninitialised,
-       .onnx = "- strides have no meaning in ONNX",
+       .onnx = "+ a constant",
        .homes = home::function}));
   r.add(factory(
       {.schema =
@@ -310,7 +310,7 @@ void register_constants(Registry& r) {
            "An uninitialised tensor whose dimensions lie in memory in the given order, outermost first.\n\n>>> wisp.empty_permuted((2, 3), (1, 0)).stride()\n(1, 2)",
        .infer = infer_empty_permuted,
        .kernel = leave_uninitialised,
-       .onnx = "- strides have no meaning in ONNX",
+       .onnx = "+ a constant",
        .homes = home::function}));
   r.add(
       {.schema =
@@ -318,7 +318,7 @@ void register_constants(Registry& r) {
        .doc =
            "An uninitialised tensor with the given strides and this one's dtype.\n\n>>> wisp.ones(1).new_empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",
        .body = new_empty_strided_body,
-       .onnx = "- strides have no meaning in ONNX",
+       .onnx = "+ a constant",
        .traits = trait::factory,
        .homes = home::method});
   r.add(factory(
@@ -327,7 +327,7 @@ void register_constants(Registry& r) {
            "A matrix with ones on the diagonal and zeros elsewhere.\n\n>>> wisp.eye(2)\ntensor([[1., 0.],\n        [0., 1.]])",
        .infer = infer_eye,
        .kernel = eye_kernel,
-       .onnx = "EyeLike",
+       .onnx = "+ a constant",
        .homes = home::function}));
 }
 
@@ -356,7 +356,7 @@ void register_ranges(Registry& r) {
            "The numbers from `start` to `end`, which is included if a step meets it. Use arange instead.\n\n>>> wisp.range(1, 3)\ntensor([1., 2., 3.])",
        .infer = infer_range,
        .kernel = [](const Call& c) { write_range(c.out(), c.scalar(0), c.scalar(2)); },
-       .onnx = "Range",
+       .onnx = "+ a constant",
        .homes = home::function}));
   r.add(factory(
       {.schema =
@@ -365,7 +365,7 @@ void register_ranges(Registry& r) {
            "`steps` numbers at equal distances from `start` to `end`, both included.\n\n>>> wisp.linspace(0, 1, 5)\ntensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])",
        .infer = infer_spaced<3>,
        .kernel = [](const Call& c) { write_spaced(c, [](auto x) { return x; }); },
-       .onnx = "- constant",
+       .onnx = "+ a constant",
        .homes = home::function}));
   r.add(factory(
       {.schema =
@@ -378,7 +378,7 @@ void register_ranges(Registry& r) {
              const double base = c.real(3);
              write_spaced(c, [base](auto x) { return std::pow(base, x); });
            },
-       .onnx = "- constant",
+       .onnx = "+ a constant",
        .homes = home::function}));
 }
 

@@ -203,14 +203,14 @@ void register_ctc_loss(Registry& r) {
            "ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
        .doc = doc,
        .body = ctc_loss_body,
-       .onnx = "- no such node",
+       .onnx = "+ Scan",
        .homes = home::function});
   r.add(
       {.schema =
            "ctc_loss.tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
        .doc = doc,
        .body = ctc_loss_body,
-       .onnx = "- no such node",
+       .onnx = "+ Scan",
        .homes = home::function});
 }
 

@@ -114,21 +114,21 @@ void register_differences(Registry& r) {
        .doc =
            "Differences of neighbours along a dimension, taken `n` times.\n\n>>> wisp.diff(wisp.tensor([1, 4, 9]))\ntensor([3, 5])",
        .body = diff_body,
-       .onnx = "- Sub of two Slices",
+       .onnx = "+ Sub of two Slices",
        .traits = trait::out});
   r.add(
       {.schema = "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
        .doc =
            "The integral of `y` over the points `x` by the trapezoidal rule.\n\n>>> wisp.trapezoid(wisp.tensor([1., 2., 3.]), wisp.tensor([0., 1., 3.]))\ntensor(6.5000)",
        .body = trapezoid_x_body,
-       .onnx = "- sums of Slices",
+       .onnx = "+ sums of Slices",
        .homes = home::function});
   r.add(
       {.schema = "trapezoid(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
        .doc =
            "The integral of `y` over points `dx` apart by the trapezoidal rule.\n\n>>> wisp.trapezoid(wisp.tensor([1., 2., 3.]), dx=2)\ntensor(8.)",
        .body = trapezoid_dx_body,
-       .onnx = "- sums of Slices",
+       .onnx = "+ sums of Slices",
        .homes = home::function});
   r.alias("trapz", "trapezoid");
   r.add(
@@ -136,14 +136,14 @@ void register_differences(Registry& r) {
        .doc =
            "The running integral of `y` over the points `x` by the trapezoidal rule.\n\n>>> wisp.cumulative_trapezoid(wisp.tensor([1., 2., 3.]), wisp.tensor([0., 1., 3.]))\ntensor([1.5000, 6.5000])",
        .body = cumulative_x_body,
-       .onnx = "- CumSum of Slices",
+       .onnx = "+ CumSum of Slices",
        .homes = home::function});
   r.add(
       {.schema = "cumulative_trapezoid(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
        .doc =
            "The running integral of `y` over points `dx` apart by the trapezoidal rule.\n\n>>> wisp.cumulative_trapezoid(wisp.tensor([1., 2., 3.]))\ntensor([1.5000, 4.0000])",
        .body = cumulative_dx_body,
-       .onnx = "- CumSum of Slices",
+       .onnx = "+ CumSum of Slices",
        .homes = home::function});
 }
 

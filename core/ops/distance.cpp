@@ -230,7 +230,7 @@ void register_distance(Registry& r) {
                 [](const Backward& b) { return cdist_grad(b, false); }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- norms of differences",
+       .onnx = "+ norms of differences",
        .homes = home::function});
   r.add(
       {.schema = "pdist(Tensor self, float p=2) -> Tensor",
@@ -238,7 +238,7 @@ void register_distance(Registry& r) {
            "The distances between all pairs of rows: the first to the second, the first to the third ...\n\n"
            ">>> wisp.pdist(wisp.tensor([[0., 0.], [3., 4.], [0., 1.]]))\ntensor([5.0000, 1.0000, 4.2426])",
        .body = pdist_body,
-       .onnx = "- norms of differences",
+       .onnx = "+ norms of differences",
        .homes = home::function | home::functional});
   r.add(
       {.schema = "cross.linalg(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
@@ -258,7 +258,7 @@ void register_distance(Registry& r) {
                 }}},
        .jvp = Jvp::bilinear,
        .batch = Batch::loop,
-       .onnx = "- differences of products",
+       .onnx = "+ differences of products",
        .traits = trait::out,
        .homes = home::linalg,
        .node = "LinalgCrossBackward0"});
@@ -267,7 +267,7 @@ void register_distance(Registry& r) {
        .doc =
            "The vector product along a dimension of length 3: the first one if none is given.\n\n>>> wisp.cross(wisp.tensor([1, 0, 0]), wisp.tensor([0, 1, 0]))\ntensor([0, 0, 1])",
        .body = cross_body,
-       .onnx = "- differences of products",
+       .onnx = "+ differences of products",
        .traits = trait::out});
 }
 

@@ -320,7 +320,7 @@ void dirichlet_body(const Args& args, TensorList& outs) {
 OpDef sampler(OpDef def) {
   def.jvp = Jvp::none;
   def.batch = Batch::loop;
-  if (!def.onnx[0]) def.onnx = "- has no ONNX operator";
+  if (!def.onnx[0]) def.onnx = "+ random numbers of ONNX";
   def.traits |= trait::random;
   return def;
 }
@@ -371,7 +371,7 @@ void register_samplers(Registry& r) {
          .doc = "Points of the Dirichlet distribution with the given concentrations.\n\n"
                 ">>> wisp._sample_dirichlet(wisp.ones(3)).shape\nwisp.Size([3])",
          .body = dirichlet_body,
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ random numbers of ONNX",
          .traits = trait::random,
          .homes = home::function});
 }

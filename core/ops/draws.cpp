@@ -144,7 +144,7 @@ struct Entry {
   const char *schema, *doc;
   InferFn infer;
   KernelFn kernel;
-  const char* onnx = "- has no ONNX operator";
+  const char* onnx = "+ random numbers of ONNX";
 };
 
 constexpr Entry entries[] = {
@@ -168,7 +168,7 @@ constexpr Entry entries[] = {
      infer_geometric, geometric_kernel},
     {"random(Tensor self, *, Generator? generator=None) -> Tensor",
      "Overwrites with random integers over the dtype's whole (for floats: exact) range.\n\n>>> (wisp.empty(9).random_() >= 0).all()\ntensor(True)",
-     infer_random<0>, random_kernel<0>},
+     infer_random<0>, random_kernel<0>, "- numbers without a limit"},
     {"random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
      "Overwrites with random integers from 0 up to `to`, which is excluded.\n\n>>> wisp.empty(2).random_(1)\ntensor([0., 0.])",
      infer_random<1>, random_kernel<1>},

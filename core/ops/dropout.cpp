@@ -205,7 +205,7 @@ void register_dropout(Registry& r) {
        .doc =
            "dropout that keeps mean and variance of what selu gives.\n\n>>> wisp.nn.functional.alpha_dropout(wisp.ones(2))\ntensor([1., 1.])",
        .body = alpha_dropout_body,
-       .onnx = "- random",
+       .onnx = "+ random numbers of ONNX",
        .traits = trait::random,
        .homes = home::function | home::functional});
 }

@@ -503,7 +503,7 @@ void register_einsum(Registry& r) {
        .doc =
            "Products summed over pairs of dimensions; or, given one number n, over the last n of `a` and the first n of `b`.\n\n>>> wisp.tensordot(wisp.ones(2, 3), wisp.ones(3, 2), dims=1)\ntensor([[3., 3.],\n        [3., 3.]])",
        .body = tensordot_body,
-       .onnx = "- MatMul of reshaped operands",
+       .onnx = "+ MatMul of reshaped operands",
        .traits = trait::out,
        .homes = home::function});
   r.add(
@@ -512,14 +512,14 @@ void register_einsum(Registry& r) {
        .doc =
            "`input1 @ weight[o] @ input2` for each output o, plus the bias.\n\n>>> wisp.bilinear(wisp.ones(1, 2), wisp.ones(1, 3), wisp.ones(1, 2, 3))\ntensor([[6.]])",
        .body = bilinear_body,
-       .onnx = "- MatMul of reshaped operands",
+       .onnx = "+ MatMul of reshaped operands",
        .homes = home::function | home::functional});
   r.add(
       {.schema = "kron(Tensor self, Tensor other) -> Tensor",
        .doc =
            "Kronecker's product: blocks of `other`, one for each element of `self` and multiplied by it.\n\n>>> wisp.kron(wisp.tensor([1, 10]), wisp.tensor([1, 2]))\ntensor([ 1,  2, 10, 20])",
        .body = kron_body,
-       .onnx = "- Reshape of Mul",
+       .onnx = "+ Reshape of Mul",
        .traits = trait::out});
   r.add(
       {.schema = "chain_matmul(Tensor... matrices) -> Tensor",

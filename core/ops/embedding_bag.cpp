@@ -238,7 +238,7 @@ void register_embedding_bag(Registry& r) {
             {"per_sample_weights", "weight indices padding_idx result1", bag_sample_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- bags of several sizes",
+       .onnx = "+ sums by index",
        .homes = home::internal,
        .node = "EmbeddingBagBackward0"});
   r.add(
@@ -258,7 +258,7 @@ void register_embedding_bag(Registry& r) {
            "Sums (or means, or maxima) of the rows of `weight` at indices that are bagged together; bag i begins at `offsets[i]`. With them come the bag of every index, the sizes of the bags, and the rows of the maxima.\n\n"
            ">>> wisp.embedding_bag(wisp.tensor([[1., 2.], [3., 4.]]), wisp.tensor([0, 1, 1]), wisp.tensor([0, 2]))[0]\ntensor([[4., 6.],\n        [3., 4.]])",
        .body = bag_body,
-       .onnx = "- bags of several sizes",
+       .onnx = "+ sums by index",
        .homes = home::function});
 }
 

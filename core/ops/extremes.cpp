@@ -188,7 +188,7 @@ void register_along(Registry& r) {
        .infer = infer_aminmax,
        .kernel = aminmax_kernel,
        .vjp = {{"self", "self dim keepdim result result1", aminmax_grad}},
-       .onnx = "- ReduceMin and ReduceMax",
+       .onnx = "+ ReduceMin and ReduceMax",
        .traits = trait::out}));
 }
 

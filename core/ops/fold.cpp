@@ -182,7 +182,7 @@ void register_shuffles(Registry& r) {
          .doc =
              "Channels of several groups, in turns.\n\n>>> wisp.channel_shuffle(wisp.arange(4).reshape(1, 4, 1), 2).flatten()\ntensor([0, 2, 1, 3])",
          .body = channel_shuffle_body,
-         .onnx = "- Reshape and Transpose",
+         .onnx = "+ Reshape and Transpose",
          .homes = home::function | home::functional});
   }
 }
@@ -204,7 +204,7 @@ void register_fold(Registry& r) {
                 }}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
-       .onnx = "- Gather",
+       .onnx = "+ Gather",
        .homes = home::functional,
        .node = "Im2ColBackward0"});
   r.add(

@@ -237,7 +237,7 @@ void register_histogram(Registry& r) {
            "How often each number from 0 on occurs in a vector; with weights, their sum for each number.\n\n"
            ">>> wisp.bincount(wisp.tensor([1, 3, 1]))\ntensor([0, 2, 0, 1])",
        .body = bincount_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out});
   r.add(
       {.schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
@@ -245,7 +245,7 @@ void register_histogram(Registry& r) {
            "Counts elements in intervals of equal length from `min` to `max` (if equal: of the elements).\n\n"
            ">>> wisp.histc(wisp.tensor([1., 2., 1.]), bins=4, min=0, max=3)\ntensor([0., 2., 1., 0.])",
        .body = histc_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out});
   r.add(
       {.schema =
@@ -254,7 +254,7 @@ void register_histogram(Registry& r) {
            "Counts elements in the intervals between given edges; the last one includes its end.\n\n"
            ">>> wisp.histogram(wisp.tensor([1., 2., 1.]), wisp.tensor([0., 1., 2.])).hist\ntensor([0., 3.])",
        .body = histogram_bins_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out});
   r.add(
       {.schema =
@@ -264,7 +264,7 @@ void register_histogram(Registry& r) {
            "and the length.\n\n"
            ">>> wisp.histogram(wisp.tensor([1., 2., 1.]), 4, range=(0., 4.)).hist\ntensor([0., 2., 1., 0.])",
        .body = histogram_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out});
   r.add(
       {.schema =
@@ -278,7 +278,7 @@ void register_histogram(Registry& r) {
        .kernel = histogramdd_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .homes = home::function});
 }
 

@@ -441,7 +441,7 @@ void register_join(Registry& r) {
        .vjp = {{"tensors", "tensors.shape", nullptr, block_diag_grad}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
-       .onnx = "- Pad and Concat",
+       .onnx = "+ Pad and Concat",
        .homes = home::function});
   r.add(
       {.schema = "meshgrid(Tensor... tensors, *, str? indexing=None) -> Tensor[]",
@@ -455,14 +455,14 @@ void register_join(Registry& r) {
        .doc =
            "All ways to pick one element of each vector, as rows.\n\n>>> wisp.cartesian_prod(wisp.tensor([1, 2]), wisp.tensor([3, 4]))\ntensor([[1, 3],\n        [1, 4],\n        [2, 3],\n        [2, 4]])",
        .body = cartesian_prod_body,
-       .onnx = "- Expand and Concat",
+       .onnx = "+ Expand and Concat",
        .homes = home::function});
   r.add(
       {.schema = "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
        .doc =
            "All ways to choose `r` elements of a vector, as rows.\n\n>>> wisp.combinations(wisp.tensor([1, 2, 3]))\ntensor([[1, 2],\n        [1, 3],\n        [2, 3]])",
        .body = combinations_body,
-       .onnx = "- Gather",
+       .onnx = "+ Gather",
        .homes = home::function});
 }
 

@@ -144,7 +144,7 @@ void register_linalg(Registry& r) {
            },
        .jvp = Jvp::none,
        .batch = Batch::loop,
-       .onnx = "- it has no result",
+       .onnx = "+ nothing",
        .homes = home::internal});
   register_linalg_factor(r);
   register_linalg_qr(r);

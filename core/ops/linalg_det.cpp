@@ -210,7 +210,7 @@ void register_linalg_det(Registry& r) {
        .vjp = {{"A", "A result result2 result3", slogdet_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- Log of Det would overflow",
+       .onnx = "+ a loop",
        .homes = home::internal,
        .node = "LinalgSlogdetBackward0"});
   r.add(
@@ -218,7 +218,7 @@ void register_linalg_det(Registry& r) {
        .doc =
            "The determinant's sign (for complex matrices: its angle, as a number of size one) and the logarithm of its size.\n\n>>> wisp.linalg.slogdet(wisp.tensor([[0., 1.], [1., 0.]]))\nwisp.return_types.linalg_slogdet(\nsign=tensor(-1.),\nlogabsdet=tensor(0.))",
        .body = slogdet_body,
-       .onnx = "- Log of Det would overflow",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -226,14 +226,14 @@ void register_linalg_det(Registry& r) {
        .doc =
            "`linalg.slogdet` by an older name.\n\n>>> wisp.slogdet(wisp.eye(2)).logabsdet\ntensor(0.)",
        .body = slogdet_body,
-       .onnx = "- Log of Det would overflow",
+       .onnx = "+ a loop",
        .traits = trait::out});
   r.add(
       {.schema = "logdet(Tensor self) -> Tensor",
        .doc =
            "The logarithm of the determinant: NaN if that is negative, -inf if it is zero.\n\n>>> wisp.logdet(wisp.eye(2))\ntensor(0.)",
        .body = logdet_body,
-       .onnx = "- Log of Det would overflow"});
+       .onnx = "+ a loop"});
 }
 
 }  // namespace wisp::ops

@@ -215,7 +215,7 @@ void register_hermitian(Registry& r) {
        .vjp = {{"A", "A UPLO compute_v result result1", eigh_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no eigenvalue operator",
+       .onnx = "+ a loop",
        .homes = home::internal,
        .node = "LinalgEighBackward0"});
   r.add(
@@ -229,7 +229,7 @@ void register_hermitian(Registry& r) {
                   invoke_many<"_linalg_eigh">(args.tensor(0), args.string(1), true))
                outs.push(part);
            },
-       .onnx = "- no eigenvalue operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -241,7 +241,7 @@ void register_hermitian(Registry& r) {
              const Tensor& a = args.tensor(0);
              outs.push(invoke<"_linalg_eigh">(a, args.string(1), differentiated(a)));
            },
-       .onnx = "- no eigenvalue operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
 }

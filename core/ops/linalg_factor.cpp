@@ -411,7 +411,7 @@ void register_cholesky(Registry& r) {
                 [](const Backward& b) { return cholesky_grad(b.out(), b.grad(), b.boolean(1)); }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no Cholesky operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -425,7 +425,7 @@ void register_cholesky(Registry& r) {
              require_success(results[1], "linalg.cholesky");
              outs.push(results[0]);
            },
-       .onnx = "- no Cholesky operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -439,7 +439,7 @@ void register_cholesky(Registry& r) {
              require_success(results[1], "cholesky");
              outs.push(results[0]);
            },
-       .onnx = "- no Cholesky operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
   r.add(
       {.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
@@ -450,7 +450,7 @@ void register_cholesky(Registry& r) {
        .vjp = {{"self", "self upper result", cholesky_inverse_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no Cholesky operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
 }
 
@@ -465,7 +465,7 @@ void register_lu(Registry& r) {
        .vjp = {{"A", "result result1", lu_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no LU operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -473,7 +473,7 @@ void register_lu(Registry& r) {
        .doc =
            "L (below the diagonal, where it has ones) and U of `A = P L U` in one matrix, and the row (counted from 1) every row was exchanged with.\n\n>>> wisp.linalg.lu_factor(wisp.tensor([[1., 2.], [2., 2.]]))\nwisp.return_types.linalg_lu_factor(\nLU=tensor([[2.0000, 2.0000],\n        [0.5000, 1.0000]]),\npivots=tensor([2, 2], dtype=wisp.int32))",
        .body = lu_factor_body,
-       .onnx = "- no LU operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -485,7 +485,7 @@ void register_lu(Registry& r) {
        .vjp = {{"LU_data", "LU_data.shape unpack_data", lu_unpack_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no LU operator",
+       .onnx = "+ a loop",
        .homes = home::internal,
        .node = "LuUnpackBackward0"});
   r.add(
@@ -501,7 +501,7 @@ void register_lu(Registry& r) {
              outs.push(parts[1]);
              outs.push(parts[2]);
            },
-       .onnx = "- no LU operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::function});
   r.add(
@@ -509,7 +509,7 @@ void register_lu(Registry& r) {
        .doc =
            "A permutation, a lower triangular matrix with ones on its diagonal and an upper triangular one whose product is A.\n\n>>> wisp.linalg.lu(wisp.tensor([[1., 2.], [2., 2.]])).U\ntensor([[2., 2.],\n        [0., 1.]])",
        .body = lu_body,
-       .onnx = "- no LU operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
 }
@@ -553,7 +553,7 @@ void register_inv(Registry& r) {
                 }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no operator for inverses",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -561,7 +561,7 @@ void register_inv(Registry& r) {
        .doc =
            "The inverse of square matrices; fails if one is singular.\n\n>>> wisp.linalg.inv(wisp.tensor([[1., 1.], [0., 2.]]))\ntensor([[ 1.0000, -0.5000],\n        [ 0.0000,  0.5000]])",
        .body = inv_body,
-       .onnx = "- no operator for inverses",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -569,7 +569,7 @@ void register_inv(Registry& r) {
        .doc =
            "`linalg.inv` by an older name.\n\n>>> wisp.inverse(wisp.tensor([[2., 0.], [0., 4.]]))\ntensor([[0.5000, 0.0000],\n        [0.0000, 0.2500]])",
        .body = inv_body,
-       .onnx = "- no operator for inverses",
+       .onnx = "+ a loop",
        .traits = trait::out});
 }
 

@@ -250,7 +250,7 @@ void register_powers(Registry& r) {
        .doc =
            "The n-th power of square matrices; of the inverse if n is negative.\n\n>>> wisp.linalg.matrix_power(wisp.tensor([[1., 1.], [0., 1.]]), 3)\ntensor([[1., 3.],\n        [0., 1.]])",
        .body = matrix_power_body,
-       .onnx = "- a composition of MatMul",
+       .onnx = "+ a composition of MatMul",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -258,7 +258,7 @@ void register_powers(Registry& r) {
        .doc =
            "`linalg.matrix_power` by an older name.\n\n>>> wisp.matrix_power(wisp.tensor([[1., 1.], [0., 1.]]), 2)\ntensor([[1., 2.],\n        [0., 1.]])",
        .body = matrix_power_body,
-       .onnx = "- a composition of MatMul",
+       .onnx = "+ a composition of MatMul",
        .traits = trait::out});
   r.add(
       {.schema = "linalg_matrix_exp(Tensor self) -> Tensor",
@@ -269,7 +269,7 @@ void register_powers(Registry& r) {
        .vjp = {{"self", "self", matrix_exp_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- a composition of MatMul",
+       .onnx = "+ a composition of MatMul",
        .homes = home::linalg});
   r.add(
       {.schema = "matrix_exp(Tensor self) -> Tensor",
@@ -277,7 +277,7 @@ void register_powers(Registry& r) {
            "`linalg.matrix_exp` by an older name.\n\n>>> wisp.matrix_exp(wisp.zeros(2, 2))\ntensor([[1., 0.],\n        [0., 1.]])",
        .body = [](const Args& args,
                   TensorList& outs) { outs.push(invoke<"linalg_matrix_exp">(args.tensor(0))); },
-       .onnx = "- a composition of MatMul"});
+       .onnx = "+ a composition of MatMul"});
 }
 
 }  // namespace
@@ -292,14 +292,14 @@ void register_linalg_functions(Registry& r) {
            [](const Args& args, TensorList& outs) {
              outs.push(diagonal(args.tensor(0), args.integer(1), args.integer(2), args.integer(3)));
            },
-       .onnx = "- a view",
+       .onnx = "+ GatherElements",
        .homes = home::linalg});
   r.add(
       {.schema = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
        .doc =
            "The inverse of a tensor as a map from its last dimensions to its first `ind`.\n\n>>> wisp.linalg.tensorinv(wisp.eye(6).reshape(6, 2, 3), ind=1).shape\nwisp.Size([2, 3, 6])",
        .body = tensorinv_body,
-       .onnx = "- no operator for inverses",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -307,7 +307,7 @@ void register_linalg_functions(Registry& r) {
        .doc =
            "X with `tensordot(A, X, X.ndim) = B`; `dims` of A are moved to its end first.\n\n>>> wisp.linalg.tensorsolve(wisp.eye(6).reshape(2, 3, 6), wisp.ones(2, 3))\ntensor([1., 1., 1., 1., 1., 1.])",
        .body = tensorsolve_body,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
 }

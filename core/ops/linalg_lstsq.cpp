@@ -181,7 +181,7 @@ void register_linalg_lstsq(Registry& r) {
        .doc =
            "X for which the columns of `A X - B` are shortest. `driver` is LAPACK's: \"gels\" for full rank, else \"gelsy\" (the default), \"gelsd\" or \"gelss\", for which singular values up to `rcond` times the largest count as zero.\n\n>>> wisp.linalg.lstsq(wisp.tensor([[1.], [1.]]), wisp.tensor([[1.], [3.]])).solution\ntensor([[2.0000]])",
        .body = lstsq_body,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
 }

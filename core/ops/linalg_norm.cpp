@@ -207,7 +207,7 @@ void register_norms(Registry& r) {
        .doc =
            "The norm of matrices: largest (1) or smallest (-1) column sum of sizes, row sum (inf, -inf) or singular value (2, -2).\n\n>>> wisp.linalg.matrix_norm(wisp.tensor([[1., 2.], [3., 4.]]), 1)\ntensor(6.)",
        .body = matrix_norm_body,
-       .onnx = "- a composition of reductions",
+       .onnx = "+ a composition of reductions",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -216,7 +216,7 @@ void register_norms(Registry& r) {
        .doc =
            "The Frobenius (\"fro\") or nuclear (\"nuc\", sum of singular values) norm of matrices.\n\n>>> wisp.linalg.matrix_norm(wisp.tensor([[1., 2.], [2., 4.]]))\ntensor(5.)",
        .body = named_matrix_norm_body,
-       .onnx = "- a composition of reductions",
+       .onnx = "+ a composition of reductions",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -225,7 +225,7 @@ void register_norms(Registry& r) {
        .doc =
            "`linalg.vector_norm`, or `linalg.matrix_norm` if `ord` is given and there are two dimensions.\n\n>>> wisp.linalg.norm(wisp.tensor([3., 4.]))\ntensor(5.)",
        .body = norm_body,
-       .onnx = "- a composition of reductions",
+       .onnx = "+ a composition of reductions",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -234,7 +234,7 @@ void register_norms(Registry& r) {
        .doc =
            "`linalg.matrix_norm` with \"fro\" or \"nuc\".\n\n>>> wisp.linalg.norm(wisp.eye(3), 'nuc')\ntensor(3.)",
        .body = named_norm_body,
-       .onnx = "- a composition of reductions",
+       .onnx = "+ a composition of reductions",
        .traits = trait::out,
        .homes = home::linalg});
 }
@@ -245,7 +245,7 @@ void register_old_norms(Registry& r) {
        .doc =
            "The sum of the singular values of a matrix.\n\n>>> wisp.nuclear_norm(wisp.eye(3))\ntensor(3.)",
        .body = nuclear_norm_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .homes = home::function});
   r.add(
       {.schema = "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
@@ -255,7 +255,7 @@ void register_old_norms(Registry& r) {
            [](const Args& args, TensorList& outs) {
              outs.push(invoke<"linalg_matrix_norm">(args[0], "nuc", args[1], args[2]));
            },
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .homes = home::function});
   r.add(
       {.schema = "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
@@ -276,7 +276,7 @@ void register_linalg_norm(Registry& r) {
        .doc =
            "The condition number: norm of the matrix times norm of its inverse; by default the ratio of the largest and smallest singular value.\n\n>>> wisp.linalg.cond(wisp.tensor([[4., 0.], [0., 2.]]))\ntensor(2.)",
        .body = cond_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -284,7 +284,7 @@ void register_linalg_norm(Registry& r) {
        .doc =
            "The same with the Frobenius (\"fro\") or nuclear (\"nuc\") norm.\n\n>>> wisp.linalg.cond(wisp.eye(2), 'nuc')\ntensor(4.)",
        .body = named_cond_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
 }

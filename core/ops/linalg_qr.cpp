@@ -310,7 +310,7 @@ void register_qr(Registry& r) {
        .vjp = {{"A", "mode result result1", qr_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no QR operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -318,7 +318,7 @@ void register_qr(Registry& r) {
        .doc =
            "`linalg.qr` by an older name: reduced if `some`, else complete.\n\n>>> wisp.qr(wisp.tensor([[3., 5.], [4., 0.]])).R\ntensor([[-5., -3.],\n        [ 0., -4.]])",
        .body = qr_body,
-       .onnx = "- no QR operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
   r.add(
       {.schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
@@ -328,7 +328,7 @@ void register_qr(Registry& r) {
        .kernel = geqrf_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
-       .onnx = "- no QR operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
 }
 
@@ -343,7 +343,7 @@ void register_reflections(Registry& r) {
                {"tau", "input tau", [](const Backward& b) { return householder_grads(b).tau; }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no QR operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -354,7 +354,7 @@ void register_reflections(Registry& r) {
            [](const Args& args, TensorList& outs) {
              outs.push(invoke<"linalg_householder_product">(args.tensor(0), args.tensor(1)));
            },
-       .onnx = "- no QR operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
   r.add(
       {.schema =
@@ -374,7 +374,7 @@ void register_reflections(Registry& r) {
                 }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no QR operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
 }
 

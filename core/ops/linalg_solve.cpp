@@ -352,7 +352,7 @@ void register_general(Registry& r) {
                {"B", "A B.shape left result1 result2", solve_b_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .homes = home::internal});
   r.add(
       {.schema =
@@ -360,7 +360,7 @@ void register_general(Registry& r) {
        .doc =
            "`linalg.solve` and, for every matrix, 0 or which diagonal element of U is zero.\n\n>>> wisp.linalg.solve_ex(wisp.zeros(2, 2), wisp.ones(2)).info\ntensor(1, dtype=wisp.int32)",
        .body = solve_ex_body,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -368,7 +368,7 @@ void register_general(Registry& r) {
        .doc =
            "X with `A X = B`, or with `X A = B` if not `left`; fails if a matrix is singular. B may be a vector.\n\n>>> wisp.linalg.solve(wisp.tensor([[2., 0.], [1., 1.]]), wisp.tensor([2., 3.]))\ntensor([1., 2.])",
        .body = solve_body,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -382,7 +382,7 @@ void register_general(Registry& r) {
                {"B", "LU pivots B.shape left adjoint", lu_solve_b_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -393,7 +393,7 @@ void register_general(Registry& r) {
            [](const Args& args, TensorList& outs) {
              outs.push(lu_solve(args.tensor(1), args.tensor(2), args.tensor(0), true, false));
            },
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out});
 }
 
@@ -410,7 +410,7 @@ void register_special_matrices(Registry& r) {
                 [](const Backward& b) { return sum_to_size(triangular_adjoint(b), b.shape(1)); }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -419,7 +419,7 @@ void register_special_matrices(Registry& r) {
        .doc =
            "`linalg.solve_triangular` by an older name, with B first; also returns a copy of A.\n\n>>> wisp.triangular_solve(wisp.tensor([[2.], [3.]]), wisp.tensor([[2., 1.], [0., 3.]])).solution\ntensor([[0.5000],\n        [1.0000]])",
        .body = triangular_solve_body,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out});
   r.add(
       {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
@@ -431,7 +431,7 @@ void register_special_matrices(Registry& r) {
                {"input2", "input2 upper result", cholesky_solve_factor_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no operator for equations",
+       .onnx = "+ a loop",
        .traits = trait::out});
   r.add(
       {.schema =

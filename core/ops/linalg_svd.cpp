@@ -319,7 +319,7 @@ void register_values(Registry& r) {
        .vjp = {{"A", "A full_matrices compute_uv result result1 result2", svd_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .homes = home::internal,
        .node = "LinalgSvdBackward0"});
   r.add(
@@ -328,7 +328,7 @@ void register_values(Registry& r) {
        .doc =
            "The singular value decomposition `A = U diag(S) Vh`, values descending. U and Vh are square if `full_matrices`, else they have only the vectors that belong to S.\n\n>>> wisp.linalg.svd(wisp.tensor([[0., 2.], [1., 0.]])).S\ntensor([2., 1.])",
        .body = svd_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -336,7 +336,7 @@ void register_values(Registry& r) {
        .doc =
            "The singular values of `linalg.svd`.\n\n>>> wisp.linalg.svdvals(wisp.tensor([[0., 2.], [1., 0.]]))\ntensor([2., 1.])",
        .body = svdvals_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -345,7 +345,7 @@ void register_values(Registry& r) {
        .doc =
            "`linalg.svd` by an older name: returns V, thin if `some`; zeros for U and V unless `compute_uv`.\n\n>>> wisp.svd(wisp.tensor([[0., 2.], [1., 0.]])).S\ntensor([2., 1.])",
        .body = old_svd_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out});
 }
 
@@ -361,7 +361,7 @@ void register_pinv(Registry& r) {
                 [](const Backward& b) { return pinv_grad(b.tensor(0), b.out(), b.grad()); }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -370,7 +370,7 @@ void register_pinv(Registry& r) {
        .doc =
            "The same, with NumPy's name for rtol.\n\n>>> wisp.linalg.pinv(wisp.tensor([[2., 0.], [0., 0.]]), 1e-3)\ntensor([[0.5000, 0.0000],\n        [0.0000, 0.0000]])",
        .body = pinv_rcond_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -381,7 +381,7 @@ void register_pinv(Registry& r) {
            [](const Args& args, TensorList& outs) {
              outs.push(invoke<"linalg_pinv">(args.tensor(0), 0.0, args.real(1)));
            },
-       .onnx = "- no SVD operator"});
+       .onnx = "+ a loop"});
 }
 
 void register_rank(Registry& r) {
@@ -391,7 +391,7 @@ void register_rank(Registry& r) {
        .doc =
            "How many singular values exceed `max(atol, rtol * largest)`.\n\n>>> wisp.linalg.matrix_rank(wisp.tensor([[1., 2.], [2., 4.]]))\ntensor(1)",
        .body = rank_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
   r.add(
@@ -400,7 +400,7 @@ void register_rank(Registry& r) {
        .doc =
            "The same, with NumPy's name for atol.\n\n>>> wisp.linalg.matrix_rank(wisp.tensor([[1., 0.], [0., 0.1]]), 0.5)\ntensor(1)",
        .body = rank_tol_body,
-       .onnx = "- no SVD operator",
+       .onnx = "+ a loop",
        .traits = trait::out,
        .homes = home::linalg});
 }

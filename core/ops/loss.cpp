@@ -169,7 +169,7 @@ void add_kernel(Registry& r, Kernel k) {
          .vjp = std::move(k.vjp),
          .jvp = Jvp::transposed,
          .batch = Batch::loop,
-         .onnx = "- a few pointwise operators",
+         .onnx = "+ a few pointwise operators",
          .homes = home::internal,
          .node = k.node});
   r.add(pointwise(Types::same,
@@ -357,7 +357,7 @@ void register_functions(Registry& r) {
        .doc =
            "The mean (or sum, or each) of `(input - target)**2`.\n\n>>> wisp.nn.functional.mse_loss(wisp.tensor([1., 2.]), wisp.tensor([1., 4.]))\ntensor(2.)",
        .body = distance_body<"_mse_loss">,
-       .onnx = "- Sub, Mul and ReduceMean",
+       .onnx = "+ Sub, Mul and ReduceMean",
        .homes = home::functional});
   r.add(
       {.schema =
@@ -365,7 +365,7 @@ void register_functions(Registry& r) {
        .doc =
            "The mean (or sum, or each) of `|input - target|`.\n\n>>> wisp.nn.functional.l1_loss(wisp.tensor([1., 2.]), wisp.tensor([1., 4.]))\ntensor(1.)",
        .body = l1_loss_body,
-       .onnx = "- Sub, Abs and ReduceMean",
+       .onnx = "+ Sub, Abs and ReduceMean",
        .homes = home::functional});
   r.add(
       {.schema =
@@ -373,7 +373,7 @@ void register_functions(Registry& r) {
        .doc =
            "l1_loss, but a parabola where the difference is below beta.\n\n>>> wisp.nn.functional.smooth_l1_loss(wisp.tensor([1., 2.]), wisp.tensor([1., 4.]))\ntensor(0.7500)",
        .body = smooth_l1_loss_body,
-       .onnx = "- a few pointwise operators",
+       .onnx = "+ a few pointwise operators",
        .homes = home::functional});
   r.add(
       {.schema =
@@ -381,7 +381,7 @@ void register_functions(Registry& r) {
        .doc =
            "A parabola where the difference is below delta, and straight beyond.\n\n>>> wisp.nn.functional.huber_loss(wisp.tensor([1., 2.]), wisp.tensor([1., 4.]))\ntensor(0.7500)",
        .body = huber_loss_body,
-       .onnx = "- a few pointwise operators",
+       .onnx = "+ a few pointwise operators",
        .homes = home::functional});
   r.add(
       {.schema =
@@ -389,7 +389,7 @@ void register_functions(Registry& r) {
        .doc =
            "`-target * log(input) - (1 - target) * log(1 - input)` of probabilities, averaged.\n\n>>> wisp.nn.functional.binary_cross_entropy(wisp.tensor([0.5, 0.25]), wisp.tensor([1., 0.]))\ntensor(0.4904)",
        .body = bce_body,
-       .onnx = "- a few pointwise operators",
+       .onnx = "+ a few pointwise operators",
        .homes = home::functional});
   r.add(
       {.schema =
@@ -397,7 +397,7 @@ void register_functions(Registry& r) {
        .doc =
            "binary_cross_entropy of `sigmoid(input)`, without its loss of accuracy.\n\n>>> wisp.nn.functional.binary_cross_entropy_with_logits(wisp.tensor([0., 2.]), wisp.tensor([1., 0.]))\ntensor(1.4100)",
        .body = bce_logits_body,
-       .onnx = "- a few pointwise operators",
+       .onnx = "+ a few pointwise operators",
        .homes = home::functional});
 }
 

@@ -266,7 +266,7 @@ void register_margin_loss(Registry& r) {
     r.add({.schema = e.schema,
            .doc = e.doc,
            .body = e.body,
-           .onnx = "- a few pointwise operators",
+           .onnx = "+ a few pointwise operators",
            .homes = home::functional});
   }
 }

@@ -206,7 +206,7 @@ void register_mask(Registry& r) {
                {"source", "mask source.shape", masked_scatter_source_grad}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
-       .onnx = "- Where with a running count",
+       .onnx = "+ Where with a running count",
        .traits = trait::in_place | trait::writes_self});
 }
 

@@ -387,14 +387,14 @@ void register_vector_products(Registry& r) {
        .doc =
            "Sums of products over the last dimension of both.\n\n>>> wisp.inner(wisp.tensor([1, 2]), wisp.tensor([[0, 2], [1, 1]]))\ntensor([4, 3])",
        .body = inner_body,
-       .onnx = "- MatMul with a transposed operand",
+       .onnx = "+ MatMul with a transposed operand",
        .traits = trait::out});
   r.add(
       {.schema = "outer(Tensor self, Tensor vec2) -> Tensor",
        .doc =
            "The products of every element of one vector with every element of another.\n\n>>> wisp.outer(wisp.tensor([1, 2]), wisp.tensor([1, 10]))\ntensor([[ 1, 10],\n        [ 2, 20]])",
        .body = outer_body,
-       .onnx = "- Mul of a column and a row",
+       .onnx = "+ Mul of a column and a row",
        .traits = trait::out});
   r.alias("ger", "outer");
   r.add(
@@ -402,7 +402,7 @@ void register_vector_products(Registry& r) {
        .doc =
            "Sums of `conj(x) * y` along a dimension.\n\n>>> wisp.linalg.vecdot(wisp.tensor([[1., 2.], [0., 1.]]), wisp.tensor([3., 4.]))\ntensor([11.,  4.])",
        .body = vecdot_body,
-       .onnx = "- ReduceSum of Mul",
+       .onnx = "+ ReduceSum of Mul",
        .traits = trait::out,
        .homes = home::linalg});
 }

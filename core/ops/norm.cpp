@@ -167,7 +167,7 @@ void register_norm(Registry& r) {
        .doc =
            "Scales every slice along `dim` whose p-norm exceeds `maxnorm` down to it.\n\n>>> wisp.renorm(wisp.tensor([[3., 4.], [0., 1.]]), 2, 0, 1)\ntensor([[0.6000, 0.8000],\n        [0.0000, 1.0000]])",
        .body = renorm_body,
-       .onnx = "- Mul of ReduceL2",
+       .onnx = "+ Mul of ReduceL2",
        .traits = trait::in_place | trait::out});
   r.add(
       {.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
@@ -178,7 +178,7 @@ void register_norm(Registry& r) {
              outs.push(
                  invoke<"vector_norm">(sub(args.tensor(0), args.tensor(1)), args[2], Arg(), false));
            },
-       .onnx = "- ReduceL2 of Sub"});
+       .onnx = "+ ReduceL2 of Sub"});
 }
 
 }  // namespace wisp::ops

@@ -96,7 +96,7 @@ void register_repeats(Registry& r) {
        .kernel = repeated_indices_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .homes = home::function});
   r.add(
       {.schema =
@@ -152,7 +152,7 @@ void triangle_kernel(const Call& call) {
 OpDef triangle(OpDef def) {
   def.jvp = Jvp::none;
   def.batch = Batch::loop;
-  def.onnx = "- constant";
+  def.onnx = "+ a constant";
   def.traits = trait::factory;
   def.homes = home::function;
   return def;
@@ -226,7 +226,7 @@ void register_diagonal(Registry& r) {
            "The first `size` rows of nonzero(), filled up with `fill_value`.\n\n"
            ">>> wisp.nonzero_static(wisp.tensor([0, 1, 1]), size=3)\ntensor([[ 1],\n        [ 2],\n        [-1]])",
        .body = nonzero_static_body,
-       .onnx = "- Pad of NonZero",
+       .onnx = "+ Pad of NonZero",
        .traits = trait::out});
   r.add({.schema = "fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor",
          .doc = "Overwrites the main diagonal; `wrap` goes on below it in tall matrices.\n\n"
@@ -239,7 +239,7 @@ void register_diagonal(Registry& r) {
                   }}},
          .jvp = Jvp::elementwise,
          .batch = Batch::loop,
-         .onnx = "- ScatterND",
+         .onnx = "+ ScatterND",
          .traits = trait::in_place | trait::in_place_only | trait::writes_self,
          .homes = home::method});
 }

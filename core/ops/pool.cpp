@@ -406,7 +406,7 @@ void register_adaptive(Registry& r) {
        .vjp = {{"self", "self.shape result1", max_pool_grad<2>}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- windows of unequal size",
+       .onnx = "+ Slices",
        .homes = home::functional,
        .node = "AdaptiveMaxPool2DBackward0"});
   r.add(
@@ -419,7 +419,7 @@ void register_adaptive(Registry& r) {
        .vjp = {{"self", "self.shape result1", max_pool_grad<3>}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- windows of unequal size",
+       .onnx = "+ Slices",
        .homes = home::functional,
        .node = "AdaptiveMaxPool3DBackward0"});
   r.add(
@@ -427,7 +427,7 @@ void register_adaptive(Registry& r) {
        .doc =
            "The largest elements of windows that cover the input, as many as asked for, and their indices.\n\n>>> wisp.adaptive_max_pool1d(wisp.tensor([[1., 3., 2.]]), 1)[1]\ntensor([[1]])",
        .body = adaptive_max_pool1d_body,
-       .onnx = "- windows of unequal size",
+       .onnx = "+ Slices",
        .homes = home::function});
 }
 

@@ -179,7 +179,7 @@ constexpr Entry entries[] = {
      infer_randint_like<2>, randint_like_kernel<2>, "RandomUniformLike"},
     {"randperm(int n, *, Generator? generator=None, Dtype? dtype=None, Device? device=None) -> Tensor",
      "The numbers 0 to n - 1 in random order.\n\n>>> wisp.randperm(4).sum()\ntensor(6)",
-     infer_randperm, randperm_kernel, "- has no ONNX operator"},
+     infer_randperm, randperm_kernel, "+ several nodes"},
 };
 
 }  // namespace

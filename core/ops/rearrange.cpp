@@ -389,13 +389,13 @@ void register_diagonals(Registry& r) {
                 }}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
-       .onnx = "- ScatterElements"});
+       .onnx = "+ ScatterElements"});
   r.add(
       {.schema = "diag(Tensor self, int diagonal=0) -> Tensor",
        .doc =
            "A vector on the diagonal of a matrix, or the diagonal of a matrix as a vector.\n\n>>> wisp.diag(wisp.tensor([[1, 2], [3, 4]]))\ntensor([1, 4])",
        .body = diag_body,
-       .onnx = "- GatherElements",
+       .onnx = "+ GatherElements",
        .traits = trait::out});
   r.add(
       {.schema = "diagflat(Tensor self, int offset=0) -> Tensor",
@@ -405,13 +405,13 @@ void register_diagonals(Registry& r) {
            [](const Args& args, TensorList& outs) {
              outs.push(diag_embed(flatten(args.tensor(0)), args.integer(1)));
            },
-       .onnx = "- ScatterElements"});
+       .onnx = "+ ScatterElements"});
   r.add(
       {.schema = "trace(Tensor self) -> Tensor",
        .doc =
            "The sum of a matrix's diagonal.\n\n>>> wisp.trace(wisp.tensor([[1., 2.], [3., 4.]]))\ntensor(5.)",
        .body = trace_body,
-       .onnx = "- ReduceSum of its diagonal"});
+       .onnx = "+ ReduceSum of its diagonal"});
 }
 
 }  // namespace

@@ -304,7 +304,7 @@ void register_nan_sums(Registry& r) {
                 [](const Backward& b) {
                   return where(isnan(b.tensor(0)), Scalar(0), expand_reduced(b.grad(), b, 1, 2));
                 }}},
-       .onnx = "- ReduceSum of Where",
+       .onnx = "+ ReduceSum of Where",
        .traits = trait::out}));
   r.add(
       {.schema =
@@ -312,7 +312,7 @@ void register_nan_sums(Registry& r) {
        .doc =
            "The mean over the given dimensions of all elements that are not NaN.\n\n>>> wisp.nanmean(wisp.tensor([1., float('nan'), 2.]))\ntensor(1.5000)",
        .body = nanmean_body,
-       .onnx = "- Div of two ReduceSum",
+       .onnx = "+ Div of two ReduceSum",
        .traits = trait::out});
 }
 
@@ -413,7 +413,7 @@ void register_truth(Registry& r) {
              const uint64_t reduced = reduced_dims(c, 1, self.ndim());
              run_reduce(c, Reduction::count_nonzero, reduced, math_dtype(self.dtype()), c.out());
            },
-       .onnx = "- ReduceSum of Cast"}));
+       .onnx = "+ ReduceSum of Cast"}));
 }
 
 }  // namespace

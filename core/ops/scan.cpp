@@ -182,7 +182,7 @@ void register_sums(Registry& r) {
            },
        .kernel = scan_kernel<Scan::logsumexp>,
        .vjp = {{"self", "self dim result", logcumsumexp_grad}},
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out}));
 }
 
@@ -194,7 +194,7 @@ void register_products(Registry& r) {
        .infer = infer_scan<2>,
        .kernel = scan_kernel<Scan::prod>,
        .vjp = {{"self", "self dim result", cumprod_grad}},
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::in_place | trait::out}));
   r.add(scanning(
       {.schema = "_linear_scan(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor",
@@ -211,7 +211,7 @@ void register_products(Registry& r) {
        .kernel = linear_scan_kernel,
        .vjp = {{"self", "factor dim reverse", linear_scan_self_grad},
                {"factor", "factor dim reverse result", linear_scan_factor_grad}},
-       .onnx = "Scan",
+       .onnx = "- backward only",
        .homes = home::internal}));
 }
 
@@ -256,7 +256,7 @@ void register_extremes_so_far(Registry& r) {
        .infer = infer_cumextreme,
        .kernel = extreme_kernel<Scan::max>,
        .vjp = {{"self", "self.shape dim result1", cumextreme_grad}},
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out}));
   r.add(scanning(
       {.schema = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
@@ -265,7 +265,7 @@ void register_extremes_so_far(Registry& r) {
        .infer = infer_cumextreme,
        .kernel = extreme_kernel<Scan::min>,
        .vjp = {{"self", "self.shape dim result1", cumextreme_grad}},
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out}));
 }
 

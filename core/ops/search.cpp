@@ -153,7 +153,7 @@ void register_searching(Registry& r) {
        .kernel = searchsorted_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out,
        .homes = home::function});
   r.add(
@@ -164,7 +164,7 @@ void register_searching(Registry& r) {
            "end, or their lower one if `right`.\n\n"
            ">>> wisp.bucketize(wisp.tensor([0, 3, 9]), wisp.tensor([1, 3, 5]))\ntensor([0, 1, 3])",
        .body = bucketize_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out,
        .homes = home::function});
   r.add(
@@ -174,7 +174,7 @@ void register_searching(Registry& r) {
            "Which elements are among the test elements; `invert` asks which are not.\n\n"
            ">>> wisp.isin(wisp.tensor([1, 2, 3]), wisp.tensor([3, 1]))\ntensor([ True, False,  True])",
        .body = isin_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out,
        .homes = home::function});
 }
@@ -298,7 +298,7 @@ void register_distinct(Registry& r) {
          .kernel = row_order_kernel,
          .jvp = Jvp::none,
          .batch = Batch::loop,
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .homes = home::function});
   r.add(distinct(
       {.schema =

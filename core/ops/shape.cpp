@@ -450,7 +450,7 @@ void register_moving(Registry& r) {
        .doc =
            "A copy of `self` in which the as_strided region holds `src`.\n\n>>> wisp.as_strided_scatter(wisp.zeros(3), wisp.ones(2), (2,), (2,))\ntensor([1., 0., 1.])",
        .body = as_strided_scatter_body,
-       .onnx = "- strides have no meaning in ONNX"});
+       .onnx = "+ Gather"});
 }
 
 void register_parts(Registry& r) {
@@ -469,7 +469,7 @@ void register_parts(Registry& r) {
              const Tensor& self = args.tensor(0);
              outs.push(is_complex(self.dtype()) ? conj_physical(self) : self);
            },
-       .onnx = "- complex numbers do not exist in ONNX"});
+       .onnx = "+ pairs of real numbers"});
   r.add(
       {.schema = "real(Tensor self) -> Tensor",
        .doc =
@@ -479,7 +479,7 @@ void register_parts(Registry& r) {
              const Tensor& self = args.tensor(0);
              outs.push(is_complex(self.dtype()) ? select(view_as_real(self), -1, 0) : self);
            },
-       .onnx = "- complex numbers do not exist in ONNX",
+       .onnx = "+ pairs of real numbers",
        .homes = home::function});
   r.add(
       {.schema = "imag(Tensor self) -> Tensor",
@@ -491,7 +491,7 @@ void register_parts(Registry& r) {
                         "imag is not implemented for tensors with non-complex dtypes.");
              outs.push(select(view_as_real(self), -1, 1));
            },
-       .onnx = "- complex numbers do not exist in ONNX",
+       .onnx = "+ pairs of real numbers",
        .homes = home::function});
 }
 

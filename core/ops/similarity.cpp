@@ -50,7 +50,7 @@ void register_similarity(Registry& r) {
        .doc =
            "The cosine of the angle between vectors along a dimension.\n\n>>> wisp.cosine_similarity(wisp.tensor([[1., 0.]]), wisp.tensor([[1., 1.]]))\ntensor([0.7071])",
        .body = cosine_similarity_body,
-       .onnx = "- Div and ReduceSum",
+       .onnx = "+ Div and ReduceSum",
        .homes = home::function | home::functional});
   r.add(
       {.schema =
@@ -58,7 +58,7 @@ void register_similarity(Registry& r) {
        .doc =
            "The p-norm of `x1 - x2 + eps` along the last dimension.\n\n>>> wisp.pairwise_distance(wisp.tensor([[3., 0.]]), wisp.tensor([[0., 4.]]))\ntensor([5.])",
        .body = pairwise_distance_body,
-       .onnx = "- Sub and ReduceL2",
+       .onnx = "+ Sub and ReduceL2",
        .homes = home::function | home::functional});
   r.add(
       {.schema = "normalize(Tensor self, float p=2.0, int dim=1, float eps=1e-12) -> Tensor",

@@ -419,7 +419,7 @@ void register_ranks(Registry& r) {
        .kernel = mode_kernel,
        .vjp = {{"self", "self.shape dim keepdim result1",
                 [](const Backward& b) { return put_back_reduced(b, 1, b.boolean(2)); }}},
-       .onnx = "- Unique"}));
+       .onnx = "+ Unique"}));
 }
 
 void register_quantiles(Registry& r) {

@@ -44,7 +44,7 @@ void add(Registry& r, const Entry& e) {
                                           .infer = infer_real,
                                           .opcode = code(e.opcode),
                                           .vjp = {{"self", e.saves, e.rule}},
-                                          .onnx = "- has no ONNX operator",
+                                          .onnx = "+ several nodes",
                                           .homes = e.homes,
                                           .node = e.node});
   if (!(e.homes & home::method)) def = without_in_place(std::move(def));
@@ -108,7 +108,7 @@ void register_angles(Registry& r) {
            },
        .vjp = {{"self", "self", angle_grad}},
        .jvp = Jvp::transposed,
-       .onnx = "- complex numbers do not exist in ONNX"})));
+       .onnx = "+ pairs of real numbers"})));
   r.add(
       {.schema = "positive(Tensor self) -> Tensor",
        .doc =
@@ -130,7 +130,7 @@ void register_angles(Registry& r) {
              outs.push(is_complex(self.dtype()) ? eq(imag(self), 0)
                                                 : ones_like(self, DType::bool_));
            },
-       .onnx = "- complex numbers do not exist in ONNX"});
+       .onnx = "+ pairs of real numbers"});
 }
 
 // --- nan_to_num(self, nan, posinf, neginf)
@@ -190,7 +190,7 @@ void register_common(Registry& r) {
                 [](const Backward& b) {
                   return where(isfinite(b.tensor(0)), b.grad(), Scalar(0));
                 }}},
-       .onnx = "- Where of IsNaN and IsInf"}));
+       .onnx = "+ Where of IsNaN and IsInf"}));
   r.add(pointwise(
       Types::to_float,
       {.schema = "sinc(Tensor self) -> Tensor",
@@ -198,7 +198,7 @@ void register_common(Registry& r) {
            "`sin(pi * self) / (pi * self)`, and 1 at 0.\n\n>>> wisp.sinc(wisp.tensor([0., 0.5]))\ntensor([1.0000, 0.6366])",
        .opcode = code(Opcode::sinc),
        .vjp = {{"self", "self", sinc_grad}},
-       .onnx = "- Div of Sin",
+       .onnx = "+ Div of Sin",
        .homes = everywhere | home::special}));
   r.add(pointwise(
       Types::to_float,
@@ -208,7 +208,7 @@ void register_common(Registry& r) {
        .infer = infer_real,
        .kernel = logit_kernel,
        .vjp = {{"self", "self eps", logit_grad}},
-       .onnx = "- Log of Div",
+       .onnx = "+ Log of Div",
        .homes = everywhere | home::special}));
 }
 
@@ -262,14 +262,14 @@ void register_gamma(Registry& r) {
                 [](const Backward& b) {
                   return mul(b.grad(), polygamma(b.integer(0) + 1, b.tensor(1)));
                 }}},
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .homes = everywhere | home::special})));
   r.add(
       {.schema = "mvlgamma(Tensor self, int p) -> Tensor",
        .doc =
            "The logarithm of the multivariate gamma function of dimension p.\n\n>>> wisp.mvlgamma(wisp.tensor([3.]), 2)\ntensor([1.5502])",
        .body = mvlgamma_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::in_place | trait::out});
 }
 
@@ -359,7 +359,7 @@ void register_normal(Registry& r) {
            "The normal distribution function.\n\n>>> wisp.special.ndtr(wisp.tensor([0., 1.]))\ntensor([0.5000, 0.8413])",
        .body = [](const Args& args,
                   TensorList& outs) { outs.push(mul(erfc(mul(args.tensor(0), -sqrt_half)), 0.5)); },
-       .onnx = "- Erf",
+       .onnx = "+ Erf",
        .traits = trait::out,
        .homes = home::special});
   r.add(without_in_place(pointwise(
@@ -378,7 +378,7 @@ void register_normal(Registry& r) {
                   return neg(
                       mul(b.grad(), mul(s, invoke<"zeta">(wisp::ops::add(s, 1), b.tensor(1)))));
                 }}},
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .homes = home::special,
        .node = "SpecialZetaBackward0"})));
 }
@@ -421,7 +421,7 @@ void register_frexp(Registry& r) {
                 }}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out});
 }
 
@@ -441,20 +441,20 @@ void register_names(Registry& r) {
   r.add({.schema = "psi(Tensor self) -> Tensor",
          .doc = "digamma.\n\n>>> wisp.special.psi(wisp.tensor([1.]))\ntensor([-0.5772])",
          .body = [](const Args& args, TensorList& outs) { outs.push(digamma(args.tensor(0))); },
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .traits = trait::out,
          .homes = home::special});
   r.add({.schema = "gammaln(Tensor self) -> Tensor",
          .doc = "lgamma.\n\n>>> wisp.special.gammaln(wisp.tensor([5.]))\ntensor([3.1781])",
          .body = [](const Args& args, TensorList& outs) { outs.push(lgamma(args.tensor(0))); },
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .traits = trait::out,
          .homes = home::special});
   r.add(
       {.schema = "multigammaln(Tensor self, int p) -> Tensor",
        .doc = "mvlgamma.\n\n>>> wisp.special.multigammaln(wisp.tensor([3.]), 2)\ntensor([1.5502])",
        .body = mvlgamma_body,
-       .onnx = "- has no ONNX operator",
+       .onnx = "+ several nodes",
        .traits = trait::out,
        .homes = home::special});
 }

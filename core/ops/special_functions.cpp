@@ -18,7 +18,7 @@ void infer_function(Infer& infer) {
 
 OpDef function(OpDef def) {
   if (!def.infer) def.infer = infer_function;
-  if (!def.onnx[0]) def.onnx = "- has no ONNX operator";
+  if (!def.onnx[0]) def.onnx = "+ several nodes";
   def = pointwise(Types::to_float, std::move(def));
   if (!(def.homes & home::method)) def.traits &= ~static_cast<uint32_t>(trait::in_place);
   return def;
@@ -98,7 +98,7 @@ void register_bessel_functions(Registry& r) {
              "The modified Bessel function of the first kind of order 0; NaN at infinity.\n\n"
              ">>> wisp.special.modified_bessel_i0(wisp.tensor([0., 1.]))\ntensor([1.0000, 1.2661])",
          .body = modified_bessel_i<"i0">,
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .traits = trait::out,
          .homes = home::special});
   r.add({.schema = "special_modified_bessel_i1(Tensor self) -> Tensor",
@@ -106,7 +106,7 @@ void register_bessel_functions(Registry& r) {
              "The modified Bessel function of the first kind of order 1; NaN at infinity.\n\n"
              ">>> wisp.special.modified_bessel_i1(wisp.tensor([0., 1.]))\ntensor([0.0000, 0.5652])",
          .body = modified_bessel_i<"i1">,
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .traits = trait::out,
          .homes = home::special});
 }
@@ -230,7 +230,7 @@ void register_igamma(Registry& r) {
              [](const Args& args, TensorList& outs) {
                outs.push(invoke<"igamma">(args.tensor(0), args.tensor(1)));
              },
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .traits = trait::out,
          .homes = home::special});
   r.add({.schema = "special_gammaincc(Tensor self, Tensor other) -> Tensor",
@@ -241,7 +241,7 @@ void register_igamma(Registry& r) {
              [](const Args& args, TensorList& outs) {
                outs.push(invoke<"igammac">(args.tensor(0), args.tensor(1)));
              },
-         .onnx = "- has no ONNX operator",
+         .onnx = "+ several nodes",
          .traits = trait::out,
          .homes = home::special});
 }

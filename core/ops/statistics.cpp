@@ -115,13 +115,13 @@ void register_statistics(Registry& r) {
            ">>> wisp.cov(wisp.tensor([[0., 1., 2.], [2., 1., 0.]]))\n"
            "tensor([[ 1., -1.],\n        [-1.,  1.]])",
        .body = cov_body,
-       .onnx = "- MatMul of centred rows"});
+       .onnx = "+ MatMul of centred rows"});
   r.add({.schema = "corrcoef(Tensor self) -> Tensor",
          .doc = "Pearson's correlation coefficients of the rows of `self`.\n\n"
                 ">>> wisp.corrcoef(wisp.tensor([[0., 1., 2.], [4., 2., 0.]]))\n"
                 "tensor([[ 1., -1.],\n        [-1.,  1.]])",
          .body = corrcoef_body,
-         .onnx = "- MatMul of centred rows"});
+         .onnx = "+ MatMul of centred rows"});
 }
 
 }  // namespace wisp::ops

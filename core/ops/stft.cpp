@@ -223,7 +223,7 @@ void register_stft(Registry& r) {
            "The signal whose stft is given: frames are transformed back, added where they overlap, and divided by the sum of squared windows.\n\n"
            ">>> wisp.istft(wisp.tensor([[3.+0.j, 7.+0.j], [-1.+0.j, -1.+0.j]]), 2, 2, center=False)\ntensor([1., 2., 3., 4.])",
        .body = istft_body,
-       .onnx = "- no operator of its own"});
+       .onnx = "+ several nodes"});
 }
 
 }  // namespace wisp::ops

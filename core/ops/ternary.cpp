@@ -185,7 +185,7 @@ void register_ternary(Registry& r) {
                 [](const Backward& b) {
                   return mul(b.grad(), conj(sub(b.tensor(1), b.tensor(0))));
                 }}},
-       .onnx = "- Add and Mul"}));
+       .onnx = "+ Add and Mul"}));
   r.add(pointwise(
       Types::same,
       {.schema =
@@ -202,7 +202,7 @@ void register_ternary(Registry& r) {
                 [](const Backward& b) {
                   return mul(scaled(b.grad(), b.scalar(3)), conj(b.tensor(1)));
                 }}},
-       .onnx = "- Add and Mul"}));
+       .onnx = "+ Add and Mul"}));
   r.add(pointwise(
       Types::same,
       {.schema =
@@ -221,7 +221,7 @@ void register_ternary(Registry& r) {
                   const Tensor slope = div(b.tensor(1), square(b.tensor(2)));
                   return neg(mul(scaled(b.grad(), b.scalar(3)), conj(slope)));
                 }}},
-       .onnx = "- Add and Div"}));
+       .onnx = "+ Add and Div"}));
 }
 
 }  // namespace wisp::ops

@@ -153,7 +153,7 @@ void register_rounding(Registry& r) {
        "Ceil", Opcode::ceil},
       {"trunc(Tensor self) -> Tensor",
        "Rounds towards zero.\n\n>>> wisp.trunc(wisp.tensor([-1.5, 1.5]))\ntensor([-1.,  1.])",
-       "- Floor and Ceil by sign", Opcode::trunc},
+       "+ Floor and Ceil by sign", Opcode::trunc},
   };
   for (const auto& row : rows) {
     r.add(pointwise(Types::same, {.schema = row.schema,
@@ -204,7 +204,7 @@ void register_rounding(Registry& r) {
        .infer = infer_real,
        .opcode = code(Opcode::frac),
        .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }}},
-       .onnx = "- Sub of itself rounded"}));
+       .onnx = "+ Sub of itself rounded"}));
 }
 
 void register_powers(Registry& r) {
@@ -236,7 +236,7 @@ void register_exponential(Registry& r) {
   add(r,
       {"expm1(Tensor self) -> Tensor",
        "`exp(self) - 1`, accurate near zero.\n\n>>> wisp.expm1(wisp.tensor([0., 1.]))\ntensor([0.0000, 1.7183])",
-       Opcode::expm1, "- Sub of Exp", "result",
+       Opcode::expm1, "+ Sub of Exp", "result",
        [](const Backward& b) { return mul(b.grad(), conj(wisp::ops::add(b.out(), 1))); }});
   add(r, {"log(Tensor self) -> Tensor",
           "Natural logarithm.\n\n>>> wisp.log(wisp.tensor([1., 10.]))\ntensor([0.0000, 2.3026])",
@@ -244,18 +244,18 @@ void register_exponential(Registry& r) {
           [](const Backward& b) { return div(b.grad(), conj(b.tensor(0))); }});
   add(r, {"log2(Tensor self) -> Tensor",
           "Logarithm to base 2.\n\n>>> wisp.log2(wisp.tensor([1., 8.]))\ntensor([0., 3.])",
-          Opcode::log2, "- Div of Log", "self", [](const Backward& b) {
+          Opcode::log2, "+ Div of Log", "self", [](const Backward& b) {
             return div(b.grad(), conj(mul(b.tensor(0), std::numbers::ln2)));
           }});
   add(r, {"log10(Tensor self) -> Tensor",
           "Logarithm to base 10.\n\n>>> wisp.log10(wisp.tensor([1., 1000.]))\ntensor([0., 3.])",
-          Opcode::log10, "- Div of Log", "self", [](const Backward& b) {
+          Opcode::log10, "+ Div of Log", "self", [](const Backward& b) {
             return div(b.grad(), conj(mul(b.tensor(0), std::numbers::ln10)));
           }});
   add(r,
       {"log1p(Tensor self) -> Tensor",
        "`log(1 + self)`, accurate near zero.\n\n>>> wisp.log1p(wisp.tensor([0., 1.]))\ntensor([0.0000, 0.6931])",
-       Opcode::log1p, "- Log of Add", "self",
+       Opcode::log1p, "+ Log of Add", "self",
        [](const Backward& b) { return div(b.grad(), conj(wisp::ops::add(b.tensor(0), 1))); }});
   add(r,
       {"sigmoid(Tensor self) -> Tensor",
@@ -346,13 +346,13 @@ void register_error_functions(Registry& r) {
   add(r,
       {"erfc(Tensor self) -> Tensor",
        "`1 - erf(self)`, accurate where that is tiny.\n\n>>> wisp.erfc(wisp.tensor([0., 1.]))\ntensor([1.0000, 0.1573])",
-       Opcode::erfc, "- Sub of Erf", "self", [](const Backward& b) {
+       Opcode::erfc, "+ Sub of Erf", "self", [](const Backward& b) {
          return mul(b.grad(), mul(exp(neg(square(b.tensor(0)))), -two_over_sqrt_pi));
        }});
   add(r,
       {"erfinv(Tensor self) -> Tensor",
        "The inverse of the error function.\n\n>>> wisp.erfinv(wisp.tensor([0., 0.5]))\ntensor([0.0000, 0.4769])",
-       Opcode::erfinv, "- has no ONNX operator", "result", [](const Backward& b) {
+       Opcode::erfinv, "+ several nodes", "result", [](const Backward& b) {
          return mul(b.grad(), mul(exp(square(b.out())), 1 / two_over_sqrt_pi));
        }});
 }
@@ -370,7 +370,7 @@ void register_complex(Registry& r) {
              run_pointwise(c, Opcode::mul, one);
            },
        .vjp = {{"self", "", [](const Backward& b) { return conj(b.grad()); }}},
-       .onnx = "- complex numbers do not exist in ONNX"}));
+       .onnx = "+ pairs of real numbers"}));
 }
 
 void register_grad_kernels(Registry& r) {

@@ -133,7 +133,7 @@ void register_unpool(Registry& r) {
            .vjp = {{"self", "self.shape result1", row.vjp}},
            .jvp = Jvp::transposed,
            .batch = Batch::loop,
-           .onnx = "- random",
+           .onnx = "+ random numbers of ONNX",
            .homes = home::functional,
            .node = row.node});
   }

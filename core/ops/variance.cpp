@@ -93,14 +93,14 @@ void register_var(Registry& r) {
        .doc =
            "The variance of all elements.\n\n>>> wisp.var(wisp.tensor([1., 2., 3.]), unbiased=False)\ntensor(0.6667)",
        .body = full_body<"var.correction">,
-       .onnx = "- ReduceMean of squares"});
+       .onnx = "+ ReduceMean of squares"});
   r.add(
       {.schema =
            "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
        .doc =
            "The variance over the given dimensions.\n\n>>> wisp.var(wisp.tensor([[1., 2.], [3., 6.]]), 0)\ntensor([2., 8.])",
        .body = dim_body<"var.correction">,
-       .onnx = "- ReduceMean of squares",
+       .onnx = "+ ReduceMean of squares",
        .traits = trait::out | trait::out_casts});
   r.add(reduction(
       {.schema =
@@ -111,14 +111,14 @@ void register_var(Registry& r) {
        .kernel = variance_kernel<false, false>,
        .vjp = {{"self", "self dim correction keepdim",
                 [](const Backward& b) { return variance_grad(b, b.grad()); }}},
-       .onnx = "- ReduceMean of squares",
+       .onnx = "+ ReduceMean of squares",
        .traits = trait::out | trait::out_casts}));
   r.add(
       {.schema = "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
        .doc =
            "Variance and mean of all elements.\n\n>>> wisp.var_mean(wisp.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))",
        .body = full_body<"var_mean.correction">,
-       .onnx = "- ReduceMean of squares",
+       .onnx = "+ ReduceMean of squares",
        .homes = home::function});
   r.add(
       {.schema =
@@ -126,7 +126,7 @@ void register_var(Registry& r) {
        .doc =
            "Variance and mean over the given dimensions.\n\n>>> wisp.var_mean(wisp.tensor([[1., 2.], [3., 6.]]), 0)\n(tensor([2., 8.]), tensor([2., 4.]))",
        .body = dim_body<"var_mean.correction">,
-       .onnx = "- ReduceMean of squares",
+       .onnx = "+ ReduceMean of squares",
        .homes = home::function});
   r.add(reduction(
       {.schema =
@@ -136,7 +136,7 @@ void register_var(Registry& r) {
        .infer = infer_variance<true>,
        .kernel = variance_kernel<false, true>,
        .vjp = {{"self", "self dim correction keepdim", with_mean_grad<false>}},
-       .onnx = "- ReduceMean of squares",
+       .onnx = "+ ReduceMean of squares",
        .homes = home::function}));
 }
 
@@ -146,14 +146,14 @@ void register_std(Registry& r) {
        .doc =
            "The standard deviation of all elements.\n\n>>> wisp.std(wisp.tensor([1., 2., 3.]))\ntensor(1.)",
        .body = full_body<"std.correction">,
-       .onnx = "- Sqrt of ReduceMean"});
+       .onnx = "+ Sqrt of ReduceMean"});
   r.add(
       {.schema =
            "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
        .doc =
            "The standard deviation over the given dimensions.\n\n>>> wisp.std(wisp.tensor([[1., 2.], [3., 6.]]), 0, unbiased=False)\ntensor([1., 2.])",
        .body = dim_body<"std.correction">,
-       .onnx = "- Sqrt of ReduceMean",
+       .onnx = "+ Sqrt of ReduceMean",
        .traits = trait::out | trait::out_casts});
   r.add(reduction(
       {.schema =
@@ -164,14 +164,14 @@ void register_std(Registry& r) {
        .kernel = variance_kernel<true, false>,
        .vjp = {{"self", "self dim correction keepdim result",
                 [](const Backward& b) { return variance_grad(b, root_grad(b, b.grad())); }}},
-       .onnx = "- Sqrt of ReduceMean",
+       .onnx = "+ Sqrt of ReduceMean",
        .traits = trait::out | trait::out_casts}));
   r.add(
       {.schema = "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
        .doc =
            "Standard deviation and mean of all elements.\n\n>>> wisp.std_mean(wisp.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))",
        .body = full_body<"std_mean.correction">,
-       .onnx = "- Sqrt of ReduceMean",
+       .onnx = "+ Sqrt of ReduceMean",
        .homes = home::function});
   r.add(
       {.schema =
@@ -179,7 +179,7 @@ void register_std(Registry& r) {
        .doc =
            "Standard deviation and mean over the given dimensions.\n\n>>> wisp.std_mean(wisp.tensor([[1., 2.], [3., 6.]]), 0, unbiased=False)\n(tensor([1., 2.]), tensor([2., 4.]))",
        .body = dim_body<"std_mean.correction">,
-       .onnx = "- Sqrt of ReduceMean",
+       .onnx = "+ Sqrt of ReduceMean",
        .homes = home::function});
   r.add(reduction(
       {.schema =
@@ -189,7 +189,7 @@ void register_std(Registry& r) {
        .infer = infer_variance<true>,
        .kernel = variance_kernel<true, true>,
        .vjp = {{"self", "self dim correction keepdim result", with_mean_grad<true>}},
-       .onnx = "- Sqrt of ReduceMean",
+       .onnx = "+ Sqrt of ReduceMean",
        .homes = home::function}));
 }
 

@@ -484,14 +484,14 @@ void register_picking(Registry& r) {
            "The diagonal of two dimensions, as a new last dimension.\n\n>>> wisp.tensor([[1, 2], [3, 4]]).diagonal()\ntensor([1, 4])",
        .view = diagonal_spec,
        .vjp = {{"self", "self.shape offset dim1 dim2", diagonal_grad}},
-       .onnx = "- GatherElements"}));
+       .onnx = "+ GatherElements"}));
   r.add(view_op(
       {.schema = "unfold(Tensor self, int dimension, int size, int step) -> Tensor",
        .doc =
            "All windows of `size` elements along a dimension, as a new last dimension.\n\n>>> wisp.arange(4).unfold(0, 2, 1)\ntensor([[0, 1],\n        [1, 2],\n        [2, 3]])",
        .view = unfold_spec,
        .vjp = {{"self", "self.shape dimension size step", unfold_grad}},
-       .onnx = "- Gather",
+       .onnx = "+ Gather",
        .homes = home::method}));
 }
 
@@ -512,7 +512,7 @@ void register_as_strided(Registry& r) {
                 [](const Backward& b) {
                   return invoke<"_as_strided_grad">(b.grad(), b[1], b[2], b[3], b[4], b[5], b[6]);
                 }}},
-       .onnx = "- strides have no meaning in ONNX",
+       .onnx = "+ Gather",
        .traits = trait::in_place,
        .homes = home::method,
        .node = "AsStridedBackward0"}));
@@ -529,7 +529,7 @@ void register_as_strided(Registry& r) {
              outs.push(invoke<"_as_strided">(self, args[1], args[2], offset, sizes, strides,
                                              self->offset()));
            },
-       .onnx = "- strides have no meaning in ONNX"});
+       .onnx = "+ Gather"});
   r.add(view_op(
       {.schema = "view_as_real(Tensor self) -> Tensor",
        .doc =
@@ -537,7 +537,7 @@ void register_as_strided(Registry& r) {
        .view = as_real_spec,
        .vjp = {{"self", "",
                 [](const Backward& b) { return view_as_complex(contiguous(b.grad())); }}},
-       .onnx = "- complex numbers do not exist in ONNX",
+       .onnx = "+ pairs of real numbers",
        .homes = home::function}));
   r.add(view_op(
       {.schema = "view_as_complex(Tensor self) -> Tensor",
@@ -545,7 +545,7 @@ void register_as_strided(Registry& r) {
            "Pairs of real numbers in the last dimension as complex ones.\n\n>>> wisp.view_as_complex(wisp.tensor([[1., 2.]]))\ntensor([1.+2.j])",
        .view = as_complex_spec,
        .vjp = {{"self", "", [](const Backward& b) { return view_as_real(b.grad()); }}},
-       .onnx = "- complex numbers do not exist in ONNX",
+       .onnx = "+ pairs of real numbers",
        .homes = home::function}));
 }
 

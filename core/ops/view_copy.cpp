@@ -90,7 +90,7 @@ void register_view_copy(Registry& r) {
              const Tensor& src = args.tensor(1);
              outs.push(as_strided(args.tensor(0), src.sizes(), src.strides(), src->offset()));
            },
-       .onnx = "- strides have no meaning in ONNX"});
+       .onnx = "+ Gather"});
 }
 
 }  // namespace wisp::ops

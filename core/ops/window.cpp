@@ -65,7 +65,7 @@ void kaiser_kernel(const Call& call) {
 OpDef window(OpDef def) {
   def.jvp = Jvp::none;
   def.batch = Batch::loop;
-  if (!def.onnx[0]) def.onnx = "- constant";
+  if (!def.onnx[0]) def.onnx = "+ a constant";
   def.traits = trait::factory;
   def.homes = home::function;
   return def;
@@ -88,7 +88,7 @@ void register_window(Registry& r) {
               ">>> wisp.hann_window(4)\ntensor([0.0000, 0.5000, 1.0000, 0.5000])",
        .infer = infer_window<0>,
        .kernel = hann_kernel,
-       .onnx = "HannWindow"}));
+       .onnx = "+ a constant"}));
   r.add(window(
       {.schema =
            "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, Dtype? dtype=None, Device? device=None) -> Tensor",
@@ -96,7 +96,7 @@ void register_window(Registry& r) {
               ">>> wisp.hamming_window(4)\ntensor([0.0800, 0.5400, 1.0000, 0.5400])",
        .infer = infer_window<2>,
        .kernel = hamming_kernel,
-       .onnx = "HammingWindow"}));
+       .onnx = "+ a constant"}));
   r.add(window(
       {.schema =
            "blackman_window(int window_length, bool periodic=True, *, Dtype? dtype=None, Device? device=None) -> Tensor",
@@ -104,7 +104,7 @@ void register_window(Registry& r) {
               ">>> wisp.blackman_window(4)\ntensor([0.0000, 0.3400, 1.0000, 0.3400])",
        .infer = infer_window<0>,
        .kernel = blackman_kernel,
-       .onnx = "BlackmanWindow"}));
+       .onnx = "+ a constant"}));
   r.add(window(
       {.schema =
            "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, Dtype? dtype=None, Device? device=None) -> Tensor",

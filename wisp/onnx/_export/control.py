@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import wisp
 from wisp.onnx._export.inner import add, add_loop, graph_of
-from wisp.onnx._export.values import Items, Poisoned, Ref, Unsupported, is_static, leaves
+from wisp.onnx._export.values import Items, Poisoned, Ref, Undefined, Unsupported, defined_like, is_static, leaves
 from wisp.onnx._export.writes import Writes
 
 _UNROLLED = 512  # rounds at most
@@ -80,6 +80,12 @@ def _joined(g, one, other, outputs):
     for value in (one, other):
         if isinstance(value, Poisoned):
             return value
+    if isinstance(one, Undefined):
+        one = defined_like(g, other)
+    elif isinstance(other, Undefined):
+        other = defined_like(g, one)
+    if isinstance(one, Undefined):  # so are both
+        return one
     if isinstance(one, (list, tuple)) and isinstance(other, type(one)) and len(one) == len(other):
         return type(one)(_joined(g, a, b, outputs) for a, b in zip(one, other, strict=True))
     if is_static(one) and is_static(other) and type(one) is type(other) and one == other:
@@ -144,6 +150,9 @@ def _as_loop(walker, node, trips, condition, carried):
             again, *results = _isolated(walker, body, [index, *params])
         if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
             return [Poisoned("?") for _ in results]
+        if any(map(_gets_value, carried, results)):
+            carried = [_begun(g, value, result) for value, result in zip(carried, results, strict=True)]
+            continue
         wider = [_widened(param, result) for param, result in zip(params, results, strict=True)]
         if all(a.sizes == b.sizes for a, b in zip(_refs(wider), _refs(params), strict=True)):
             break
@@ -153,6 +162,14 @@ def _as_loop(walker, node, trips, condition, carried):
         ref.depth = g.depth
     add_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
     return made
+
+
+def _gets_value(value, result):
+    return isinstance(value, Undefined) and not isinstance(result, Undefined)
+
+
+def _begun(g, value, result):
+    return _opened(g, defined_like(g, result)) if _gets_value(value, result) else value
 
 
 def _refs(values):
@@ -227,7 +244,7 @@ PRIMS = {
     "prim::If": _if,
     "prim::Loop": _loop,
     "prim::UncheckedCast": _checked,
-    "prim::Uninitialized": lambda walker, node, args: [None],
+    "prim::Uninitialized": lambda walker, node, args: [Undefined()],
     "prim::Print": _nothing,
     "prim::FusionGroup": _group,
     "prim::Parallel": _parallel,

@@ -158,8 +158,11 @@ def _agreed(found):
 def evaluate(call):
     """What a call gives whose arguments are all known: a list."""
     graph = _jit.parse_graph(call.text())
-    with no_grad():
-        results = graph.run(*(p.constant if isinstance(p, Ref) else p for p in call.params))
+    try:
+        with no_grad():
+            results = graph.run(*(p.constant if isinstance(p, Ref) else p for p in call.params))
+    except _FAILURES as error:
+        raise Unsupported(f"it cannot be computed: {error}") from error
     return [results] if len(call.results) == 1 else list(results or ())
 
 

@@ -5,7 +5,7 @@ the name of a value of the ONNX graph, and what is known of it.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import wisp
 from wisp.onnx._values import DTYPES
@@ -61,6 +61,20 @@ class Poisoned(Ref):
     __slots__ = ()
 
 
+@dataclass(frozen=True)
+class Undefined:
+    """A variable before it has a value: nothing reads it, but branches and loops hand it on."""
+
+
+def defined_like(g, value):
+    """What may stand for an undefined variable where it is handed on with a value."""
+    if not isinstance(value, Ref):
+        return value
+    if value.number or value.sizes is None:
+        return replace(g.constant(wisp.zeros((), dtype=value.dtype)), number=value.number)
+    return g.constant(wisp.zeros((0,) * len(value.sizes), dtype=value.dtype))
+
+
 class Items(list):
     """A list of a script, which may be changed by the inner graph that made it and by no other."""
 
@@ -101,7 +115,7 @@ def without_sizes(text):
 
 def is_static(value):
     """Whether a value is known now, all of it."""
-    if isinstance(value, Ref):
+    if isinstance(value, (Ref, Undefined)):
         return False
     if isinstance(value, (list, tuple)):
         return all(map(is_static, value))

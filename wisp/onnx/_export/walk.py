@@ -7,11 +7,13 @@ from wisp.onnx._export import control, numbers
 from wisp.onnx._export.lowerings import COMPLEX, LOWERINGS, TABLE, involves_complex, is_rename, renamed
 from wisp.onnx._export.program import INNER
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
-from wisp.onnx._export.values import Poisoned, Ref, Unsupported, is_static, leaves, read_type
+from wisp.onnx._export.values import Poisoned, Ref, Undefined, Unsupported, is_static, leaves, read_type
 from wisp.onnx._export.writes import Writes
 
 # What gives others numbers each time though it draws none itself: see the table for those that do.
 _NEVER_FOLDED = {"dropout", "dropout1d", "dropout2d", "dropout3d", "empty", "empty_like", "new_empty", "rrelu"}
+# Nodes that do not look at what they hand on.
+_HAND_ON = {"prim::Loop", "prim::ListConstruct", "prim::TupleConstruct"}
 
 
 class Walker:
@@ -45,6 +47,8 @@ class Walker:
         args = [self[value] for value in node.inputs()]
         if any(isinstance(leaf, Poisoned) for leaf in leaves(args)) and node.kind() != "prim::If":
             results = self._poison(node)
+        elif any(isinstance(leaf, Undefined) for leaf in leaves(args)) and node.kind() not in _HAND_ON:
+            results = [Undefined() for _ in node.outputs()]  # where nobody gets to
         else:
             try:
                 results = self._results(node, args)
@@ -224,4 +228,4 @@ def _structured(value, g):
 
 def _reason(name):
     text = TABLE[name]["onnx"]
-    return text[2:] if text.startswith("- ") else f"there is no rule for it (ONNX has {text})"
+    return text[2:] if text[0] == "-" else f"there is no rule for it (ONNX has {text})"

@@ -68,7 +68,7 @@ def involves_complex(call_args, results):
 def is_rename(name):
     """Whether a node has the name and the arguments of an operator: tensors, and no others."""
     row = TABLE[name]
-    if name in LOWERINGS or row["onnx"][0] == "-" or row["composite"]:
+    if name in LOWERINGS or row["onnx"][0] in "+-" or row["composite"]:
         return False
     plain = all(param["type"] in ("Tensor", "Tensor?") for param in row["params"])
     return plain and defs.get_schema(row["onnx"]).min_input <= len(row["params"])
