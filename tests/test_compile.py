@@ -108,3 +108,20 @@ def test_functions_of_small_tensors_stop_paying():
     for _ in range(20):
         assert wisp.equal(f(large), chain(large))
     assert wisp.lazy.counts()["fused"] > before
+
+
+def test_more_than_caches_hold():
+    x = wisp.randn(17_000, 1001)
+
+    def little(x, row):
+        return (x * 2 + row).abs()
+
+    def much(x, row):
+        return (x * row).tanh() + x
+
+    for chain in (little, much):
+        for part in (x, x[:, 1:1000]):  # the lines of the second begin anywhere
+            row = part[0].clone()
+            assert wisp.equal(wisp.compile(chain)(part, row), chain(part, row))
+    assert wisp.equal(x.clone(), x)
+    assert wisp.full((34_000_001,), 3.0).eq(3).all()

@@ -98,11 +98,11 @@ _IDLE, _PLAIN = 8, 16
 class _Collecting:
     """The function with its kernels collected and, unless all of the program is evaluated lazily, run at its end."""
 
-    __slots__ = ("_collected", "_function", "_idle", "_plain")
+    __slots__ = ("_function", "_idle", "_plain")
 
     def __init__(self, function):
         self._function = function
-        self._collected = self._idle = self._plain = 0
+        self._idle = self._plain = 0
 
     def __call__(self, *args, **kwargs):
         if self._plain:
@@ -112,13 +112,14 @@ class _Collecting:
         if outer != _NOTHING:
             _C._lazy_collect(outer)
             return self._function(*args, **kwargs)
+        before = _C._lazy_kernels()
         try:
             result = self._function(*args, **kwargs)
         finally:
             _C._lazy_collect(_NOTHING)
-        collected = _C._lazy_run()
-        if collected != self._collected:
-            self._collected, self._idle = collected, 0
+        _C._lazy_run()
+        if _C._lazy_kernels() != before:
+            self._idle = 0
         elif self._idle < _IDLE:
             self._idle += 1
         else:
