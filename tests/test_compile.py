@@ -88,3 +88,40 @@ def test_compiler_disable():
     f = wisp.compile(lambda x: now(x + 1) * 3)
     assert f(wisp.ones(300_000))[0].item() == 12
     assert not wisp.compiler.is_compiling()
+
+
+def test_functions_of_small_tensors_stop_paying():
+    collecting = []
+
+    def chain(x):
+        collecting.append(wisp._C._lazy_collect(0))
+        wisp._C._lazy_collect(collecting[-1])
+        return (x * 2 + 1).tanh()
+
+    f = wisp.compile(chain)
+    small, large = wisp.randn(10), wisp.randn(300_000)
+    for _ in range(100):
+        assert wisp.equal(f(small), chain(small))
+    assert collecting[:5] == [1, 0, 1, 0, 1] and sum(collecting[100:]) < 10
+    assert f.explain(large).fused == 3
+    before = wisp.lazy.counts()["fused"]
+    for _ in range(20):
+        assert wisp.equal(f(large), chain(large))
+    assert wisp.lazy.counts()["fused"] > before
+
+
+def test_more_than_caches_hold():
+    x = wisp.randn(17_000, 1001)
+
+    def little(x, row):
+        return (x * 2 + row).abs()
+
+    def much(x, row):
+        return (x * row).tanh() + x
+
+    for chain in (little, much):
+        for part in (x, x[:, 1:1000]):  # the lines of the second begin anywhere
+            row = part[0].clone()
+            assert wisp.equal(wisp.compile(chain)(part, row), chain(part, row))
+    assert wisp.equal(x.clone(), x)
+    assert wisp.full((34_000_001,), 3.0).eq(3).all()

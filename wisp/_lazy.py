@@ -91,22 +91,40 @@ class _Explanation:
     __repr__ = __str__
 
 
-def _collecting(f):
+# After so many calls in which nothing was collected, so many run as they are: small programs are not to pay for it.
+_IDLE, _PLAIN = 8, 16
+
+
+class _Collecting:
     """The function with its kernels collected and, unless all of the program is evaluated lazily, run at its end."""
 
-    def run(*args, **kwargs):
+    __slots__ = ("_function", "_idle", "_plain")
+
+    def __init__(self, function):
+        self._function = function
+        self._idle = self._plain = 0
+
+    def __call__(self, *args, **kwargs):
+        if self._plain:
+            self._plain -= 1
+            return self._function(*args, **kwargs)
         outer = _C._lazy_collect(_LARGE)
         if outer != _NOTHING:
             _C._lazy_collect(outer)
-            return f(*args, **kwargs)
+            return self._function(*args, **kwargs)
+        before = _C._lazy_kernels()
         try:
-            result = f(*args, **kwargs)
+            result = self._function(*args, **kwargs)
         finally:
             _C._lazy_collect(_NOTHING)
         _C._lazy_run()
+        if _C._lazy_kernels() != before:
+            self._idle = 0
+        elif self._idle < _IDLE:
+            self._idle += 1
+        else:
+            self._plain = _PLAIN
         return result
-
-    return run
 
 
 def _explain(f, args, kwargs):
@@ -127,7 +145,7 @@ class _CompiledFunction:
 
     def __init__(self, f):
         functools.update_wrapper(self, f)
-        self._collecting = _collecting(f)
+        self._collecting = _Collecting(f)
 
     def __call__(self, *args, **kwargs):
         return self._collecting(*args, **kwargs)
@@ -136,7 +154,7 @@ class _CompiledFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def explain(self, *args, **kwargs):
-        return _explain(self, args, kwargs)
+        return _explain(_Collecting(self.__wrapped__), args, kwargs)
 
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")

@@ -27,6 +27,11 @@ PyObject* run(PyObject*, PyObject*) {
   });
 }
 
+// How many kernels were ever put off.
+PyObject* kernels(PyObject*, PyObject*) {
+  return guarded([&] { return must(PyLong_FromLongLong(lazy::counts().kernels)); });
+}
+
 PyObject* counts(PyObject*, PyObject*) {
   return guarded([&] {
     const lazy::Counts now = lazy::counts();
@@ -56,10 +61,13 @@ PyObject* is_pending(PyObject*, PyObject* tensor) {
       [&] { return boolean(expect_tensor(tensor, "_is_pending")->storage().is_pending()); });
 }
 
-PyMethodDef functions[] = {
-    {"_lazy_collect", collect, METH_O, nullptr},    {"_lazy_run", run, METH_NOARGS, nullptr},
-    {"_lazy_counts", counts, METH_NOARGS, nullptr}, {"_lazy_report", report, METH_O, nullptr},
-    {"_is_pending", is_pending, METH_O, nullptr},   {}};
+PyMethodDef functions[] = {{"_lazy_collect", collect, METH_O, nullptr},
+                           {"_lazy_run", run, METH_NOARGS, nullptr},
+                           {"_lazy_kernels", kernels, METH_NOARGS, nullptr},
+                           {"_lazy_counts", counts, METH_NOARGS, nullptr},
+                           {"_lazy_report", report, METH_O, nullptr},
+                           {"_is_pending", is_pending, METH_O, nullptr},
+                           {}};
 
 }  // namespace
 

@@ -158,18 +158,19 @@ int Trials::find(uint64_t key) {
   return -1;
 }
 
-// Both ways take turns, so that whatever else the machine does slows them alike.
+// Both ways take turns, so that whatever else the machine does slows them alike. Later they are
+// tried again from time to time: it may have been busy with something that only slowed one of them.
 Trials::Choice Trials::choose(uint64_t key) {
   const int at = find(key | 1);
   if (at < 0) return {};
   Entry& entry = entries_[at];
-  if (WISP_UNLIKELY(entry.started.load(std::memory_order_relaxed) < all_trials)) {
-    const int trial = entry.started.fetch_add(1, std::memory_order_relaxed);
-    // At first caches are cold, and plans have to be made.
-    if (trial < all_trials) return {.beside = trial % 2 == 1, .at = at, .counts = trial >= 2};
-  }
-  // Only for a clear gain: other threads may have work of their own.
   const int64_t in_turn = entry.in_turn.load(std::memory_order_relaxed);
+  if (in_turn < least_time) return {};
+  const unsigned call = entry.calls.fetch_add(1, std::memory_order_relaxed);
+  // At first caches are cold, and plans have to be made.
+  if (call < all_trials) return {.beside = call % 2 == 1, .at = at, .counts = call >= 2};
+  if (call % calls_between < 2) return {.beside = call % 2 == 1, .at = at, .counts = true};
+  // Only for a clear gain: other threads may have work of their own.
   return {.beside = entry.beside.load(std::memory_order_relaxed) < in_turn - in_turn / 8};
 }
 
@@ -179,10 +180,6 @@ void Trials::note(const Choice& choice, int64_t nanoseconds) {
   std::atomic<int64_t>& least = choice.beside ? entry.beside : entry.in_turn;
   int64_t known = least.load(std::memory_order_relaxed);
   while (nanoseconds < known && !least.compare_exchange_weak(known, nanoseconds)) {}
-  if (!choice.beside && nanoseconds < least_time) {
-    entry.started = all_trials;
-    entry.beside = INT64_MAX;
-  }
 }
 
 }  // namespace wisp::graph

@@ -53,11 +53,11 @@ class Trials {
 
  private:
   struct Entry {
-    std::atomic<uint64_t> key = 0;                                 // 0: free
-    std::atomic<int> started = 0;                                  // trials
+    std::atomic<uint64_t> key = 0;  // 0: free
+    std::atomic<unsigned> calls = 0;
     std::atomic<int64_t> in_turn = INT64_MAX, beside = INT64_MAX;  // least times
   };
-  static constexpr int all_trials = 2 * (rounds + 1);
+  static constexpr unsigned all_trials = 2 * (rounds + 1), calls_between = 128;
   static constexpr int max_entries = 16;  // shapes after these run in turn
   int find(uint64_t key);
 

@@ -72,6 +72,18 @@ TEST("beside: trials settle on the faster way, for each key") {
   CHECK(!settled(trials, 1000, 100'000, 60'000));  // too many
 }
 
+TEST("beside: a choice made while the machine was busy is put right") {
+  Trials trials;
+  CHECK(settled(trials, 2, 100'000, 60'000));
+  int beside = 0;
+  for (int call = 0; call < 1000; ++call) {
+    const Trials::Choice choice = trials.choose(2);
+    if (choice.at >= 0) trials.note(choice, choice.beside ? 60'000 : 50'000);
+    beside += choice.beside && choice.at < 0;
+  }
+  CHECK(beside < 150);
+}
+
 TEST("beside: modes, warnings and the first error come back") {
   const Threads two(2);
   const GradMode no_grad(false);

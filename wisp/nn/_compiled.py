@@ -1,6 +1,6 @@
 """A module as ``wisp.compile`` returns it."""
 
-from wisp._lazy import _collecting, _explain
+from wisp._lazy import _Collecting, _explain
 from wisp.nn.modules.module import Module
 
 
@@ -11,12 +11,14 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = module
         self.training = module.training
+        self.__dict__["_collecting"] = _Collecting(module)
 
     def forward(self, *args, **kwargs):
-        return _collecting(self._orig_mod)(*args, **kwargs)
+        return self._collecting(*args, **kwargs)
 
     def explain(self, *args, **kwargs):
         """Runs the module and tells what was recorded, what was fused, and which plans were new."""
+        self.__dict__["_collecting"] = _Collecting(self._orig_mod)
         return _explain(self, args, kwargs)
 
     def __getattr__(self, name):
