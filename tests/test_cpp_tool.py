@@ -80,6 +80,10 @@ def test_tool(tool, tmp_path):
     measured = run(tool, "bench", tmp_path / "mlp.pt", *given, "--repeat", 7, "--threads", 1).splitlines()
     assert [line.split()[0] for line in measured] == ["first", "min", "median", "runs"]
     assert 0 < float(measured[1].split()[1]) <= float(measured[2].split()[1]) and measured[3].split()[1] == "7"
+    drawn = run(tool, "bench", tmp_path / "mlp.pt", "--shape", "5,4", "--repeat", 2).splitlines()
+    assert [line.split()[0] for line in drawn] == ["first", "min", "median", "runs"]
+    done = attempt(tool, "bench", tmp_path / "mlp.pt", "--shape", "5,7")
+    assert done.returncode == 1 and "5x7" in done.stderr.replace(", ", "x"), done.stderr
     done = attempt(tool, "run", tmp_path / "mlp.pt", *given, "--output", tmp_path / "a", "--output", tmp_path / "b")
     assert done.returncode == 1 and done.stderr == "wisp: the result has 1 tensor(s), and there are 2 --output\n"
 
@@ -92,6 +96,9 @@ def test_tool_says_how_it_is_used(tool):
         ["walk", "x"],
         ["run", "x", "--input"],
         ["bench", "x", "--repeat", "0"],
+        ["bench", "x", "--shape", "3,,4"],
+        ["bench", "x", "--shape", ""],
+        ["run", "x", "--shape", "3"],
         ["show", "x", "--input", "y"],
     ]
     for arguments in wrong:

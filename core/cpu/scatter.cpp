@@ -65,15 +65,18 @@ void for_elements(int64_t length, int64_t along, int64_t n, int64_t between, F f
 
 int64_t read_index(const char* at) { return *reinterpret_cast<const int64_t*>(at); }
 
-// Consecutive results from anywhere in one line.
+// Consecutive results from anywhere in one line. (Unrolled: how fast so short a loop is would
+// depend on where in memory it comes to lie.)
 template <class T>
 void gather_line(char* out, const char* index, const char* line, int64_t along, int64_t n) {
   T* to = reinterpret_cast<T*>(out);
   const int64_t* places = reinterpret_cast<const int64_t*>(index);
   if (along == static_cast<int64_t>(sizeof(T))) {
     const T* from = reinterpret_cast<const T*>(line);
+#pragma GCC unroll 4
     for (int64_t i = 0; i < n; ++i) to[i] = from[places[i]];
   } else {
+#pragma GCC unroll 4
     for (int64_t i = 0; i < n; ++i) to[i] = *reinterpret_cast<const T*>(line + places[i] * along);
   }
 }
@@ -99,6 +102,7 @@ void scatter_line(char* self, const char* index, const char* src, int64_t n) {
   T* to = reinterpret_cast<T*>(self);
   const T* from = reinterpret_cast<const T*>(src);
   const int64_t* places = reinterpret_cast<const int64_t*>(index);
+#pragma GCC unroll 4
   for (int64_t i = 0; i < n; ++i) to[places[i]] = Op::apply(to[places[i]], from[i]);
 }
 

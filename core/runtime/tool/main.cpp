@@ -12,19 +12,27 @@ namespace {
 
 constexpr const char* usage =
     "usage: wisp run MODEL [--input X.npy]... [--output Y.npy]... [--method NAME] [--threads N]\n"
-    "       wisp bench MODEL [--input X.npy]... [--repeat N] [--method NAME] [--threads N]\n"
+    "       wisp bench MODEL [--input X.npy | --shape N,N,...]... [--repeat N] [--method NAME]\n"
+    "                  [--threads N]\n"
     "       wisp show MODEL [--method NAME]\n"
     "\n"
     "MODEL is a file of wisp.jit.save(). run writes the tensors of the result, one per --output, or\n"
-    "prints them; bench prints how long a call takes; show prints the graph.\n";
+    "prints them; bench prints how long a call takes, with random numbers for inputs that have a\n"
+    "--shape; show prints the graph.\n";
 
 struct UsageError {
   std::string message;
 };
 
+struct Input {
+  std::string path;
+  std::vector<int64_t> sizes;  // of random numbers, if there is no file
+};
+
 struct Options {
   std::string command, model, method = "forward";
-  std::vector<std::string> inputs, outputs;
+  std::vector<Input> inputs;
+  std::vector<std::string> outputs;
   int repeat = 100, threads = 0;
 };
 
@@ -37,12 +45,24 @@ int positive(const std::string& option, const std::string& text) {
   return value;
 }
 
+std::vector<int64_t> sizes_of(const std::string& option, const std::string& text) {
+  std::vector<int64_t> sizes;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    sizes.push_back(positive(option, text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return sizes;
+}
+
 void set_option(Options& options, const std::string& option, const std::string& value) {
   const bool runs = options.command != "show";
   if (option == "--method") {
     options.method = value;
   } else if (option == "--input" && runs) {
-    options.inputs.push_back(value);
+    options.inputs.push_back({value, {}});
+  } else if (option == "--shape" && options.command == "bench") {
+    options.inputs.push_back({"", sizes_of(option, value)});
   } else if (option == "--output" && options.command == "run") {
     options.outputs.push_back(value);
   } else if (option == "--repeat" && options.command == "bench") {
@@ -82,7 +102,8 @@ void collect(const api::Value& value, api::Tensors& found) {
 
 std::vector<api::Value> read_inputs(const Options& options) {
   std::vector<api::Value> inputs;
-  for (const std::string& path : options.inputs) inputs.emplace_back(read_npy(path));
+  for (const Input& input : options.inputs)
+    inputs.emplace_back(input.sizes.empty() ? read_npy(input.path) : api::rand(input.sizes));
   return inputs;
 }
 
