@@ -1,6 +1,7 @@
 #include "autograd/meta.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "autograd/record.h"
 #include "dispatch/deferred.h"
@@ -10,7 +11,11 @@ namespace wisp::autograd {
 
 AutogradMeta& meta(const Tensor& tensor) {
   Ref<Object>& slot = tensor->autograd().meta;
-  if (!slot) slot = Ref<Object>::adopt(new AutogradMeta(tensor.impl()));
+  if (!slot) {  // threads of C++ programs may be the first to use a leaf together
+    static std::mutex making;
+    const std::lock_guard lock(making);
+    if (!slot) slot = Ref<Object>::adopt(new AutogradMeta(tensor.impl()));
+  }
   return static_cast<AutogradMeta&>(*slot);
 }
 
