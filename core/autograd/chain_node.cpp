@@ -3,6 +3,7 @@
 #include "autograd/chain_rules.h"
 #include "autograd/engine.h"
 #include "autograd/record.h"
+#include "autograd/saved_hooks.h"
 #include "ops/ops.h"
 
 namespace wisp::autograd {
@@ -122,7 +123,7 @@ bool ChainNode::run_known(const ChainGradient& known, TensorList& grads, TensorL
 namespace {
 
 bool record_chain(const Chain& chain, std::span<TensorImpl* const> inputs, Tensor* outs) {
-  if (anomaly.enabled || mode.transforms > 0) return false;
+  if (anomaly.enabled || mode.transforms > 0 || saved_hooks) return false;
   uint32_t wanted = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]->is_inference()) return false;

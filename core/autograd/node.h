@@ -79,7 +79,8 @@ struct NodeExtras {
   std::vector<std::pair<uint64_t, NodePreHook>> pre_hooks;
   std::vector<std::pair<uint64_t, NodePostHook>> post_hooks;
   std::vector<std::pair<uint32_t, AutogradMeta*>> retained;  // outputs whose .grad is wanted
-  std::string trace;  // anomaly mode: the host's full stack of the forward call
+  std::string trace;   // anomaly mode: the host's full stack of the forward call
+  Ref<Object> packed;  // saved tensors that hooks have taken
 };
 
 class Node : public Object {

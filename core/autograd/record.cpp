@@ -4,6 +4,7 @@
 #include <new>
 
 #include "autograd/engine.h"
+#include "autograd/saved_hooks.h"
 #include "autograd/write_note.h"
 #include "base/memory.h"
 #include "ops/ops.h"
@@ -104,12 +105,13 @@ OpNode::OpNode(const OpDef& op, uint32_t outputs, const Layout& layout)
 OpNode* OpNode::make(const OpDef& op, const Arg* args, const Tensor* outs, size_t count,
                      const Tensor& original) {
   const Layout layout(op, args, outs);
-  auto* node =
-      new (memory::allocate(layout.bytes)) OpNode(op, static_cast<uint32_t>(count), layout);
+  auto node = Ref<OpNode>::adopt(new (memory::allocate(layout.bytes))
+                                     OpNode(op, static_cast<uint32_t>(count), layout));
   node->connect(args, outs);
   if (layout.inputs | layout.shapes | layout.outputs) node->save(args, outs, original, layout);
+  if (WISP_UNLIKELY(saved_hooks != nullptr) && node->saves_tensors_) node->pack_saved();
   node->finish();
-  return node;
+  return node.detach();
 }
 
 OpNode::~OpNode() {
@@ -251,7 +253,7 @@ void OpNode::release_saved() {
   for (size_t i = 0; has_args_ && i < op_->sig.params.size(); ++i) {
     Arg& arg = args()[i];
     if (arg.kind == ArgKind::tensor) {
-      arg.as.tensor->release();
+      if (arg.as.tensor) arg.as.tensor->release();
       arg.kind = ArgKind::none;
     } else if (arg.kind == ArgKind::tensors) {
       for (uint32_t t = 0; t < arg.size; ++t) {
@@ -261,6 +263,72 @@ void OpNode::release_saved() {
     }
   }
   for (size_t i = 0; i < saved_output_count_; ++i) saved_outputs()[i].~SavedOutput();
+  if (NodeExtras* extras = extras_if_any()) extras->packed.reset();
+}
+
+// --- Saved tensors in the hands of hooks.
+
+struct OpNode::PackedTensors : Object {
+  struct Slot {
+    int param;     // -1 for results
+    int position;  // in a list, or among the saved results
+    PackedTensor tensor;
+  };
+  std::vector<Slot> slots;
+};
+
+struct OpNode::Unpacked {
+  std::vector<Arg> args;
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<TensorImpl*>> lists;
+};
+
+void OpNode::pack_saved() {
+  auto packed = Ref<PackedTensors>::adopt(new PackedTensors);
+  const auto take = [&](TensorImpl*& from, int param, int position) {
+    if (!from) return;
+    packed->slots.push_back({param, position, PackedTensor(Tensor::share(from))});
+    std::exchange(from, nullptr)->release();
+  };
+  const int params = has_args_ ? static_cast<int>(op_->sig.params.size()) : 0;
+  for (int i = 0; i < params; ++i) {
+    Arg& arg = args()[i];
+    if (arg.kind == ArgKind::tensor) take(arg.as.tensor, i, 0);
+    if (arg.kind != ArgKind::tensors) continue;
+    auto** list = const_cast<TensorImpl**>(arg.as.tensors);
+    for (uint32_t t = 0; t < arg.size; ++t) take(list[t], i, static_cast<int>(t));
+  }
+  for (int i = 0; i < saved_output_count_; ++i) {
+    Tensor& tensor = saved_outputs()[i].tensor;
+    packed->slots.push_back({-1, i, PackedTensor(tensor)});
+    tensor.reset();
+  }
+  extras().packed = Ref<Object>::adopt(packed.detach());
+}
+
+const Arg* OpNode::unpack_from_hooks(const PackedTensors& packed, TensorList& outs,
+                                     std::unique_ptr<Unpacked>& kept) {
+  kept = std::make_unique<Unpacked>();
+  kept->args.resize(detail::max_params);
+  kept->lists.resize(detail::max_params);
+  for (size_t i = 0; has_args_ && i < op_->sig.params.size(); ++i) {
+    Arg& arg = kept->args[i] = args()[i];
+    if (arg.kind != ArgKind::tensors) continue;
+    kept->lists[i].assign(arg.as.tensors, arg.as.tensors + arg.size);
+    arg.as.tensors = kept->lists[i].data();
+  }
+  for (const auto& [param, position, tensor] : packed.slots) {
+    Tensor unpacked = tensor.unpack();
+    if (param < 0) {
+      unpack_output(outs, saved_outputs()[position].which, unpacked);
+    } else if (kept->args[param].kind == ArgKind::tensor) {
+      kept->args[param].as.tensor = unpacked.impl();
+    } else {
+      kept->lists[param][position] = unpacked.impl();
+    }
+    kept->tensors.push_back(std::move(unpacked));
+  }
+  return kept->args.data();
 }
 
 void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver) {
@@ -286,17 +354,25 @@ void fail_released(const Node& saver) {
       "such as a hidden state, is used again (detach() it between iterations).");
 }
 
-const Arg* OpNode::unpack(TensorList& outs) {
+void OpNode::unpack_output(TensorList& outs, uint32_t which, const Tensor& tensor) {
+  if (outs.size() <= which) outs.resize(which + 1);
+  if (WISP_UNLIKELY(mode.grad) && is_differentiable(tensor.dtype())) {
+    outs[which] = tensor.alias();
+    set_history(outs[which], this, which);
+  } else {
+    outs[which] = tensor;
+  }
+}
+
+const Arg* OpNode::unpack(TensorList& outs, std::unique_ptr<Unpacked>& kept) {
+  const NodeExtras* extras = extras_if_any();
+  if (WISP_UNLIKELY(extras && extras->packed)) {
+    return unpack_from_hooks(static_cast<const PackedTensors&>(*extras->packed), outs, kept);
+  }
   for (size_t i = 0; i < saved_output_count_; ++i) {
     const SavedOutput& saved = saved_outputs()[i];
     check_version(*saved.tensor.impl(), saved.version, *this);
-    if (outs.size() <= saved.which) outs.resize(saved.which + 1);
-    if (WISP_UNLIKELY(mode.grad) && is_differentiable(saved.tensor.dtype())) {
-      outs[saved.which] = saved.tensor.alias();
-      set_history(outs[saved.which], this, saved.which);
-    } else {
-      outs[saved.which] = saved.tensor;
-    }
+    unpack_output(outs, saved.which, saved.tensor);
   }
   static const Arg nothing[detail::max_params];
   if (!has_args_) return nothing;
@@ -327,7 +403,8 @@ Tensor OpNode::fit(Tensor grad, const Edge& edge, const Arg& arg) const {
 void OpNode::apply(TensorList& grads, TensorList& results) {
   if (WISP_UNLIKELY(released_) && saves_tensors_) fail_released(*this);
   TensorList outs;
-  const Arg* args = unpack(outs);
+  std::unique_ptr<Unpacked> kept;
+  const Arg* args = unpack(outs, kept);
   const Backward context(*op_, args, outs.data(), grads.data(), static_cast<int>(grads.size()));
   if (op_->joint_vjp && !rules_are_differentiated()) return apply_joint(context, args, results);
   size_t at = 0;
@@ -384,16 +461,24 @@ bool OpNode::declares(std::string_view name) const {
   return name == "result" ? saved_output_count_ > 0 : op_->sig.find(name) >= 0;
 }
 
-Arg OpNode::saved(std::string_view name, Tensor& keep) {
+Arg OpNode::saved(std::string_view name, std::vector<Tensor>& keep) {
   if (released_) fail_released(*this);
   TensorList outs;
+  std::unique_ptr<Unpacked> kept;
   GradMode grad(true);
-  const Arg* args = unpack(outs);
+  const Arg* args = unpack(outs, kept);
   if (name == "result") {
-    keep = outs[saved_outputs()[0].which];
-    return Arg(keep);
+    keep = {outs[saved_outputs()[0].which]};
+    return Arg(keep[0]);
   }
-  return args[op_->sig.find(name)];
+  Arg arg = args[op_->sig.find(name)];
+  if (arg.is_tensor()) {
+    keep = {arg.tensor()};
+  } else if (arg.kind == ArgKind::tensors) {
+    keep.assign(arg.tensors().begin(), arg.tensors().end());
+    arg = Arg(std::span<const Tensor>(keep));
+  }
+  return arg;
 }
 
 }  // namespace wisp::autograd

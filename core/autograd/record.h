@@ -1,6 +1,8 @@
 // Turns operator calls into nodes, and keeps histories right under in-place writes.
 #pragma once
 
+#include <memory>
+
 #include "autograd/meta.h"
 
 namespace wisp::autograd {
@@ -16,10 +18,12 @@ class OpNode final : public Node {
   const OpDef& op() const { return *op_; }
   // A saved argument or result for inspection (grad_fn._saved_self); fails if it was freed.
   bool declares(std::string_view name) const;
-  Arg saved(std::string_view name, Tensor& keep);
+  Arg saved(std::string_view name, std::vector<Tensor>& keep);
 
  private:
   struct Layout;
+  struct PackedTensors;
+  struct Unpacked;
   struct SavedOutput {
     Tensor tensor;  // without history: the history would be this node
     uint32_t version;
@@ -37,8 +41,14 @@ class OpNode final : public Node {
   void connect_list(const Arg& arg, Edge*& edge);
   void save(const Arg* args, const Tensor* outs, const Tensor& original, const Layout& layout);
   // What rules see: the saved arguments, and the saved results, with this node as their history if
-  // the derivative is itself to be differentiated. Fails if any was overwritten.
-  const Arg* unpack(TensorList& outs);
+  // the derivative is itself to be differentiated. Fails if any was overwritten. `kept` holds what
+  // hooks give back.
+  const Arg* unpack(TensorList& outs, std::unique_ptr<Unpacked>& kept);
+  void unpack_output(TensorList& outs, uint32_t which, const Tensor& tensor);
+  // The same of tensors that hooks have taken (autograd/saved_hooks.h), and giving them to hooks.
+  const Arg* unpack_from_hooks(const PackedTensors& packed, TensorList& outs,
+                               std::unique_ptr<Unpacked>& kept);
+  void pack_saved();
   bool is_wanted(const Edge& edge) const;
   void apply_joint(const Backward& context, const Arg* args, TensorList& results);
   size_t apply_list(const Vjp& rule, const Backward& context, size_t at, TensorList& results);

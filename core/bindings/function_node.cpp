@@ -6,6 +6,7 @@
 #include "autograd/engine.h"
 #include "autograd/record.h"
 #include "bindings/node_object.h"
+#include "bindings/saved_tensor.h"
 #include "bindings/tensor_object.h"
 #include "ops/ops.h"
 #include "transform/forward.h"
@@ -16,12 +17,6 @@ namespace {
 
 using autograd::Edge;
 using autograd::Node;
-
-struct SavedTensor {
-  Tensor tensor;  // undefined for None
-  uint32_t version = 0;
-  int output = -1;  // of the function itself: kept without history, which would be a cycle
-};
 
 // The ctx of forward() and backward(); also the Python object of the node.
 struct ContextObject {
@@ -131,8 +126,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
     Ref tuple = owned(PyTuple_New(static_cast<Py_ssize_t>(ctx->saved->size())));
     for (size_t i = 0; i < ctx->saved->size(); ++i) {
       const SavedTensor& saved = (*ctx->saved)[i];
-      Tensor tensor = saved.tensor;
-      if (tensor.defined()) autograd::check_version(*tensor.impl(), saved.version, *ctx->node);
+      Tensor tensor = saved.unpack(*ctx->node);
       if (saved.output >= 0) {
         tensor = tensor.alias();
         autograd::set_history(tensor, ctx->node, static_cast<uint32_t>(saved.output));
@@ -450,9 +444,7 @@ class Apply {
                         i, " is of type ", Py_TYPE(item)->tp_name);
         saved.output =
             is_input(item) && !contains(ctx->dirty, item) ? -1 : index_in(outputs_.get(), item);
-        saved.tensor = saved.output >= 0 ? tensor_of(item).alias() : tensor_of(item);
-        saved.version = saved.tensor->version();
-        saved.tensor->storage().watch();
+        saved.save(saved.output >= 0 ? tensor_of(item).alias() : tensor_of(item));
       }
       ctx->saved->push_back(std::move(saved));
     }

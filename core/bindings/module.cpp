@@ -94,6 +94,7 @@ void fill(PyObject* module) {
   add_operators(module);
   add_autograd_functions(module);
   add_grad_modes(module);
+  add_saved_hooks(module);
   add_creation_functions(module);
   add_interop_functions(module);
   add_lazy_functions(module);

@@ -125,7 +125,7 @@ PyObject* node_getattr(PyObject* object, PyObject* name) {
     return nullptr;
   PyErr_Clear();
   return guarded([&] {
-    Tensor keep;
+    std::vector<Tensor> keep;
     return saved_value(op_node->saved(text + 7, keep));
   });
 }
