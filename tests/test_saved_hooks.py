@@ -5,6 +5,7 @@ import threading
 import weakref
 
 import pytest
+
 import wisp
 from wisp.autograd import Function
 from wisp.autograd.graph import (
@@ -197,9 +198,9 @@ def test_hooks_can_be_forbidden():
             pass
         with pytest.raises(RuntimeError, match="not here"), save_on_cpu():
             pass
-    with saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="inside"):
-        with disable_saved_tensors_hooks("inside"):
-            pass
+    hooks, raises = saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="inside")
+    with hooks, raises, disable_saved_tensors_hooks("inside"):
+        pass
     leaf().square().sum().backward()
 
 
@@ -232,11 +233,11 @@ def test_saved_tensors_may_be_written():
         assert x.grad.tolist() == (2 * x + x.exp()).tolist()
         loss = (x * x).sum()
         copies.clear()
-        with pytest.raises(RuntimeError, match="originally recorded"):
+        with pytest.raises(AssertionError, match="originally recorded"):
             loss.backward()
         kept = (x * x).sum()
         assert len(copies.copies) > 0
-    with pytest.raises(RuntimeError, match="originally recorded"):
+    with pytest.raises(AssertionError, match="originally recorded"):
         kept.backward()
     with allow_mutation_on_saved_tensors() as copies:
         x.square()

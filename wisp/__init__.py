@@ -24,7 +24,7 @@ newaxis = None
 _SUBMODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "functional", "hub", "jit", "linalg", "masked", "memory", "models",
-    "multiprocessing", "nn", "onnx", "optim", "random", "return_types", "serialization", "signal", "special",
+    "multiprocessing", "nn", "onnx", "optim", "overrides", "random", "return_types", "serialization", "signal", "special",
     "storage", "testing", "torch_version", "types", "utils", "version",
 )  # fmt: skip
 # Where names live that are imported on first use too.

@@ -45,6 +45,13 @@ class _Methods:
     def __reversed__(self):
         return self if self.dim() == 0 else self.flip(0)
 
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Called for every operation on an object of a subclass: results become objects of the subclass too."""
+        from wisp import overrides
+
+        return overrides._by_default(cls, func, types, args, kwargs or {})
+
     # --- copies and pickles
 
     def _attributes(self):

@@ -2,6 +2,7 @@
 // index.
 #include "bindings/arguments.h"
 #include "bindings/creation.h"
+#include "bindings/overrides.h"
 #include "bindings/tensor_object.h"
 #include "dispatch/call.h"
 #include "ops/ops.h"
@@ -196,6 +197,10 @@ bool assign_masked(const Tensor& self, PyObject* index, PyObject* value) {
 
 PyObject* tensor_subscript(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
+    if (WISP_UNLIKELY(overrides_exist)) {
+      PyObject* const args[] = {self, index};
+      if (PyObject* result = call_method_override("__getitem__", args, 2)) return result;
+    }
     const Tensor& t = tensor_of(self);
     if (PyLong_CheckExact(index) && t.ndim() > 0) {  // x[3]
       int64_t position = 0;
@@ -219,6 +224,10 @@ PyObject* tensor_subscript(PyObject* self, PyObject* index) {
 int tensor_assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
   return guarded_int([&] {
     WISP_CHECK_TYPE(value, "Tensor does not support deleting items");
+    if (WISP_UNLIKELY(overrides_exist)) {
+      PyObject* const args[] = {self, index, value};
+      if (const Ref result{call_method_override("__setitem__", args, 3)}) return 0;
+    }
     if (assign_masked(tensor_of(self), index, value)) return 0;
     Plan plan = plan_for(self, index);
     Tensor source = value_tensor(value, plan.view);

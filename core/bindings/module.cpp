@@ -95,6 +95,7 @@ void fill(PyObject* module) {
   add_autograd_functions(module);
   add_grad_modes(module);
   add_saved_hooks(module);
+  add_overrides(module);
   add_creation_functions(module);
   add_interop_functions(module);
   add_lazy_functions(module);

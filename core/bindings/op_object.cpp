@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include "autograd/meta.h"
+#include "bindings/overrides.h"
 #include "bindings/types.h"
 #include "dispatch/call.h"
 #include "dispatch/registry.h"
@@ -117,6 +118,9 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
   const OpObject& op = *op_of(self);
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
+    if (WISP_UNLIKELY(overrides_exist)) {
+      if (PyObject* result = call_override(self, args, nargs, kwnames)) return result;
+    }
     if (op.spelling != Spelling::function) {
       WISP_CHECK_TYPE(nargs > 0 && is_tensor(args[0]), "descriptor '", *op.name,
                       "' of 'wisp.Tensor' object needs a Tensor");
@@ -127,6 +131,8 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
         return run_parsed(op, signature, nargs ? args[0] : nullptr, parsed);
       parsed.reset();
     }
+    // What is no tensor may still know what to do with the call.
+    if (PyObject* result = call_override(self, args, nargs, kwnames)) return result;
     fail_arguments(op, args, nargs, kwnames);
   });
 }

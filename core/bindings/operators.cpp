@@ -1,6 +1,7 @@
 // Tensor's number protocol: +, -, @, ==, +=, bool() and the like.
 #include "bindings/arguments.h"
 #include "bindings/creation.h"
+#include "bindings/overrides.h"
 #include "bindings/tensor_object.h"
 #include "dispatch/call.h"
 #include "ops/ops.h"
@@ -33,12 +34,25 @@ PyObject* not_implemented() {
   return Py_NotImplemented;
 }
 
-template <OpName Name>
+// For operands that are neither tensors nor numbers.
+WISP_COLD PyObject* foreign(const char* method, const char* reflected, PyObject* a, PyObject* b) {
+  PyObject* result = call_operator_override(method, reflected, a, b);
+  return result ? result : not_implemented();
+}
+
+// `Method` of the left operand, or `Reflected` of the right one, is what __torch_function__ is
+// told.
+template <OpName Name, OpName Method, OpName Reflected>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
+    if (WISP_UNLIKELY(overrides_exist)) {
+      if (PyObject* result = call_operator_override(Method.text, Reflected.text, a, b))
+        return result;
+    }
     const OpDef& op = op_def<Name>();
     Arg args[3];
-    if (!to_operand(a, args[0]) || !to_operand(b, args[1])) return not_implemented();
+    if (!to_operand(a, args[0]) || !to_operand(b, args[1]))
+      return foreign(Method.text, Reflected.text, a, b);
     if (op.sig.params.size() > 2) args[2] = op.sig.params[2].fallback;  // alpha
     if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
     TensorList outs;
@@ -47,9 +61,12 @@ PyObject* binary(PyObject* a, PyObject* b) {
   });
 }
 
-template <OpName Name>
+template <OpName Name, OpName Method>
 PyObject* binary_in_place(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
+    if (WISP_UNLIKELY(overrides_exist)) {
+      if (PyObject* result = call_operator_override(Method.text, Method.text, a, b)) return result;
+    }
     const OpDef& op = op_def<Name>();
     Arg args[3];
     if (!is_tensor(a) || !to_operand(a, args[0]) || !to_operand(b, args[1]))
@@ -62,16 +79,21 @@ PyObject* binary_in_place(PyObject* a, PyObject* b) {
   });
 }
 
-template <OpName Name>
+template <OpName Name, OpName Method>
 PyObject* unary(PyObject* a) {
-  return guarded([&] { return wrap(invoke<Name>(tensor_of(a))); });
+  return guarded([&] {
+    if (WISP_UNLIKELY(overrides_exist)) {
+      if (PyObject* result = call_method_override(Method.text, &a, 1)) return result;
+    }
+    return wrap(invoke<Name>(tensor_of(a)));
+  });
 }
 
 PyObject* invert(PyObject* a) {
   return guarded([&] {
     WISP_CHECK_TYPE(!is_differentiable(impl_of(a)->dtype()),
                     "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
-    return wrap(invoke<"bitwise_not">(tensor_of(a)));
+    return unary<"bitwise_not", "__invert__">(a);
   });
 }
 
@@ -82,15 +104,16 @@ PyObject* positive(PyObject* a) {
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) return not_implemented();
-  return binary<"pow">(a, b);
+  return binary<"pow", "__pow__", "__rpow__">(a, b);
 }
 
 PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) {
-  return binary_in_place<"pow">(a, b);
+  return binary_in_place<"pow", "__ipow__">(a, b);
 }
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
-  return is_tensor(a) && is_tensor(b) ? binary<"matmul">(a, b) : not_implemented();
+  if (is_tensor(a) && is_tensor(b)) return binary<"matmul", "matmul", "__rmatmul__">(a, b);
+  return guarded([&] { return foreign("matmul", "__rmatmul__", a, b); });
 }
 
 Scalar value_of(PyObject* self, const char* what) {
@@ -142,9 +165,9 @@ PyObject* to_index(PyObject* self) {
 }
 
 // == and != take arrays too: left to NumPy they would compare identities.
-template <OpName Name>
+template <OpName Name, OpName Method>
 PyObject* compare_equal(PyObject* a, PyObject* b) {
-  if (!is_array(b)) return binary<Name>(a, b);
+  if (!is_array(b)) return binary<Name, Method, Method>(a, b);
   return guarded(
       [&] { return wrap(invoke<Name>(tensor_of(a), tensor_from_python(b, "comparison"))); });
 }
@@ -154,35 +177,35 @@ PyObject* compare_equal(PyObject* a, PyObject* b) {
 PyNumberMethods* number_slots() {
   static PyNumberMethods slots = [] {
     PyNumberMethods n = {};
-    n.nb_add = binary<"add">;
-    n.nb_subtract = binary<"sub">;
-    n.nb_multiply = binary<"mul">;
-    n.nb_true_divide = binary<"div">;
-    n.nb_floor_divide = binary<"floor_divide">;
-    n.nb_remainder = binary<"remainder">;
+    n.nb_add = binary<"add", "add", "add">;
+    n.nb_subtract = binary<"sub", "sub", "__rsub__">;
+    n.nb_multiply = binary<"mul", "mul", "mul">;
+    n.nb_true_divide = binary<"div", "div", "__rtruediv__">;
+    n.nb_floor_divide = binary<"floor_divide", "__floordiv__", "__rfloordiv__">;
+    n.nb_remainder = binary<"remainder", "remainder", "__rmod__">;
     n.nb_power = power;
     n.nb_matrix_multiply = matrix_multiply;
-    n.nb_and = binary<"bitwise_and">;
-    n.nb_or = binary<"bitwise_or">;
-    n.nb_xor = binary<"bitwise_xor">;
-    n.nb_lshift = binary<"bitwise_left_shift">;
-    n.nb_rshift = binary<"bitwise_right_shift">;
-    n.nb_negative = unary<"neg">;
+    n.nb_and = binary<"bitwise_and", "__and__", "bitwise_and">;
+    n.nb_or = binary<"bitwise_or", "__or__", "bitwise_or">;
+    n.nb_xor = binary<"bitwise_xor", "__xor__", "bitwise_xor">;
+    n.nb_lshift = binary<"bitwise_left_shift", "__lshift__", "__rlshift__">;
+    n.nb_rshift = binary<"bitwise_right_shift", "__rshift__", "__rrshift__">;
+    n.nb_negative = unary<"neg", "neg">;
     n.nb_positive = positive;
-    n.nb_absolute = unary<"abs">;
+    n.nb_absolute = unary<"abs", "abs">;
     n.nb_invert = invert;
-    n.nb_inplace_add = binary_in_place<"add">;
-    n.nb_inplace_subtract = binary_in_place<"sub">;
-    n.nb_inplace_multiply = binary_in_place<"mul">;
-    n.nb_inplace_true_divide = binary_in_place<"div">;
-    n.nb_inplace_floor_divide = binary_in_place<"floor_divide">;
-    n.nb_inplace_remainder = binary_in_place<"remainder">;
+    n.nb_inplace_add = binary_in_place<"add", "add_">;
+    n.nb_inplace_subtract = binary_in_place<"sub", "sub_">;
+    n.nb_inplace_multiply = binary_in_place<"mul", "mul_">;
+    n.nb_inplace_true_divide = binary_in_place<"div", "div_">;
+    n.nb_inplace_floor_divide = binary_in_place<"floor_divide", "__ifloordiv__">;
+    n.nb_inplace_remainder = binary_in_place<"remainder", "remainder_">;
     n.nb_inplace_power = power_in_place;
-    n.nb_inplace_and = binary_in_place<"bitwise_and">;
-    n.nb_inplace_or = binary_in_place<"bitwise_or">;
-    n.nb_inplace_xor = binary_in_place<"bitwise_xor">;
-    n.nb_inplace_lshift = binary_in_place<"bitwise_left_shift">;
-    n.nb_inplace_rshift = binary_in_place<"bitwise_right_shift">;
+    n.nb_inplace_and = binary_in_place<"bitwise_and", "__iand__">;
+    n.nb_inplace_or = binary_in_place<"bitwise_or", "__ior__">;
+    n.nb_inplace_xor = binary_in_place<"bitwise_xor", "__ixor__">;
+    n.nb_inplace_lshift = binary_in_place<"bitwise_left_shift", "__ilshift__">;
+    n.nb_inplace_rshift = binary_in_place<"bitwise_right_shift", "__irshift__">;
     n.nb_bool = truth;
     n.nb_int = to_python_int;
     n.nb_float = to_python_float;
@@ -196,17 +219,17 @@ PyObject* tensor_compare(PyObject* a, PyObject* b, int op) {
   if (!is_tensor(a)) return not_implemented();
   switch (op) {
     case Py_EQ:
-      return compare_equal<"eq">(a, b);
+      return compare_equal<"eq", "__eq__">(a, b);
     case Py_NE:
-      return compare_equal<"ne">(a, b);
+      return compare_equal<"ne", "ne">(a, b);
     case Py_LT:
-      return binary<"lt">(a, b);
+      return binary<"lt", "lt", "gt">(a, b);
     case Py_LE:
-      return binary<"le">(a, b);
+      return binary<"le", "le", "ge">(a, b);
     case Py_GT:
-      return binary<"gt">(a, b);
+      return binary<"gt", "gt", "lt">(a, b);
     default:
-      return binary<"ge">(a, b);
+      return binary<"ge", "ge", "le">(a, b);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/function_node.h"
+#include "bindings/overrides.h"
 #include "bindings/tracing.h"
 #include "bindings/types.h"
 
@@ -35,6 +36,7 @@ PyObject* make_object(PyTypeObject* type, Tensor&& tensor) {
     self->dict = nullptr;
     self->weakrefs = nullptr;
   } else {
+    note_subclass(type);
     self = self_of(must(type->tp_alloc(type, 0)));
   }
   tensor->set_wrapper(self);
@@ -152,6 +154,7 @@ PyObject* tensor_repr(PyObject* self) {
   return guarded([&] {
     static PyObject* format = import_attribute("wisp._tensor_str", "tensor_str");
     const Untraced printing;
+    const WithoutOverrides unseen;
     return must(PyObject_CallOneArg(format, self));
   });
 }

@@ -161,7 +161,7 @@ class _SavedCopies:
 
     def unpack(self, key):
         if key not in self.copies:
-            raise RuntimeError(
+            raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
                 " in which the graph was originally recorded."
             )

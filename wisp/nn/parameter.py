@@ -15,6 +15,8 @@ class Parameter(Tensor):
         requires_grad: whether it is to be trained.
     """
 
+    __torch_function__ = _C._disabled_torch_function_impl  # results are plain tensors
+
     def __new__(cls, data=None, requires_grad=True):
         return _C._make_subclass(cls, Tensor() if data is None else data, requires_grad)
 
