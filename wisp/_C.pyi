@@ -17,9 +17,11 @@ _LinAlgError: Any
 _autocast: Any
 _cpu_capability: Any
 _differentiable_point: Any
+_disabled_torch_function_impl: Any
 _enter_jvp: Any
 _enter_vmap: Any
 _fft: Any
+_forbid_saved_hooks: Any
 _forget_casts: Any
 _function_apply: Any
 _functional: Any
@@ -27,10 +29,12 @@ _functions: Any
 _gather_samples: Any
 _get_anomaly: Any
 _get_default_device: Any
+_has_torch_function: Any
 _increment_version: Any
 _is_arranged: Any
 _is_batched: Any
 _is_pending: Any
+_is_torch_function_enabled: Any
 _is_watched: Any
 _jit: Any
 _lazy_collect: Any
@@ -52,7 +56,9 @@ _onednn_available: Any
 _onednn_enabled: Any
 _onednn_set_enabled: Any
 _op_table: Any
+_pop_saved_hooks: Any
 _primal: Any
+_push_saved_hooks: Any
 _queue_callback: Any
 _reaches_other_leaves: Any
 _return_types: Any
@@ -60,6 +66,7 @@ _run_backward: Any
 _set_anomaly: Any
 _set_autocast: Any
 _set_default_device: Any
+_set_function_modes: Any
 _set_grad_enabled: Any
 _set_library_folder: Any
 _special: Any

@@ -28,6 +28,7 @@ from wisp import multiprocessing as multiprocessing
 from wisp import nn as nn
 from wisp import onnx as onnx
 from wisp import optim as optim
+from wisp import overrides as overrides
 from wisp import random as random
 from wisp import return_types as return_types
 from wisp import serialization as serialization
@@ -78,6 +79,8 @@ from wisp._basics import scalar_tensor as scalar_tensor
 from wisp._basics import to_dlpack as to_dlpack
 from wisp._basics import typename as typename
 from wisp._basics import xlogy_ as xlogy_
+from wisp._C import DisableTorchFunction as DisableTorchFunction
+from wisp._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from wisp._C import Generator as Generator
 from wisp._C import OutOfMemoryError as OutOfMemoryError
 from wisp._C import Size as Size
