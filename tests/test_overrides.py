@@ -20,6 +20,8 @@ from wisp.overrides import (
     wrap_torch_function,
 )
 
+from . import fresh
+
 
 class Plain(Tensor):
     pass
@@ -110,6 +112,19 @@ def test_results_have_the_class(plain, call):
     result = call(plain)
     assert type(result) is Plain and type(expected) is Tensor
     assert result.dtype == expected.dtype and result.tolist() == expected.tolist()
+
+
+def test_classes_with_attributes_of_their_own():
+    """The first of its kind in a process: nothing else has told the core that there are such classes."""
+    program = """
+import wisp
+class Named(wisp.Tensor):
+    def __getattr__(self, name):
+        return f"no {name}"
+t = wisp.ones(2).as_subclass(Named)
+print(type(t + 1).__name__, type(wisp.sin(t)).__name__, t.colour, tuple(t.shape))
+"""
+    assert fresh.python(program).split() == ["Named", "Named", "no", "colour", "(2,)"]
 
 
 def test_what_is_no_tensor_stays(plain):

@@ -188,8 +188,9 @@ WithoutOverrides::WithoutOverrides()
 WithoutOverrides::~WithoutOverrides() { hidden = before_; }
 
 void note_subclass(PyTypeObject* type) {
-  if (type->tp_getattro != PyObject_GenericGetAttr || !class_takes_over(type)) return;
+  if (type->tp_getattro == subclass_getattr || !class_takes_over(type)) return;
   overrides_exist = true;
+  if (type->tp_getattro != PyObject_GenericGetAttr) return;  // the class has a __getattr__
   type->tp_getattro = subclass_getattr;
   PyType_Modified(type);
 }
