@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import wisp
+from tests import fresh
 from wisp import Tensor
 from wisp.overrides import (
     BaseTorchFunctionMode,
@@ -19,8 +20,6 @@ from wisp.overrides import (
     resolve_name,
     wrap_torch_function,
 )
-
-from . import fresh
 
 
 class Plain(Tensor):
