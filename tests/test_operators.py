@@ -212,3 +212,37 @@ def test_pickle(protocol, dtype):
         again = pickle.loads(pickle.dumps(constant, protocol))
         assert again == constant and type(again) is type(constant)
     assert pickle.loads(pickle.dumps(wisp.float32, protocol)) is wisp.float32
+
+
+OLD_ORDER = {
+    "add(t, 2, t)": "add(t, t, alpha=2)",
+    "t.add(2, t)": "add(t, t, alpha=2)",
+    "t.clone().add_(2, t)": "add(t, t, alpha=2)",
+    "sub(t, 2, t)": "sub(t, t, alpha=2)",
+    "t.addcmul(2., t, t)": "addcmul(t, t, t, value=2)",
+    "t.clone().addcdiv_(2., t, t)": "addcdiv(t, t, t, value=2)",
+    "addmm(3., m, 2., m, m)": "addmm(m, m, m, beta=3, alpha=2)",
+    "addmm(3., m, m, m)": "addmm(m, m, m, beta=3)",
+    "m.addmm(2., 3., m, m)": "addmm(m, m, m, beta=2, alpha=3)",
+    "addmv(2, t, 3, m, t)": "addmv(t, m, t, beta=2, alpha=3)",
+    "addr(2, m, 3, t, t)": "addr(m, t, t, beta=2, alpha=3)",
+}
+
+
+@pytest.mark.parametrize("old", OLD_ORDER)
+def test_factors_before_tensors(old):
+    """The order of arguments of old programs, with a warning."""
+    names = {**vars(wisp), "add": wisp.add, "sub": wisp.sub, "addmm": wisp.addmm}
+    names |= {"t": wisp.tensor([1.0, 2.0]), "m": wisp.tensor([[1.0, 2.0], [3.0, 4.0]])}
+    with pytest.warns(UserWarning, match="deprecated"):
+        result = eval(old, names)
+    assert result.tolist() == eval(OLD_ORDER[old], names).tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong", ["add(t, 'a', t)", "mul(t, 2, t)", "add(t, t, 2)", "addmm(1, 2, 3, t, t, t)", "add(t, 2, t, t)"]
+)
+def test_factors_that_are_none(wrong):
+    names = {**vars(wisp), "t": wisp.ones(2, 2)}
+    with pytest.raises(TypeError):
+        eval(wrong, names)

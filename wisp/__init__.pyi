@@ -18,6 +18,7 @@ from wisp import distributions as distributions
 from wisp import fft as fft
 from wisp import func as func
 from wisp import functional as functional
+from wisp import futures as futures
 from wisp import hub as hub
 from wisp import jit as jit
 from wisp import linalg as linalg

@@ -104,6 +104,7 @@ def install():
         )
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
+    wisp.__name__ = "torch"  # some libraries look at it
     wisp.__version__ = version.__version__ = version.as_torch()
     wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
     wisp.Tensor._cdata = property(id)  # and tell tensors apart by this

@@ -114,6 +114,38 @@ PyObject* run_parsed(const OpObject& op, const Signature& signature, PyObject* s
   return wrap_results(op, def, outs);
 }
 
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+
+// add(x, alpha, y), addmm(beta, x, alpha, a, b), addcmul(x, value, a, b): numbers before the
+// tensors they multiply, as old programs write them. The call with these as keywords; null if it is
+// none.
+WISP_COLD PyObject* call_in_old_order(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                                      PyObject* kwnames) {
+  const Schema& schema = op_of(self)->overloads->front().op().sig;
+  std::vector<const char*> names;
+  for (const char* name : {"beta", "alpha", "value"}) {
+    const int at = schema.find(name);
+    if (at >= 0 && schema.params[at].keyword_only) names.push_back(name);
+  }
+  Py_ssize_t last = nargs;
+  while (last > 0 && !is_tensor(args[last - 1])) --last;
+  std::vector<PyObject*> rest, numbers;
+  for (Py_ssize_t i = 0; i < nargs; ++i) {
+    (i < last && !is_tensor(args[i]) ? numbers : rest).push_back(args[i]);
+  }
+  if (kwnames || numbers.empty() || numbers.size() > names.size()) return nullptr;
+  Ref keywords = owned(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!PyNumber_Check(numbers[i])) return nullptr;
+    PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i), string(names[i]).release());
+  }
+  const size_t count = rest.size();
+  rest.insert(rest.end(), numbers.begin(), numbers.end());
+  warn(str("This overload of ", *op_of(self)->name, " is deprecated: give ", names[0],
+           " by its name, after the tensors"));
+  return must(op_vectorcall(self, rest.data(), count, keywords.get()));
+}
+
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const OpObject& op = *op_of(self);
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
@@ -133,6 +165,7 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
     }
     // What is no tensor may still know what to do with the call.
     if (PyObject* result = call_override(self, args, nargs, kwnames)) return result;
+    if (PyObject* result = call_in_old_order(self, args, nargs, kwnames)) return result;
     fail_arguments(op, args, nargs, kwnames);
   });
 }
