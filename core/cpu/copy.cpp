@@ -31,31 +31,13 @@ bool is_constant(const Dims& strides) {
 // touch whole cache lines.
 
 template <class T>
-void turn_block(const char* in, int64_t in_col, T* block, int64_t side, int64_t rows,
-                int64_t cols) {
-  const T* from = reinterpret_cast<const T*>(in);
-  const int64_t step = in_col / static_cast<int64_t>(sizeof(T));
-  if constexpr (sizeof(T) == 4) {
-    kernels().gemm_f32.transpose(reinterpret_cast<const float*>(from), step,
-                                 reinterpret_cast<float*>(block), side, rows, cols);
-  } else if constexpr (sizeof(T) == 8) {
-    kernels().gemm_f64.transpose(reinterpret_cast<const double*>(from), step,
-                                 reinterpret_cast<double*>(block), side, rows, cols);
-  } else {
-    for (int64_t c = 0; c < cols; ++c) {
-      for (int64_t r = 0; r < rows; ++r) block[r * side + c] = from[c * step + r];
-    }
-  }
-}
-
-template <class T>
 void transpose_rows(char* out, int64_t out_row, const char* in, int64_t in_col, int64_t rows,
                     int64_t cols) {
   constexpr int64_t side = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
   alignas(64) T block[side * side];
   for (int64_t c = 0; c < cols; c += side) {
     const int64_t n = std::min(side, cols - c);
-    turn_block(in + c * in_col, in_col, block, side, rows, n);
+    kernels().turn(in + c * in_col, in_col, block, side * sizeof(T), rows, n, sizeof(T));
     for (int64_t r = 0; r < rows; ++r) {
       char* to = out + r * out_row + c * static_cast<int64_t>(sizeof(T));
       if (n == side) {
@@ -217,7 +199,8 @@ bool try_planes(const LoopPlan& plan, const Operand& out, const Operand& in) {
 
 void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
   const int64_t chunk = tile_bytes / std::max(item_of(out), item_of(in));
-  parallel_for(plan.numel, grain_bytes / item_of(out), [&](int64_t begin, int64_t end) {
+  const int64_t grain = even_grain(plan.numel, grain_bytes / item_of(out));
+  parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
     alignas(64) char raw[tile_bytes], converted[tile_bytes];
     Walker reader(in.data, plan.sizes, plan.strides[1], begin);
     Walker writer(out.data, plan.sizes, plan.strides[0], begin);

@@ -42,7 +42,8 @@ void for_lines(const Lines& lines, const Across& a, const Across& b, const Acros
   std::array<int64_t, 3> between{};
   for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) between[k] = plan.strides[k].back();
   const std::array<char*, 3> data{a.operand.data, b.operand.data, c.operand.data};
-  parallel_for(plan.numel, std::max<int64_t>(1, grain / length), [&](int64_t begin, int64_t end) {
+  const int64_t some = even_grain(plan.numel, std::max<int64_t>(1, grain / length), 1);
+  parallel_for(plan.numel, some, [&](int64_t begin, int64_t end) {
     for_each_run(plan, data, begin, end,
                  [&](const std::array<char*, 3>& at, int64_t n) { body(at, n, between); });
   });
