@@ -41,7 +41,7 @@ enum class Way : uint8_t {
 struct Cut {
   Way way[max_operands];
   int64_t height = 1, width;
-  int64_t pitch[max_operands];  // in bytes, from one line to the next of what was turned around
+  int64_t pitch[max_operands];   // in bytes, from one line to the next of what was turned around
   Odometer<max_operands> start;  // of segments
   int64_t segments = 1;
   int64_t row[max_operands];   // in bytes, from one line of a block to the next
@@ -85,7 +85,8 @@ void cut_blocks(const Pointwise& call, const LoopPlan& plan, Cut& made) {
   if (made.height == 1) return;
   made.width = even_grain(plan.sizes[plan.ndim() - 1], block_bytes / (made.height * widest), 8);
   for (int k = 1; k <= call.inputs; ++k) {
-    made.pitch[k] = made.width * static_cast<int64_t>(item_size(operand_of(call, k).dtype)) + row_gap;
+    made.pitch[k] =
+        made.width * static_cast<int64_t>(item_size(operand_of(call, k).dtype)) + row_gap;
   }
 }
 

@@ -85,8 +85,8 @@ struct ExpSum {
   // Of one row; with an infinity in it, nothing is subtracted.
   static Acc of(const T* x, int64_t n) {
     const T largest = largest_of(x, n), base = shift(largest);
-    return {largest, base == largest ? exponential_sum(x, n, base)
-                                     : exponential_sum<T, false>(x, n, base)};
+    return {largest,
+            base == largest ? exponential_sum(x, n, base) : exponential_sum<T, false>(x, n, base)};
   }
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
     merge(acc, of(x, n));
