@@ -31,57 +31,54 @@ bool is_constant(const Dims& strides) {
 // touch whole cache lines.
 
 template <class T>
-void turn_block(const char* in, int64_t in_col, T* block, int64_t side, int64_t rows,
-                int64_t cols) {
-  const T* from = reinterpret_cast<const T*>(in);
-  const int64_t step = in_col / static_cast<int64_t>(sizeof(T));
-  if constexpr (sizeof(T) == 4) {
-    kernels().gemm_f32.transpose(reinterpret_cast<const float*>(from), step,
-                                 reinterpret_cast<float*>(block), side, rows, cols);
-  } else if constexpr (sizeof(T) == 8) {
-    kernels().gemm_f64.transpose(reinterpret_cast<const double*>(from), step,
-                                 reinterpret_cast<double*>(block), side, rows, cols);
-  } else {
-    for (int64_t c = 0; c < cols; ++c) {
-      for (int64_t r = 0; r < rows; ++r) block[r * side + c] = from[c * step + r];
-    }
-  }
-}
+constexpr int64_t turned_side = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
 
 template <class T>
 void transpose_rows(char* out, int64_t out_row, const char* in, int64_t in_col, int64_t rows,
                     int64_t cols) {
-  constexpr int64_t side = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
+  constexpr int64_t side = turned_side<T>, item = sizeof(T);
   alignas(64) T block[side * side];
   for (int64_t c = 0; c < cols; c += side) {
     const int64_t n = std::min(side, cols - c);
-    turn_block(in + c * in_col, in_col, block, side, rows, n);
-    for (int64_t r = 0; r < rows; ++r) {
-      char* to = out + r * out_row + c * static_cast<int64_t>(sizeof(T));
-      if (n == side) {
-        std::memcpy(to, block + r * side, side * sizeof(T));
-      } else {
-        std::memcpy(to, block + r * side, static_cast<size_t>(n) * sizeof(T));
+    for (int64_t first = 0; first < rows; first += side) {
+      const int64_t some = std::min(side, rows - first);
+      kernels().turn(in + c * in_col + first * item, in_col, block, side * item, some, n, item);
+      for (int64_t r = 0; r < some; ++r) {
+        char* to = out + (first + r) * out_row + c * item;
+        if (n == side) {
+          std::memcpy(to, block + r * side, side * item);
+        } else {
+          std::memcpy(to, block + r * side, static_cast<size_t>(n * item));
+        }
       }
     }
   }
 }
 
+// How many rows are turned around in one go: of a large matrix more than a cache line holds,
+// because memory is quicker at giving several lines that follow each other.
+template <class T>
+int64_t rows_at_once(const LoopPlan& plan) {
+  constexpr int64_t side = turned_side<T>, lines = 4, many = 32;
+  const int64_t rows = plan.sizes[plan.ndim() - 2];
+  return rows >= many * lines * side ? lines * side : side;
+}
+
 // The last two dimensions are a transposition, the ones before are walked.
 template <class T>
 void transpose(const LoopPlan& plan, char* out, char* in) {
-  constexpr int64_t side = 64 / sizeof(T) < 8 ? 8 : 64 / sizeof(T);
+  const int64_t height = rows_at_once<T>(plan);
   const int last = plan.ndim() - 1;
   const int64_t rows = plan.sizes[last - 1], cols = plan.sizes[last];
   Odometer<2> start{.at = {out, in}};
   int64_t jobs = 1;
   for (int dim = 0; dim < last; ++dim) {
-    const int64_t each = dim == last - 1 ? side : 1;
+    const int64_t each = dim == last - 1 ? height : 1;
     start.counts.push_back((plan.sizes[dim] + each - 1) / each);
     for (int k = 0; k < 2; ++k) start.steps[k].push_back(plan.strides[k][dim] * each);
     jobs *= start.counts[dim];
   }
-  const int64_t job_bytes = side * cols * static_cast<int64_t>(sizeof(T));
+  const int64_t job_bytes = height * cols * static_cast<int64_t>(sizeof(T));
   parallel_for(jobs, even_grain(jobs, std::max<int64_t>(1, grain_bytes / job_bytes), 1),
                [&](int64_t begin, int64_t end) {
                  Odometer<2> place = start;
@@ -89,7 +86,7 @@ void transpose(const LoopPlan& plan, char* out, char* in) {
                  for (int64_t job = begin; job < end; ++job, place.advance()) {
                    transpose_rows<T>(place.at[0], plan.strides[0][last - 1], place.at[1],
                                      plan.strides[1][last],
-                                     std::min(side, rows - place.index[last - 1] * side), cols);
+                                     std::min(height, rows - place.index[last - 1] * height), cols);
                  }
                });
 }
@@ -217,7 +214,8 @@ bool try_planes(const LoopPlan& plan, const Operand& out, const Operand& in) {
 
 void copy_general(const LoopPlan& plan, const Operand& out, const Operand& in, CastFn cast) {
   const int64_t chunk = tile_bytes / std::max(item_of(out), item_of(in));
-  parallel_for(plan.numel, grain_bytes / item_of(out), [&](int64_t begin, int64_t end) {
+  const int64_t grain = even_grain(plan.numel, grain_bytes / item_of(out));
+  parallel_for(plan.numel, grain, [&](int64_t begin, int64_t end) {
     alignas(64) char raw[tile_bytes], converted[tile_bytes];
     Walker reader(in.data, plan.sizes, plan.strides[1], begin);
     Walker writer(out.data, plan.sizes, plan.strides[0], begin);

@@ -8,6 +8,7 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t samples_at_once = 256;
+constexpr int64_t grain_elements = 1 << 12;
 
 int64_t plane_of(const GridSampleCall& call) {
   int64_t plane = 1;
@@ -22,8 +23,10 @@ void grid_sample(const GridSampleCall& call) {
   const int64_t plane = plane_of(call);
   const int64_t groups = (call.samples + samples_at_once - 1) / samples_at_once;
   visit<dtypes::real_math>(call.dtype, "grid_sampler", [&]<class T>() {
-    parallel_for(call.batch * groups, 1, [&](int64_t begin, int64_t end) {
-      SampleTaps<T> taps(samples_at_once, call.dims, false);
+    const int64_t most = std::min(samples_at_once, call.samples);
+    const int64_t grain = std::max<int64_t>(1, grain_elements / (most * call.channels + 1));
+    parallel_for(call.batch * groups, grain, [&](int64_t begin, int64_t end) {
+      SampleTaps<T> taps(most, call.dims, false);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t n = i / groups, first = i % groups * samples_at_once;
         const int64_t count = std::min(samples_at_once, call.samples - first);
@@ -48,7 +51,9 @@ void grid_sample(const GridSampleCall& call) {
 
 namespace {
 
-// One image's part of the gradients.
+constexpr int64_t small_image = 1 << 17;  // elements of a result
+
+// One image's part of the gradients. Nothing is added across images.
 template <class T>
 class ImageGrads {
  public:
@@ -124,8 +129,13 @@ class ImageGrads {
 void grid_sample_grads(const GridSampleGrads& job) {
   const int64_t plane = plane_of(job.call);
   visit<dtypes::real_math>(job.call.dtype, "grid_sampler", [&]<class T>() {
-    ImageGrads<T> grads(job, plane);
-    for (int64_t n = 0; n < job.call.batch; ++n) grads.run(n);
+    // Small images are better computed side by side than cut.
+    const bool small =
+        job.call.samples * job.call.channels < small_image && job.call.batch >= num_threads();
+    parallel_for(job.call.batch, small ? 1 : job.call.batch, [&](int64_t begin, int64_t end) {
+      ImageGrads<T> grads(job, plane);
+      for (int64_t n = begin; n < end; ++n) grads.run(n);
+    });
   });
 }
 

@@ -190,7 +190,8 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
 
 void add_offsets(std::span<int64_t> offsets, const int64_t* index, const Axis& axis) {
   const int64_t size = axis.size, stride = axis.stride, lowest = axis.wraps ? -size : 0;
-  parallel_for(static_cast<int64_t>(offsets.size()), grain, [&](int64_t begin, int64_t end) {
+  const auto count = static_cast<int64_t>(offsets.size());
+  parallel_for(count, even_grain(count, grain), [&](int64_t begin, int64_t end) {
     uint64_t outside = 0;  // its sign: set by differences that are negative
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = index[i];
@@ -209,7 +210,8 @@ void set_flat_offsets(std::span<int64_t> offsets, const int64_t* index, IntSpan 
                       IntSpan strides) {
   const Trail flat{Dims(sizes), Dims(strides)};
   const int64_t numel = flat.numel;
-  parallel_for(static_cast<int64_t>(offsets.size()), grain, [&](int64_t begin, int64_t end) {
+  const auto count = static_cast<int64_t>(offsets.size());
+  parallel_for(count, even_grain(count, grain), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t at = index[i], offset = 0;
       WISP_CHECK_INDEX(at >= -numel && at < numel, "out of range: tried to access index ", at,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 
 namespace wisp::cpu {
 
@@ -21,7 +22,8 @@ void interleave(char* out, int64_t rows, std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) ends.push_back(row_bytes += piece.bytes);
   if (row_bytes == 0) return;
   // Any stretch of the output can be written on its own, wherever it starts.
-  parallel_for(rows * row_bytes, grain_bytes, [&](int64_t begin, int64_t end) {
+  const int64_t bytes = rows * row_bytes;
+  parallel_for(bytes, even_grain(bytes, grain_bytes), [&](int64_t begin, int64_t end) {
     int64_t row = begin / row_bytes, column = begin % row_bytes;
     size_t k =
         static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), column) - ends.begin());

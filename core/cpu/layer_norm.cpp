@@ -1,6 +1,7 @@
 #include "cpu/layer_norm.h"
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
 
@@ -68,17 +69,19 @@ void all_grads(const LayerNormGradCall& call, const LayerNormKernel& kernel) {
 
 void layer_norm(const LayerNormCall& call) {
   const LayerNormKernel& kernel = kernel_for(call.dtype);
-  parallel_for(call.rows, grain_for(call.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) kernel.row(call, row);
-  });
+  parallel_for(call.rows, even_grain(call.rows, grain_for(call.columns), 1),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) kernel.row(call, row);
+               });
 }
 
 void layer_norm_grad(const LayerNormGradCall& call) {
   const LayerNormKernel& kernel = kernel_for(call.dtype);
   if (call.weight_grad || call.bias_grad) return all_grads(call, kernel);
-  parallel_for(call.rows, grain_for(call.columns), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) kernel.row_grad(call, row);
-  });
+  parallel_for(call.rows, even_grain(call.rows, grain_for(call.columns), 1),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) kernel.row_grad(call, row);
+               });
 }
 
 }  // namespace wisp::cpu

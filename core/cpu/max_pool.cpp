@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/scratch.h"
 #include "cpu/window.h"
 #include "cpu/window_kernels.h"
@@ -113,7 +114,8 @@ void max_pool_planes(const MaxPoolCall& call) {
   const T* x = reinterpret_cast<const T*>(call.x);
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (2 * (last.in + last.out) + 1));
-  parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
+  const int64_t lines = call.shape.outer * rows.out();
+  parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
     const Scratch<T> best(last.in);
     const Scratch<int32_t> at(call.index ? last.in : 0);
     std::vector<int32_t> parts;
@@ -159,7 +161,8 @@ void max_pool_pixels(const MaxPoolCall& call) {
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain =
       std::max<int64_t>(1, grain_elements / (window_size(call) * last.out * channels + 1));
-  parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
+  const int64_t lines = call.shape.outer * rows.out();
+  parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
     std::vector<int32_t> parts;
     for (int64_t r = begin; r < end; ++r) {
       rows.of(r % rows.out(), parts);
@@ -208,21 +211,22 @@ void pool_scatter(const PoolScatterCall& call) {
     const T* grad = reinterpret_cast<const T*>(call.grad);
     T* x_grad = reinterpret_cast<T*>(call.x_grad);
     const int64_t grain = std::max<int64_t>(1, grain_elements / ((in + out) * channels + 1));
-    parallel_for(call.shape.outer, grain, [&](int64_t begin, int64_t end) {
-      std::fill(x_grad + begin * in * channels, x_grad + end * in * channels, T(0));
-      for (int64_t plane = begin; plane < end; ++plane) {
-        T* to = x_grad + plane * in * channels;
-        const int64_t first = plane * out * channels;
-        for (int64_t o = 0; o < out; ++o) {
-          for (int64_t c = 0; c < channels; ++c) {
-            const int64_t at = first + o * channels + c, place = call.index[at];
-            WISP_CHECK(place >= 0 && place < in, "found an invalid max index: ", place,
-                       " of a plane of ", in, " elements");
-            to[place * channels + c] += grad[at];
-          }
-        }
-      }
-    });
+    parallel_for(call.shape.outer, even_grain(call.shape.outer, grain, 1),
+                 [&](int64_t begin, int64_t end) {
+                   std::fill(x_grad + begin * in * channels, x_grad + end * in * channels, T(0));
+                   for (int64_t plane = begin; plane < end; ++plane) {
+                     T* to = x_grad + plane * in * channels;
+                     const int64_t first = plane * out * channels;
+                     for (int64_t o = 0; o < out; ++o) {
+                       for (int64_t c = 0; c < channels; ++c) {
+                         const int64_t at = first + o * channels + c, place = call.index[at];
+                         WISP_CHECK(place >= 0 && place < in, "found an invalid max index: ", place,
+                                    " of a plane of ", in, " elements");
+                         to[place * channels + c] += grad[at];
+                       }
+                     }
+                   }
+                 });
   });
 }
 

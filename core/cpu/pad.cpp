@@ -122,7 +122,8 @@ void pad(const PadCall& call) {
   const int64_t width = call.in.back(), length = static_cast<int64_t>(last.size());
   const Run run(last);
   visit<dtypes::all>(call.dtype, "pad", [&]<class T>() {
-    parallel_for(call.planes * rows.out(), grain_for(length), [&](int64_t begin, int64_t end) {
+    const int64_t lines = call.planes * rows.out();
+    parallel_for(lines, even_grain(lines, grain_for(length), 1), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t source = r / rows.out() * rows.in() + rows.source(r % rows.out());
         const T* from = reinterpret_cast<const T*>(call.from) + source * width;
@@ -142,20 +143,21 @@ void pad_grad(const PadCall& call) {
   const int64_t width = call.in.back(), length = static_cast<int64_t>(last.size());
   visit<dtypes::math>(call.dtype, "pad", [&]<class T>() {
     const int64_t plane = rows.in() * width;
-    parallel_for(call.planes, grain_for(plane), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        T* image = reinterpret_cast<T*>(call.to) + p * plane;
-        std::fill(image, image + plane, T(0));
-        for (int64_t r = 0; r < rows.out(); ++r) {
-          const T* from = reinterpret_cast<const T*>(call.from) + (p * rows.out() + r) * length;
-          T* to = image + rows.source(r) * width;
-          for (int64_t x = 0; x < length; ++x) {
-            T& sum = to[last[static_cast<size_t>(x)]];
-            sum = sum + from[x];
+    parallel_for(
+        call.planes, even_grain(call.planes, grain_for(plane), 1), [&](int64_t begin, int64_t end) {
+          for (int64_t p = begin; p < end; ++p) {
+            T* image = reinterpret_cast<T*>(call.to) + p * plane;
+            std::fill(image, image + plane, T(0));
+            for (int64_t r = 0; r < rows.out(); ++r) {
+              const T* from = reinterpret_cast<const T*>(call.from) + (p * rows.out() + r) * length;
+              T* to = image + rows.source(r) * width;
+              for (int64_t x = 0; x < length; ++x) {
+                T& sum = to[last[static_cast<size_t>(x)]];
+                sum = sum + from[x];
+              }
+            }
           }
-        }
-      }
-    });
+        });
   });
 }
 

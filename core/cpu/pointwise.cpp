@@ -171,7 +171,7 @@ void pointwise(const Pointwise& given) {
   }
   if (try_lines(call, plan, kernel, with_number)) return;
   if (with_number) kernel = tile_kernel(call.op, call.compute);
-  parallel_for(plan.numel, grain_of(call.op),
+  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
                [&](int64_t begin, int64_t end) { Worker(call, plan, kernel, begin, end).run(); });
 }
 

@@ -18,14 +18,14 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t shortest_line = 32;
-constexpr int64_t block_rows = 16;    // of transposed operands: a cache line of floats
-constexpr int64_t block_width = 256;  // and so many columns
+constexpr int64_t block_bytes = 1 << 14;  // of transposed operands: half of the nearest cache
+constexpr int64_t most_rows = 64, row_gap = 64;
 
 struct alignas(64) Tile {
   char bytes[tile_bytes];
 };
 struct alignas(64) Block {
-  char bytes[block_rows * block_width * 8];
+  char bytes[block_bytes + most_rows * row_gap];
 };
 
 enum class Way : uint8_t {
@@ -41,6 +41,7 @@ enum class Way : uint8_t {
 struct Cut {
   Way way[max_operands];
   int64_t height = 1, width;
+  int64_t pitch[max_operands];   // in bytes, from one line to the next of what was turned around
   Odometer<max_operands> start;  // of segments
   int64_t segments = 1;
   int64_t row[max_operands];   // in bytes, from one line of a block to the next
@@ -68,9 +69,25 @@ Way way_of(const Pointwise& call, const LoopPlan& plan, int k) {
     return Way::everywhere;
   }
   const bool turned = k > 0 && last > 0 && plan.strides[k][last - 1] == item && step % item == 0;
-  return turned && (item == 4 || item == 8) && plan.sizes[last - 1] >= block_rows / 2
-             ? Way::transposed
-             : Way::strided;
+  return turned && plan.sizes[last - 1] >= 8 ? Way::transposed : Way::strided;
+}
+
+// Blocks of lines: as many as fill a cache line of the smallest transposed operand, but no fewer
+// than 16.
+void cut_blocks(const Pointwise& call, const LoopPlan& plan, Cut& made) {
+  int64_t widest = 1;
+  for (int k = 1; k <= call.inputs; ++k) {
+    if (made.way[k] != Way::transposed) continue;
+    const auto item = static_cast<int64_t>(item_size(operand_of(call, k).dtype));
+    made.height = std::max({made.height, 64 / item, int64_t(16)});
+    widest = std::max(widest, item);
+  }
+  if (made.height == 1) return;
+  made.width = even_grain(plan.sizes[plan.ndim() - 1], block_bytes / (made.height * widest), 8);
+  for (int k = 1; k <= call.inputs; ++k) {
+    made.pitch[k] =
+        made.width * static_cast<int64_t>(item_size(operand_of(call, k).dtype)) + row_gap;
+  }
 }
 
 Cut cut(const Pointwise& call, const LoopPlan& plan, bool number) {
@@ -83,12 +100,11 @@ Cut cut(const Pointwise& call, const LoopPlan& plan, bool number) {
     made.item[k] = plan.strides[k][last];
     made.row[k] = last > 0 ? plan.strides[k][last - 1] : 0;
     all_direct &= made.way[k] == Way::direct;
-    if (made.way[k] == Way::transposed) made.height = block_rows;
     widest = std::max({widest, item_size(operand_of(call, k).dtype)});
   }
   made.width =
       all_direct && call.out.data ? grain_of(call.op) : tile_bytes / static_cast<int64_t>(widest);
-  if (made.height > 1) made.width = block_width;
+  cut_blocks(call, plan, made);
   made.plain =
       last > 0 && plan.sizes[last] <= made.width && made.height == 1 && made.way[0] == Way::direct;
   for (int k = 1; k < operands; ++k) {
@@ -170,14 +186,8 @@ class LineWorker {
   }
 
   void turn(int k, int64_t rows, int64_t n) {
-    char* out = blocks_[k - 1].bytes;
-    if (item_size(call_.in[k - 1].dtype) == 4) {
-      kernels().gemm_f32.transpose(reinterpret_cast<const float*>(place_.at[k]), cut_.item[k] / 4,
-                                   reinterpret_cast<float*>(out), block_width, rows, n);
-    } else {
-      kernels().gemm_f64.transpose(reinterpret_cast<const double*>(place_.at[k]), cut_.item[k] / 8,
-                                   reinterpret_cast<double*>(out), block_width, rows, n);
-    }
+    kernels().turn(place_.at[k], cut_.item[k], blocks_[k - 1].bytes, cut_.pitch[k], rows, n,
+                   item_size(call_.in[k - 1].dtype));
   }
 
   void line(int64_t r, int64_t n) {
@@ -224,7 +234,7 @@ class LineWorker {
         fill(k, from, n);
         return tile;
       case Way::transposed:
-        from = blocks_[k - 1].bytes + r * block_width * static_cast<int64_t>(item_size(dtype));
+        from = blocks_[k - 1].bytes + r * cut_.pitch[k];
         if (dtype == wanted) return from;
         break;
       case Way::strided:

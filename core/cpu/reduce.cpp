@@ -179,17 +179,11 @@ class Job {
   void fold_turned(int64_t begin, int64_t end) const {
     alignas(64) char accs[turned_rows * max_acc_bytes];
     alignas(64) char turned[turned_rows * longest_turned];
-    const int64_t step = kept_[0].in / item_;
     for (int64_t at = begin; at < end; at += turned_rows) {
       const int64_t n = std::min(turned_rows, end - at);
       const char* from = call_.in.data + at * kept_[0].in;
-      if (item_ == 4) {
-        kernels().gemm_f32.transpose(reinterpret_cast<const float*>(from), step,
-                                     reinterpret_cast<float*>(turned), turned_rows, inputs_, n);
-      } else {
-        kernels().gemm_f64.transpose(reinterpret_cast<const double*>(from), step,
-                                     reinterpret_cast<double*>(turned), turned_rows, inputs_, n);
-      }
+      kernels().turn(from, kept_[0].in, turned, turned_rows * item_, inputs_, n,
+                     static_cast<size_t>(item_));
       kernel_.init(accs, n);
       kernel_.columns(accs, n, turned, turned_rows * item_, inputs_, 0, call_.params);
       emit(at * kept_[0].out, kept_[0].out, accs, n);
@@ -300,7 +294,7 @@ class Job {
     const int64_t jobs = count(outer_) * blocks_;
     const int64_t grain =
         std::max<int64_t>(1, reduce_chunk / (block_ * std::max<int64_t>(inputs_, 1)));
-    parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(jobs, even_grain(jobs, grain, 1), [&](int64_t begin, int64_t end) {
       alignas(64) char accs[max_columns * max_acc_bytes];
       for (int64_t job = begin; job < end; ++job) {
         const Block block = block_at(job);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "cpu/grain.h"
 #include "cpu/scratch.h"
 #include "cpu/window.h"
 #include "cpu/window_kernels.h"
@@ -69,7 +70,8 @@ void resample_planes(const ResampleCall& call) {
   const T* x = reinterpret_cast<const T*>(call.x);
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (last.in + last.out + 1));
-  parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
+  const int64_t lines = call.shape.outer * rows.out();
+  parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
     const Scratch<T> sum(last.in);
     std::vector<WeightedRow> parts;
     const T* previous = nullptr;  // an input row taken as it is, and not yet overwritten
@@ -108,7 +110,8 @@ void resample_pixels(const ResampleCall& call) {
   const T* x = reinterpret_cast<const T*>(call.x);
   T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (last.out * channels + 1));
-  parallel_for(call.shape.outer * rows.out(), grain, [&](int64_t begin, int64_t end) {
+  const int64_t lines = call.shape.outer * rows.out();
+  parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
     std::vector<WeightedRow> parts;
     for (int64_t r = begin; r < end; ++r) {
       rows.of(r % rows.out(), parts);

@@ -42,7 +42,8 @@ void for_lines(const Lines& lines, const Across& a, const Across& b, const Acros
   std::array<int64_t, 3> between{};
   for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) between[k] = plan.strides[k].back();
   const std::array<char*, 3> data{a.operand.data, b.operand.data, c.operand.data};
-  parallel_for(plan.numel, std::max<int64_t>(1, grain / length), [&](int64_t begin, int64_t end) {
+  const int64_t some = even_grain(plan.numel, std::max<int64_t>(1, grain / length), 1);
+  parallel_for(plan.numel, some, [&](int64_t begin, int64_t end) {
     for_each_run(plan, data, begin, end,
                  [&](const std::array<char*, 3>& at, int64_t n) { body(at, n, between); });
   });
@@ -106,27 +107,17 @@ void scatter_line(char* self, const char* index, const char* src, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[places[i]] = Op::apply(to[places[i]], from[i]);
 }
 
-}  // namespace
-
-void check_lines(const Lines& lines, const char* what) {
-  Dims sizes(lines.sizes);
-  for (size_t dim = 0; dim < sizes.size(); ++dim) {
-    if (lines.index.strides[dim] == 0 && sizes[dim] > 1)
-      sizes[dim] = 1;  // repeated: looked at once
+// Fails if one of n indices is outside.
+void check_inside(const Lines& lines, const char* index, int64_t step, int64_t n) {
+  if (WISP_LIKELY(all_inside(index, step, n, lines.length))) return;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = read_index(index + i * step);
+    WISP_CHECK(at >= 0 && at < lines.length, lines.what, "(): index ", at,
+               " is out of bounds for dimension ", lines.dim, " with size ", lines.length);
   }
-  const LoopPlan plan(sizes, {lines.index});
-  const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
-  parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
-    for_each_run(plan, std::array{lines.index.data}, begin, end, [&](const auto& at, int64_t n) {
-      if (all_inside(at[0], step, n, lines.length)) return;
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t index = read_index(at[0] + i * step);
-        WISP_CHECK(index >= 0 && index < lines.length, what, "(): index ", index,
-                   " is out of bounds for dimension ", lines.dim, " with size ", lines.length);
-      }
-    });
-  });
 }
+
+}  // namespace
 
 void gather(const Lines& lines, const Operand& out, const Operand& self) {
   // The position along dim comes from the index alone.
@@ -139,6 +130,7 @@ void gather(const Lines& lines, const Operand& out, const Operand& self) {
   by_item(item_size(out.dtype), [&]<class T>() {
     parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
       for_each_run(plan, data, begin, end, [&](const auto& at, int64_t n) {
+        check_inside(lines, at[1], step[1], n);
         if (step[0] == sizeof(T) && step[1] == sizeof(int64_t) && step[2] == 0) {
           return gather_line<T>(at[0], at[1], at[2], along, n);
         }
@@ -158,9 +150,12 @@ void scatter(const Lines& lines, Combine how, const Operand& self, const Operand
     constexpr int64_t item = sizeof(T);
     const bool dense = index.step == sizeof(int64_t) && to.step == item && from.step == item;
     for_lines(lines, to, index, from, [&](const auto& at, int64_t n, const auto& between) {
-      for (int64_t j = 0; dense && j < n; ++j) {
-        scatter_line<T, Op>(at[0] + j * between[0], at[1] + j * between[1], at[2] + j * between[2],
-                            length);
+      for (int64_t j = 0; j < n; ++j) {
+        const char* places = at[1] + j * between[1];
+        check_inside(lines, places, index.step, length);
+        if (dense) {
+          scatter_line<T, Op>(at[0] + j * between[0], places, at[2] + j * between[2], length);
+        }
       }
       if (dense) return;
       for_elements(length, index.step, n, between[1], [&](int64_t i, int64_t j) {

@@ -10,14 +10,15 @@ namespace wisp::cpu {
 struct Lines {
   IntSpan sizes;  // of the index; never empty
   int64_t dim;
-  int64_t length;  // of the indexed tensor along dim
-  Operand index;   // int64
+  int64_t length;    // of the indexed tensor along dim
+  Operand index;     // int64
+  const char* what;  // for errors
 };
 
-// Fails with `what` and the dimension if an index is negative or too large.
-void check_lines(const Lines& lines, const char* what);
+// Both fail if an index is negative or too large. Indices are looked at line by line while they are
+// in the nearest cache, so lines before a bad one may have been written.
 
-// out[.., i, ..] = self[.., index[.., i, ..], ..]; indices must have been checked.
+// out[.., i, ..] = self[.., index[.., i, ..], ..].
 void gather(const Lines& lines, const Operand& out, const Operand& self);
 
 // self[.., index[.., i, ..], ..] = combine(itself, src[.., i, ..]), in the order of i. With strides

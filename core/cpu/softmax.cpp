@@ -11,7 +11,7 @@ namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t grain_elements = 1 << 13;
+constexpr int64_t grain_elements = 1 << 12;
 constexpr int64_t long_line = 1 << 15;  // from here on, a line is cut into pieces of that size
 
 const SoftmaxKernel& kernel_for(bool log, DType dtype) {
@@ -28,13 +28,14 @@ void for_each_block(const Lines& lines, DType dtype, F f) {
   const int64_t width = std::min(lines.inner, max_softmax_columns),
                 blocks = (lines.inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, grain_elements / (lines.length * width));
-  parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t job = begin; job < end; ++job) {
-      const int64_t first = job % blocks * width;
-      f((job / blocks * lines.length * lines.inner + first) * item,
-        std::min(width, lines.inner - first));
-    }
-  });
+  parallel_for(lines.outer * blocks, even_grain(lines.outer * blocks, grain, 1),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t job = begin; job < end; ++job) {
+                   const int64_t first = job % blocks * width;
+                   f((job / blocks * lines.length * lines.inner + first) * item,
+                     std::min(width, lines.inner - first));
+                 }
+               });
 }
 
 // Rows of a few elements: f(first byte, rows) for some at a time.

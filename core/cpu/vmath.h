@@ -223,6 +223,18 @@ WISP_INLINE T exp(T x) {
   return scale(T(1) + (a.r + expm1_tail(a.r, a.lo)), a.t);
 }
 
+// The same, bit for bit, where x <= 0 or NaN. Nothing can overflow: the power may be applied as a
+// whole, far from the denormals, and the product be brought down at the end.
+template <class T>
+WISP_INLINE T exp_below(T x) {
+  using F = Format<T>;
+  constexpr Bits<T> kLift = sizeof(T) == 4 ? 64 : 512;
+  constexpr T kDrop = from_bits((F::kBias - kLift) << F::kMantissa);
+  const ReducedByLn2<T> a = reduce_ln2(-kExpBound<T> > x ? -kExpBound<T> : x);
+  const T p = T(1) + (a.r + expm1_tail(a.r, a.lo));
+  return p * from_bits((to_bits(a.t) + (F::kBias + kLift)) << F::kMantissa) * kDrop;
+}
+
 // 2^n e^r, too, with r = (x - n) ln(2). Error: float 1.00, double 1.05.
 template <class T>
 WISP_INLINE T exp2(T x) {

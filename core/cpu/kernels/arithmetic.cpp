@@ -277,10 +277,12 @@ void fill_arithmetic(Kernels& table) {
   binary<Opcode::maximum, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });
   binary<Opcode::minimum, dtypes::bits>(t, [](auto a, auto b) { return a < b ? a : b; });
   binary<Opcode::maximum, dtypes::real_math>(t, [](auto a, auto b) {
-    return a != a ? a : b != b ? b : a > b ? a : b;
+    const auto larger = a > b ? a : b;  // b, if that is NaN
+    return a != a ? a : larger;
   });
   binary<Opcode::minimum, dtypes::real_math>(t, [](auto a, auto b) {
-    return a != a ? a : b != b ? b : a < b ? a : b;
+    const auto smaller = a < b ? a : b;
+    return a != a ? a : smaller;
   });
   binary<Opcode::fmax, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });
   binary<Opcode::fmin, dtypes::bits>(t, [](auto a, auto b) { return a < b ? a : b; });

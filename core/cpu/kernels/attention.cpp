@@ -13,7 +13,9 @@ T soften(T* scores, int64_t n, T& largest, double& sum) {
   largest = here > before ? here : before;
   const T shift = ExpSum<T>::shift(largest);
   const T factor = sum == 0 ? T(0) : vmath::exp(before - shift);
-  sum = sum * static_cast<double>(factor) + exponentials(scores, scores, n, shift);
+  const double here_sum = shift == largest ? exponentials(scores, scores, n, shift)
+                                           : exponentials<T, false>(scores, scores, n, shift);
+  sum = sum * static_cast<double>(factor) + here_sum;
   return factor;
 }
 

@@ -1,4 +1,5 @@
 #include "cpu/kernels/tile.h"
+#include "cpu/kernels/turn.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -117,6 +118,23 @@ void reverse(void* out, const void* last, size_t item, int64_t n) {
   });
 }
 
+void turn_items(const void* in, int64_t in_col, void* out, int64_t out_row, int64_t rows,
+                int64_t cols, size_t item) {
+  in_col /= static_cast<int64_t>(item);
+  out_row /= static_cast<int64_t>(item);
+  by_item_size(item, [&]<class T>() {
+    const T* from = static_cast<const T*>(in);
+    T* to = static_cast<T*>(out);
+    if constexpr (sizeof(T) <= 8) {
+      turn(from, in_col, to, out_row, rows, cols);
+    } else {
+      for (int64_t j = 0; j < cols; ++j) {
+        for (int64_t i = 0; i < rows; ++i) to[i * out_row + j] = from[i + j * in_col];
+      }
+    }
+  });
+}
+
 }  // namespace
 
 namespace WISP_ISA {
@@ -124,6 +142,7 @@ namespace WISP_ISA {
 void fill_cast(Kernels& table) {
   table.repeat = repeat;
   table.reverse = reverse;
+  table.turn = turn_items;
   for_each_type<dtypes::all>([&]<class To>() {
     for_each_type<dtypes::all>([&]<class From>() {
       table.cast[int(dtype_of<To>)][int(dtype_of<From>)] = cast_tile<To, From>;

@@ -33,8 +33,8 @@ WISP_INLINE double sum_plain(const T* x, int64_t n) {
   return sum_of(x, n, [](T v) { return v; });
 }
 
-// y = exp(x - shift); returns the sum. y may be x.
-template <class T>
+// y = exp(x - shift); returns the sum. y may be x. Usually the shift is the largest x.
+template <class T, bool below = true>
 WISP_INLINE double exponentials(T* y, const T* x, int64_t n, T shift) {
   double sum = 0;
   for (int64_t begin = 0; begin < n; begin += exp_piece) {
@@ -42,19 +42,22 @@ WISP_INLINE double exponentials(T* y, const T* x, int64_t n, T shift) {
     const T* from = x + begin;
     T* to = y + begin;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) to[i] = vmath::exp(from[i] - shift);
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = below ? vmath::exp_below(from[i] - shift) : vmath::exp(from[i] - shift);
+    }
     sum += sum_plain(to, count);
   }
   return sum;
 }
 
 // The same without keeping them.
-template <class T>
+template <class T, bool below = true>
 WISP_INLINE double exponential_sum(const T* x, int64_t n, T shift) {
   T kept[exp_piece];
   double sum = 0;
   for (int64_t begin = 0; begin < n; begin += exp_piece) {
-    sum += exponentials(kept, x + begin, n - begin < exp_piece ? n - begin : exp_piece, shift);
+    const int64_t count = n - begin < exp_piece ? n - begin : exp_piece;
+    sum += exponentials<T, below>(kept, x + begin, count, shift);
   }
   return sum;
 }
@@ -79,9 +82,14 @@ struct ExpSum {
     acc.sum = moved(acc, base) + moved(later, base);
     acc.largest = largest;
   }
+  // Of one row; with an infinity in it, nothing is subtracted.
+  static Acc of(const T* x, int64_t n) {
+    const T largest = largest_of(x, n), base = shift(largest);
+    return {largest,
+            base == largest ? exponential_sum(x, n, base) : exponential_sum<T, false>(x, n, base)};
+  }
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams&) {
-    const T largest = largest_of(x, n);
-    merge(acc, {largest, exponential_sum(x, n, shift(largest))});
+    merge(acc, of(x, n));
   }
   static void columns(Acc* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows, int64_t,
                       const ReduceParams&) {

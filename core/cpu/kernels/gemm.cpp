@@ -1,5 +1,6 @@
 // Products of small matrices without packing overhead, and of a matrix with a vector.
 #include "cpu/kernels/tile.h"
+#include "cpu/kernels/turn.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -265,46 +266,10 @@ void pack(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, in
   }
 }
 
-// Rows of `out` from columns of `in` (both consecutive), a block of 16 bytes by 16 bytes at a time.
-template <class T>
-void transpose(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows, int64_t cols) {
-  constexpr int64_t side = 16 / sizeof(T);
-  typedef T Block __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
-  int64_t j = 0;
-  for (; j + side <= cols; j += side) {
-    int64_t i = 0;
-    for (; i + side <= rows; i += side) {
-      Block x[side];
-      for (int64_t l = 0; l < side; ++l)
-        x[l] = *reinterpret_cast<const Block*>(in + i + (j + l) * in_col);
-      T* to = out + i * out_row + j;
-      if constexpr (side == 4) {
-        const Block a = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5),
-                    b = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-        const Block c = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7),
-                    d = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
-        *reinterpret_cast<Block*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-        *reinterpret_cast<Block*>(to + out_row) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        *reinterpret_cast<Block*>(to + 2 * out_row) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-        *reinterpret_cast<Block*>(to + 3 * out_row) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
-      } else {
-        *reinterpret_cast<Block*>(to) = __builtin_shufflevector(x[0], x[1], 0, 2);
-        *reinterpret_cast<Block*>(to + out_row) = __builtin_shufflevector(x[0], x[1], 1, 3);
-      }
-    }
-    for (; i < rows; ++i) {
-      for (int64_t l = 0; l < side; ++l) out[i * out_row + j + l] = in[i + (j + l) * in_col];
-    }
-  }
-  for (; j < cols; ++j) {
-    for (int64_t i = 0; i < rows; ++i) out[i * out_row + j] = in[i + j * in_col];
-  }
-}
-
 template <class T>
 GemmKernels<T> gemm_kernels() {
   return {small_gemm<T>, gemv_rows<T>,     gemv_columns<T>, pack<T>,
-          transpose<T>,  Vector<T>::width, has_masks};
+          turn<T>,       Vector<T>::width, has_masks};
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ using CastTable = CastFn[num_dtypes][num_dtypes];
 using RepeatFn = void (*)(void* out, const void* value, size_t item, int64_t n);
 // Copies n elements in the opposite order, the one at `last` first.
 using ReverseFn = void (*)(void* out, const void* last, size_t item, int64_t n);
+// Rows of `out` from columns of `in`, both consecutive; steps from one to the next in bytes.
+using TurnFn = void (*)(const void* in, int64_t in_col, void* out, int64_t out_row, int64_t rows,
+                        int64_t cols, size_t item);
 
 // Products of small matrices; see kernels/gemm.cpp for what each expects.
 template <class T>
@@ -51,6 +54,7 @@ struct Kernels {
   CastTable cast = {};       // [to][from]
   RepeatFn repeat = nullptr;
   ReverseFn reverse = nullptr;
+  TurnFn turn = nullptr;
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
   ScanKernel scan[num_scans][num_dtypes] = {};
   LinearScanKernel linear_scan[num_dtypes] = {};

@@ -53,7 +53,7 @@ void rows(void* out, const void* in, int64_t count, int64_t n) {
       for (int64_t i = 0; i < height * n; ++i) y[i] = kept[i];
     }
 #pragma GCC ivdep
-    for (int64_t i = 0; i < height * n; ++i) exponential[i] = vmath::exp(kept[i]);
+    for (int64_t i = 0; i < height * n; ++i) exponential[i] = vmath::exp_below(kept[i]);
     for (int64_t r = 0; r < height; ++r) {
       const double total = sum_plain(exponential + r * n, n);
       const bool usual = total < std::numeric_limits<double>::infinity();
@@ -69,9 +69,8 @@ void rows(void* out, const void* in, int64_t count, int64_t n) {
 
 template <class T>
 SoftmaxStats stats(const void* in, int64_t n) {
-  const T* x = static_cast<const T*>(in);
-  const T largest = largest_of(x, n);
-  return {largest, exponential_sum(x, n, ExpSum<T>::shift(largest))};
+  const auto all = ExpSum<T>::of(static_cast<const T*>(in), n);
+  return {all.largest, all.sum};
 }
 
 template <class T, bool log>
@@ -163,7 +162,7 @@ void columns(void* out, const void* in, int64_t n, int64_t rows, int64_t step) {
       T* kept = y + r * step;
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
-        const T exponential = vmath::exp(line[i] - largest[i]);
+        const T exponential = vmath::exp_below(line[i] - largest[i]);
         part[i] += exponential;
         if constexpr (!log) kept[i] = exponential;
       }

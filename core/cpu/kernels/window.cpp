@@ -1,5 +1,8 @@
 // Rows of pooling and interpolation.
 #include <cmath>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "cpu/kernels/tile.h"
 #include "cpu/window_kernels.h"
@@ -46,6 +49,50 @@ WISP_INLINE void weigh_even(T* __restrict y, const T* __restrict x, const int32_
   }
 }
 
+// The same for one or two taps, 16 outputs at a time. Where an image grows, those lie within two
+// vectors of the input, and finding them there is much quicker than reading them one by one.
+#if defined(__AVX512F__)
+WISP_INLINE __m512 some_floats(const float* x, int64_t n) {
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << (n < 16 ? n : 16)) - 1), x);
+}
+
+template <int taps>
+WISP_INLINE bool weigh_sixteen(float* y, const float* x, const int32_t* start,
+                               const float* weight) {
+  const int32_t first = start[0], span = start[15] + taps - first;
+  if (span > 32 || span < taps) return false;
+  const __m512 left = some_floats(x + first, span);
+  const __m512 right = span > 16 ? some_floats(x + first + 16, span - 16) : left;
+  const __m512i at = _mm512_sub_epi32(_mm512_loadu_si512(start), _mm512_set1_epi32(first));
+  __m512 sum = _mm512_permutex2var_ps(left, at, right), factor = _mm512_loadu_ps(weight);
+  if constexpr (taps == 2) {
+    const __m512i one = _mm512_set1_epi32(1);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512 more = _mm512_loadu_ps(weight + 16);
+    const __m512 next = _mm512_permutex2var_ps(left, _mm512_add_epi32(at, one), right);
+    sum = _mm512_mul_ps(sum, _mm512_permutex2var_ps(factor, even, more));
+    factor = _mm512_permutex2var_ps(factor, _mm512_add_epi32(even, one), more);
+    sum = _mm512_add_ps(sum, _mm512_mul_ps(next, factor));
+  } else {
+    sum = _mm512_mul_ps(sum, factor);
+  }
+  _mm512_storeu_ps(y, sum);
+  return true;
+}
+#endif
+
+template <class T, int taps>
+WISP_INLINE void weigh_few(T* y, const T* x, const int32_t* start, const T* weight, int64_t n) {
+  int64_t o = 0;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>) {
+    while (o + 16 <= n && weigh_sixteen<taps>(y + o, x, start + o, weight + o * taps)) o += 16;
+  }
+#endif
+  weigh_even<T, taps>(y + o, x, start + o, weight + o * taps, n - o);
+}
+
 // Only windows at the borders have fewer taps than the others.
 template <class T>
 void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T* weight,
@@ -64,8 +111,8 @@ void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T
   }
   const int64_t even = last - first;
   const T* w = weight + first * most;
-  if (most == 1) weigh_even<T, 1>(y + first, x, start + first, w, even);
-  if (most == 2) weigh_even<T, 2>(y + first, x, start + first, w, even);
+  if (most == 1) weigh_few<T, 1>(y + first, x, start + first, w, even);
+  if (most == 2) weigh_few<T, 2>(y + first, x, start + first, w, even);
   if (most == 3) weigh_even<T, 3>(y + first, x, start + first, w, even);
   if (most == 4) weigh_even<T, 4>(y + first, x, start + first, w, even);
 }
