@@ -1,15 +1,19 @@
-"""Chains of pointwise calls: eager and compiled, in wisp and (where it is installed) in PyTorch, alternately in one process.
+"""Chains of pointwise calls: eager and compiled, in wisp and (where it is installed) in PyTorch, each in processes of its
+own, alternately.
 
 Prints tables and writes fusion.json. ``--compiled`` also measures torch.compile, which has to build its kernels first.
 What is new costs: the first call of a chain, the first training step of a GPT. Scripts: an LSTM cell, 100 steps.
 """
 
 import argparse
+import importlib.util
 import itertools
 import json
 import math
 import os
 import statistics
+import subprocess
+import sys
 import time
 
 import workloads
@@ -18,82 +22,45 @@ import wisp
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = {"10M": 10_000_000, "10k": 10_000}
-SCALE = math.sqrt(2 / math.pi)
 
 
-def cell(gates, c):
-    """The pointwise part of an LSTM cell."""
-    i, f, o, u = gates.chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * u.tanh()
-    return o.sigmoid() * c.tanh(), c
+def run(library, compiled, n, seconds):
+    """What a process reports that measures the chains; None if it cannot."""
+    task = {"library": library, "compiled": compiled, "n": n, "seconds": seconds}
+    command = [sys.executable, os.path.join(HERE, "fusion_process.py"), json.dumps(task)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    print(f"{library}: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
+    return None
 
 
-def cases(T, n):
-    """name -> (function, arguments)"""
-    T.manual_seed(0)
-    width = 1000 if n > 100_000 else 100
-    x, rows, bias = T.randn(n), T.randn(n // width, width), T.randn(width)
-    gates, c = T.randn(n // width // 4, 4 * width), T.randn(n // width // 4, width)
-    return {
-        "(x*2+1).tanh().exp()": (lambda x: (x * 2 + 1).tanh().exp(), (x,)),
-        "LSTM cell": (cell, (gates, c)),
-        "gelu(x + bias)": (lambda x, b: T.nn.functional.gelu(x + b), (rows, bias)),
-        "gelu by hand": (lambda v: 0.5 * v * (1 + (SCALE * (v + 0.044715 * v * v * v)).tanh()), (x,)),
-        "chain and sum": (lambda x: (x * 2 + 1).tanh().exp().sum(), (x,)),
-    }
-
-
-def ways(n, compiled):
-    """way -> case -> a call without arguments"""
-    made = {}
-    for T, name in ((wisp, "wisp"), (_torch(), "torch")):
-        if T is None:
-            continue
-        found = cases(T, n)
-        made[name] = {case: _bound(f, args) for case, (f, args) in found.items()}
-        if T is wisp or compiled:
-            made[f"{name} compiled"] = {case: _bound(T.compile(f), args) for case, (f, args) in found.items()}
-    return made
-
-
-def _torch():
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch
+def chains(size, options):
+    """case -> the shortest first and best calls of every way, each in processes of its own, taken in turns."""
+    ways = [("wisp", False), ("wisp", True)]
+    if importlib.util.find_spec("torch"):
+        ways += [("torch", compiled) for compiled in (False, True)[: 1 + options.compiled]]
+    results = {}
+    for _, (library, compiled) in itertools.product(range(options.processes), ways):
+        way = f"{library} compiled" if compiled else library
+        for case, times in (run(library, compiled, SIZES[size], options.seconds) or {}).items():
+            result = results.setdefault(f"{case}, {size}", {"best": {}, "first": {}})
+            for figure, by_way in result.items():
+                by_way[way] = min(times[figure], by_way.get(way, math.inf))
+    return results
 
 
 def _bound(f, args):
     return lambda: f(*args)
 
 
-def measure(made, case, rounds, loops):
-    """Best seconds per call of every way, taken in turns."""
+def measure(made, rounds):
+    """Best seconds of a call of every way, taken in turns."""
     best = dict.fromkeys(made, math.inf)
-    first = {}
-    for way, calls in made.items():
-        start = time.perf_counter()
-        calls[case]()
-        first[way] = time.perf_counter() - start
-        calls[case]()
     for _ in range(rounds):
-        for way, calls in made.items():
-            start = time.perf_counter()
-            for _ in range(loops):
-                calls[case]()
-            best[way] = min(best[way], (time.perf_counter() - start) / loops)
-    return best, first
-
-
-def run(sizes, compiled, rounds):
-    results = {}
-    for size in sizes:
-        made = ways(SIZES[size], compiled)
-        for case in cases(wisp, 1000):
-            best, first = measure(made, case, rounds, 1 if SIZES[size] > 100_000 else 100)
-            results[f"{case}, {size}"] = {"best": best, "first": first}
-    return results
+        for way, call in made.items():
+            best[way] = min(best[way], seconds(call))
+    return best
 
 
 def seconds(call):
@@ -106,7 +73,7 @@ def new_chains(x):
     """Calls of chains that differ in structure: 4 of 6 functions in every order."""
 
     def chain(names):
-        with wisp.lazy():
+        with wisp.lazy(least=0):
             y = x * 2 + 1
             for name in names:
                 y = getattr(y, name)()
@@ -123,7 +90,7 @@ def first_calls():
     made[0]()
     chains = [(seconds(call), seconds(call)) for call in made[1:]]
     sizes = {"batch": 1, "length": 16, "vocabulary": 64, "width": 32, "heads": 2, "layers": 6}
-    eager, recorded = workloads.gpt_step(wisp, **sizes), wisp.lazy()(workloads.gpt_step(wisp, **sizes))
+    eager, recorded = workloads.gpt_step(wisp, **sizes), wisp.lazy(least=0)(workloads.gpt_step(wisp, **sizes))
     steps = {"eager": [seconds(eager) for _ in range(8)], "lazy": [seconds(recorded) for _ in range(8)]}
     return {
         "chain": {"first": statistics.median(c[0] for c in chains), "second": statistics.median(c[1] for c in chains)},
@@ -151,7 +118,7 @@ def scripts(rounds):
         weights = [wisp.randn(hidden, 4 * hidden) * 0.1 for _ in range(2)] + [wisp.randn(4 * hidden)]
         args = states + [weight.requires_grad_(grad) for weight in weights]
         calls = {"eager": _bound(lstm_steps, args), "script": _bound(compiled, args)}
-        best, _ = measure({way: {"": call} for way, call in calls.items()}, "", rounds, 1)
+        best = measure(calls, rounds)
         name = f"LSTM cell, 100 steps, batch {batch}, {hidden} wide" + (", with gradients" if grad else "")
         results[name] = best
     return results
@@ -181,16 +148,21 @@ def table(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sizes", nargs="*", choices=SIZES, default=list(SIZES))
     parser.add_argument("--compiled", action="store_true", help="measure torch.compile too")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--processes", type=int, default=3, help="of every way")
+    parser.add_argument("--seconds", type=float, default=1, help="for each case in each process")
+    parser.add_argument("--rounds", type=int, default=60, help="of the scripts")
     parser.add_argument("--json", default=os.path.join(HERE, "fusion.json"))
     options = parser.parse_args()
-    results = run(options.sizes, options.compiled, options.rounds)
-    print(table(results))
+    results = {}
+    for size in options.sizes:
+        results.update(chains(size, options))
+    if results:
+        print(table(results))
     results["first calls"] = first_calls()
     print(json.dumps(results["first calls"], indent=1))
-    results["scripts"] = scripts(4 * options.rounds)
+    results["scripts"] = scripts(options.rounds)
     print(table_of_scripts(results["scripts"]))
     with open(options.json, "w") as f:
         json.dump(results, f, indent=1)

@@ -4,7 +4,7 @@ import pytest
 
 import wisp
 from tests.lazy_runs import counts_of, pending
-from wisp import nn
+from wisp import _lazy, nn
 
 
 def test_compile_fuses_large_calls_and_leaves_small_ones():
@@ -94,8 +94,9 @@ def test_functions_of_small_tensors_stop_paying():
     collecting = []
 
     def chain(x):
-        collecting.append(wisp._C._lazy_collect(0))
-        wisp._C._lazy_collect(collecting[-1])
+        outer = wisp._C._lazy_collect(_lazy._NOTHING)
+        wisp._C._lazy_collect(outer)
+        collecting.append(_lazy._extent(outer))
         return (x * 2 + 1).tanh()
 
     f = wisp.compile(chain)

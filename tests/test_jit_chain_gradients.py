@@ -5,14 +5,8 @@ import itertools
 import pytest
 
 import wisp
+from tests.jit_cells import cell
 from wisp.jit import script
-
-
-def cell(x, h, c, w, b):
-    gates = wisp.mm(x, w) + wisp.mm(h, w) + b
-    i, f, g, o = gates.chunk(4, 1)
-    c = wisp.sigmoid(f) * c + wisp.sigmoid(i) * wisp.tanh(g)
-    return wisp.sigmoid(o) * wisp.tanh(c), c
 
 
 def arithmetic(x, y):

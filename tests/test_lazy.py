@@ -15,7 +15,7 @@ from wisp.nn import functional as F
 
 def test_nothing_runs_until_somebody_looks():
     x = wisp.arange(3.0)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = x * 2
         z = (y + 1).sum()
         assert pending(y, z) == 2
@@ -29,7 +29,7 @@ def test_nothing_runs_until_somebody_looks():
     "look", [repr, lambda t: t.tolist(), lambda t: t.numpy(), lambda t: bool(t.any()), lambda t: t.data_ptr()]
 )
 def test_every_look_computes(look):
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = wisp.ones(2) + 1
         assert pending(y)
         look(y)
@@ -40,7 +40,7 @@ def test_chain_runs_as_one_and_writes_only_what_is_kept():
     x = wisp.randn(100, 7)
 
     def chain():
-        with wisp.lazy():
+        with wisp.lazy(least=0):
             return (x * 2 + 1).tanh().exp()
 
     got, counts = counts_of(chain)
@@ -50,7 +50,7 @@ def test_chain_runs_as_one_and_writes_only_what_is_kept():
 
 def test_kept_intermediates_are_written_too():
     x, y = wisp.randn(50), wisp.randn(50)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         a = x + y
         b = a * x
         c = b.sigmoid() - a
@@ -61,7 +61,7 @@ def test_kept_intermediates_are_written_too():
 
 def test_what_nobody_wants_is_not_computed():
     def waste():
-        with wisp.lazy():
+        with wisp.lazy(least=0):
             x = wisp.ones(5)
             (x * 3).exp()
             return x + 1
@@ -92,7 +92,7 @@ def test_broadcasting_and_dtypes(shapes, dtype):
         b = (a > 0) * a
         return a.tanh() * 2, b, wisp.where(a > 0.5, a, y) / 3
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = f()
     for one, other in zip(got, f(), strict=True):
         assert one.dtype == other.dtype and wisp.equal(one, other)
@@ -115,7 +115,7 @@ def test_strided_operands(view):
         v = view(x)
         return (v * v + v.abs()).sqrt(), (v + 1).t() if v.ndim == 2 else v - 1
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = f()
     assert all(wisp.equal(a, b) for a, b in zip(got, f(), strict=True))
 
@@ -126,7 +126,7 @@ def test_mixed_integers_and_floats():
     def f():
         return (i * 2 + 1) / 3, (i // 3) * x, i % 7 == 2, (i.to(wisp.float64) + x) ** 2
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = f()
     assert all(wisp.equal(a, b) and a.dtype == b.dtype for a, b in zip(got, f(), strict=True))
 
@@ -148,23 +148,23 @@ def test_writes_stay_in_order():
         x[1:3] = y[0]
         return x, y, z, w, u, t
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = f()
     assert [t.tolist() for t in got] == [t.tolist() for t in f()]
 
 
 def test_writes_outside_come_after_reads_inside():
     x = wisp.ones(4)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = x + 1
     x.add_(5)
     assert y.tolist() == [2] * 4 and x.tolist() == [6] * 4
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = x + 1
         array = x.numpy()
         array[:] = 0
     assert y.tolist() == [7] * 4
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         z = x + 1  # memory that NumPy shares is read at once
         array[:] = 3
     assert z.tolist() == [1] * 4
@@ -172,7 +172,7 @@ def test_writes_outside_come_after_reads_inside():
 
 def test_results_may_be_written_with_out():
     x, out = wisp.randn(5), wisp.empty(5)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         wisp.mul(x, 2, out=out)
         y = out + 1
         out.zero_()
@@ -181,7 +181,7 @@ def test_results_may_be_written_with_out():
 
 def test_replaced_data_does_not_matter():
     x = wisp.ones(3)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = x + 1
         x.data = wisp.zeros(7)
         x.resize_(2)
@@ -196,7 +196,7 @@ def test_gradients_are_the_same():
         loss.backward()
         return [p.grad for p in net.parameters()] + [loss.detach()]
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = step()
         assert not pending(*got[:-1])  # the end of backward() is a place to stop
     assert all(wisp.equal(a, b) for a, b in zip(got, step(), strict=True))
@@ -214,7 +214,7 @@ def test_training_is_the_same():
             optimizer.step()
         return [*net.state_dict().values()]
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = train()
     assert all(wisp.equal(a, b) for a, b in zip(got, train(), strict=True))
 
@@ -229,14 +229,14 @@ def test_second_derivatives_and_transforms():
         batched = wisp.vmap(lambda t: (t * 2 + 1).exp())(x.detach())
         return second, tangent, batched
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = f()
     assert all(wisp.allclose(a, b, rtol=1e-12) for a, b in zip(got, f(), strict=True))
 
 
 def test_one_plan_for_all_lengths():
     def f(n):
-        with wisp.lazy():
+        with wisp.lazy(least=0):
             h = wisp.zeros(4, n)
             for k in range(3):
                 h = (h * 0.5 + k).tanh()
@@ -249,7 +249,7 @@ def test_one_plan_for_all_lengths():
 
 def test_errors_tell_the_line_of_the_call():
     x = wisp.ones(3)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         with pytest.raises(RuntimeError, match="must match the size"):
             x + wisp.ones(2)  # what shapes tell is told at once
         y = x[wisp.tensor([1])].sum() + 1
@@ -267,7 +267,7 @@ def test_errors_tell_the_line_of_the_call():
 
 def test_memory_does_not_pile_up():
     x = wisp.ones(1 << 18)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         for _ in range(2000):
             x = x + 1
     assert wisp.lazy.counts()["runs"] > 0
@@ -275,7 +275,7 @@ def test_memory_does_not_pile_up():
 
 
 def test_a_long_chain_of_small_calls():
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         x = wisp.zeros(())
         for _ in range(20000):
             x = x + 1
@@ -284,7 +284,7 @@ def test_a_long_chain_of_small_calls():
 
 def test_other_threads_may_look():
     x = wisp.randn(1000)
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         results = [(x * k).exp() for k in range(20)]
     got = [None] * 20
 
@@ -304,7 +304,7 @@ def test_threads_collect_beside_each_other():
 
     def work(seed):
         x = wisp.full((3000,), float(seed))
-        with wisp.lazy():
+        with wisp.lazy(least=0):
             for _ in range(200):
                 y = (x * 2 + seed).tanh()
                 if y[0].item() != wisp.tensor(seed * 3.0).tanh().item():
@@ -319,7 +319,7 @@ def test_threads_collect_beside_each_other():
 
 
 def test_after_a_fork():
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = wisp.ones(20000) * 3
     child = os.fork()
     right = y.sum().item() == 60000
@@ -331,7 +331,7 @@ def test_after_a_fork():
 def test_what_was_only_waiting_to_be_read_is_given_back():
     wisp.lazy.run()
     before = wisp.memory.stats()["current"]
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         y = wisp.ones(1 << 20).exp().sum()
     assert y.item() > 0
     del y
@@ -340,7 +340,7 @@ def test_what_was_only_waiting_to_be_read_is_given_back():
 
 
 def test_enable_and_decorator():
-    wisp.lazy.enable()
+    wisp.lazy.enable(least=0)
     try:
         assert wisp.lazy.is_enabled()
         assert pending(wisp.ones(2) + 1)
@@ -348,7 +348,7 @@ def test_enable_and_decorator():
         wisp.lazy.disable()
     assert not wisp.lazy.is_enabled()
 
-    @wisp.lazy()
+    @wisp.lazy(least=0)
     def f(x):
         return x + 1
 
@@ -356,7 +356,7 @@ def test_enable_and_decorator():
 
 
 def test_exit_restores_after_errors():
-    with pytest.raises(KeyError), wisp.lazy():
+    with pytest.raises(KeyError), wisp.lazy(least=0):
         raise KeyError
     assert not wisp.lazy.is_enabled()
 
@@ -371,7 +371,7 @@ def test_reductions_end_a_chain(n, dtype):
         z = y * y
         return z.sum(), y.amax(), (y + z).sum(), z.amin() + 1, y
 
-    got, counts = counts_of(wisp.lazy()(f))
+    got, counts = counts_of(wisp.lazy(least=0)(f))
     for one, other in zip(got, f(), strict=True):
         assert one.dtype == other.dtype and wisp.equal(one, other)
     assert counts["groups"] == 1 or dtype == wisp.bfloat16
@@ -383,13 +383,13 @@ def test_reductions_of_strided_chains():
     def f():
         return (x.t() * 2 + 1).sum(), (x + row).mean(), (x * 2).sum(0), (x[:, ::2] - 1).exp().max()
 
-    with wisp.lazy():
+    with wisp.lazy(least=0):
         got = f()
     assert all(wisp.equal(a, b) for a, b in zip(got, f(), strict=True))
 
 
 def test_program_that_ends_with_pending_work():
-    python("import wisp\nwisp.lazy.enable()\nx = wisp.ones(100000) * 2\ny = x + 1\n")
+    python("import wisp\nwisp.lazy.enable(least=0)\nx = wisp.ones(100000) * 2\ny = x + 1\n")
 
 
 # --- Gradients that somebody else holds
@@ -434,7 +434,7 @@ def test_a_gradient_nobody_looks_at_is_not_copied():
 
 
 @pytest.mark.parametrize(
-    "collect", [lambda f: wisp.compile(f).explain(), lambda f: wisp.lazy()(wisp.compile(f).explain)()]
+    "collect", [lambda f: wisp.compile(f).explain(), lambda f: wisp.lazy(least=0)(wisp.compile(f).explain)()]
 )
 def test_gradients_that_nobody_else_sees_are_not_copied(collect):
     x, w = wisp.randn(300_000), wisp.randn(300_000).requires_grad_()
@@ -444,3 +444,66 @@ def test_gradients_that_nobody_else_sees_are_not_copied(collect):
     assert wisp.equal(w.grad, x)
     w.grad.add_(1)
     assert not wisp.equal(w.grad, x)
+
+
+# --- What is put off
+
+
+def test_calls_on_few_elements_run_at_once_unless_they_read_what_is_pending():
+    small, large = wisp.ones(10), wisp.ones(100_000)
+    with wisp.lazy():
+        assert not pending(small * 2, small.sum(), (small @ small).exp())
+        y = large * 2
+        total = y.sum()
+        assert pending(y, total, total * 3) == 3
+        assert not pending(small * 2)
+        small.add_(1)  # nobody waits to read it, but that is not known
+        assert pending(small, y) == 2
+    assert total.item() == 200_000 and small.tolist() == [2] * 10
+
+
+def test_writes_do_not_overtake_what_reads():
+    large, row = wisp.ones(100, 1000), wisp.ones(1000)
+    with wisp.lazy():
+        y = large + row
+        row.mul_(5)
+        row[0] = 7
+    assert wisp.equal(y, wisp.full((100, 1000), 2.0)) and row[:2].tolist() == [7, 5]
+
+
+def test_least_elements():
+    x = wisp.ones(50)
+    with wisp.lazy(least=50):
+        assert pending(x + 1) and not pending(x[1:] + 1)
+        with wisp.lazy(least=51):
+            assert not pending(x + 1)
+        assert pending(x + 1)
+    assert not wisp.lazy.is_enabled() and not pending(x + 1)
+    for wrong, error in ((-1, ValueError), (1.5, TypeError), (None, TypeError), (1 << 70, ValueError)):
+        with pytest.raises(error, match="least must be"):
+            wisp.lazy(least=wrong)
+
+
+def test_one_plan_for_all_lengths_of_an_encoder_layer():
+    layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+
+    def step(n):
+        layer.zero_grad()
+        with wisp.lazy(least=0):
+            layer(wisp.ones(2, n, 32)).sum().backward()
+
+    step(11)
+    _, counts = counts_of(lambda: [step(n) for n in range(2, 70)])
+    assert counts["plans"] == 0 and counts["runs"] >= 50
+
+
+def test_plans_made_by_coincidence_serve_only_then():
+    def f(n, m):
+        with wisp.lazy(least=0):
+            a, b = wisp.ones(n) * 2, wisp.ones(m) * 3
+            a, b = a + 1, b + 1
+        return a, b
+
+    for n, m in ((6, 6), (6, 5), (7, 7), (1, 5), (6, 5)):
+        a, b = f(n, m)
+        assert a.tolist() == [3] * n and b.tolist() == [4] * m

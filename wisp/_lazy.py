@@ -9,7 +9,24 @@ from wisp import _C
 
 __all__ = ["compile", "lazy"]
 
-_NOTHING, _LARGE, _ALL = range(3)
+# Below so many elements a call takes no longer than putting it off.
+_WORTHWHILE = 1 << 15
+
+
+def _collecting(extent, least=_WORTHWHILE):
+    """What ``_C._lazy_collect`` takes and gives: one number."""
+    if not isinstance(least, int) or isinstance(least, bool):
+        raise TypeError(f"lazy(): least must be an int, got {type(least).__name__}")
+    if not 0 <= least < 1 << 60:
+        raise ValueError(f"lazy(): least must be a number of elements, got {least}")
+    return 4 * least + extent
+
+
+_NOTHING, _LARGE, _ALL = map(_collecting, range(3))
+
+
+def _extent(collecting):
+    return collecting % 4
 
 
 class lazy:
@@ -19,35 +36,44 @@ class lazy:
     ``wisp.lazy.enable()``. Shapes, dtypes, errors about them and gradients are as ever; only the numbers come later:
     when they are printed, converted, tested, used by an optimiser, at the end of ``backward()``, or when a lot is pending.
 
+    Calls whose results have fewer than ``least`` elements run at once, since that takes no longer than putting them off,
+    unless they read something that is pending. ``least=0`` puts off everything.
+
     >>> x = wisp.ones(3)
-    >>> with wisp.lazy():
+    >>> with wisp.lazy(least=0):
     ...     y = (x * 2 + 1).tanh()
     >>> y
     tensor([0.9951, 0.9951, 0.9951])
     """
 
-    def __init__(self):
+    def __init__(self, least=_WORTHWHILE):
+        self._what = _collecting(2, least)
         self._outer = []
 
     def __enter__(self):
-        self._outer.append(_C._lazy_collect(_ALL))
+        self._outer.append(_C._lazy_collect(self._what))
         return self
 
     def __exit__(self, *error):
         _C._lazy_collect(self._outer.pop())
 
     def __call__(self, f):
+        what, collect = self._what, _C._lazy_collect
+
         @functools.wraps(f)
         def inside(*args, **kwargs):
-            with lazy():
+            outer = collect(what)
+            try:
                 return f(*args, **kwargs)
+            finally:
+                collect(outer)
 
         return inside
 
     @staticmethod
-    def enable():
-        """From now on everything on this thread is evaluated lazily."""
-        _C._lazy_collect(_ALL)
+    def enable(least=_WORTHWHILE):
+        """From now on calls on this thread are evaluated lazily, those on ``least`` elements or more."""
+        _C._lazy_collect(_collecting(2, least))
 
     @staticmethod
     def disable():
@@ -59,7 +85,7 @@ class lazy:
         """Whether calls on this thread are evaluated lazily."""
         outer = _C._lazy_collect(_NOTHING)
         _C._lazy_collect(outer)
-        return outer == _ALL
+        return _extent(outer) == _extent(_ALL)
 
     @staticmethod
     def run():
@@ -109,14 +135,14 @@ class _Collecting:
             self._plain -= 1
             return self._function(*args, **kwargs)
         outer = _C._lazy_collect(_LARGE)
-        if outer != _NOTHING:
+        if _extent(outer):
             _C._lazy_collect(outer)
             return self._function(*args, **kwargs)
         before = _C._lazy_kernels()
         try:
             result = self._function(*args, **kwargs)
         finally:
-            _C._lazy_collect(_NOTHING)
+            _C._lazy_collect(outer)
         _C._lazy_run()
         if _C._lazy_kernels() != before:
             self._idle = 0
@@ -140,15 +166,12 @@ def _explain(f, args, kwargs):
     return _Explanation(before, after, lines)
 
 
-class _CompiledFunction:
+class _CompiledFunction(_Collecting):
     """A function whose kernels are collected and fused. ``explain(*args)`` tells how."""
 
     def __init__(self, f):
         functools.update_wrapper(self, f)
-        self._collecting = _Collecting(f)
-
-    def __call__(self, *args, **kwargs):
-        return self._collecting(*args, **kwargs)
+        super().__init__(f)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

@@ -3,7 +3,7 @@
 import functools
 
 from wisp import _C
-from wisp._lazy import compile
+from wisp._lazy import _NOTHING, compile
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
@@ -18,7 +18,7 @@ def disable(fn=None, recursive=True, *, reason=None):
 
     @functools.wraps(fn)
     def at_once(*args, **kwargs):
-        outer = _C._lazy_collect(0)
+        outer = _C._lazy_collect(_NOTHING)
         try:
             return fn(*args, **kwargs)
         finally:

@@ -9,14 +9,20 @@ namespace wisp::python {
 
 namespace {
 
-// collect(extent: 0 nothing, 1 calls on many elements, 2 all) -> what it was.
+// What is collected is one number in Python: least * 4 + extent (0 nothing, 1 until the end of a
+// function, 2 until it is needed).
+constexpr int64_t extents = 4;
+
+// collect(what) -> what it was.
 PyObject* collect(PyObject*, PyObject* value) {
   return guarded([&] {
-    int64_t extent;
-    WISP_CHECK_TYPE(to_int(value, extent) && extent >= 0 && extent <= 2,
-                    "_lazy_collect expects 0, 1 or 2");
+    int64_t what;
+    WISP_CHECK_TYPE(to_int(value, what) && what >= 0 && what % extents <= 2,
+                    "_lazy_collect expects what it returned");
+    const lazy::Collecting before =
+        lazy::collect({static_cast<lazy::Extent>(what % extents), what / extents});
     return must(
-        PyLong_FromLong(static_cast<long>(lazy::collect(static_cast<lazy::Extent>(extent)))));
+        PyLong_FromLongLong(before.least * extents + static_cast<int64_t>(before.extent)));
   });
 }
 

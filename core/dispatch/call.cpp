@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "dispatch/deferred.h"
+#include "dispatch/direct.h"
 
 namespace wisp {
 
@@ -183,7 +184,7 @@ void call(const OpDef& op, const Arg* args, TensorList& outs) {
   if (WISP_UNLIKELY(mode.interceptor) && intercepted(op, args, Form::functional, outs)) return;
   if (op.body) return op.body(Args(op, args), outs);
   const bool shapes = shapes_only(op, args);
-  const bool at_once = op.direct && !shapes && !(mode.deferrer && mode.deferrer->takes_small());
+  const bool at_once = op.direct && !shapes && !is_put_off(op, args);
   if (TensorImpl* made = at_once ? op.direct(op, args) : nullptr) {
     if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
     outs.push(Tensor::adopt(made));

@@ -28,7 +28,7 @@ class Deferrer {
   // Whether it takes a kernel whose results will be as inferred, or be written into `targets`.
   virtual bool takes(const Infer& infer, std::span<const Tensor> targets) = 0;
   virtual void take(const Call& call, int outs) = 0;
-  // Whether calls on few elements are to be put off too, instead of being done at once.
+  // Whether calls on few elements are to be put off too, though nothing that they read waits.
   virtual bool takes_small() const = 0;
 };
 

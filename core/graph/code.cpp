@@ -8,6 +8,7 @@
 #include "graph/aliases.h"
 #include "graph/chains.h"
 #include "graph/effects.h"
+#include "graph/invariants.h"
 #include "graph/reads.h"
 
 namespace wisp::graph {
@@ -41,7 +42,7 @@ class Compiler {
   LastUses last_uses(const Block& block, const Values& dying) {
     std::unordered_map<const Value*, const Node*> last;
     auto owned = [&](const Value& value) {
-      return value.block == &block || dying.contains(&value);
+      return (value.block == &block && !lasting_.contains(&value)) || dying.contains(&value);
     };
     std::vector<const Value*> all(dying.begin(), dying.end());
     all.insert(all.end(), block.params.begin(), block.params.end());
@@ -73,7 +74,7 @@ class Compiler {
     for (const Node* node = block.first; node; node = node->next) {
       if (is_folded(*node)) continue;
       if (!chain_end) chain_end = begin_chain(*node, last, chain);
-      emit(*node, last[node]);
+      emit_in_block(*node, last[node]);
       if (node != chain_end) continue;
       code_.instructions[chain].target = here();
       chain_end = nullptr;
@@ -206,6 +207,16 @@ class Compiler {
     for (const Value* value : node.outputs) output(*value);
   }
 
+  // What lasts is computed if it is not there.
+  void emit_in_block(const Node& node, const Values& last) {
+    if (node.outputs.size() != 1 || !lasting_.contains(&node.output())) return emit(node, last);
+    const uint32_t once = here();
+    begin(Step::once, node.span);
+    output(node.output());
+    emit(node, last);
+    code_.instructions[once].target = here();
+  }
+
   void emit(const Node& node, const Values& last);
   void emit_single(Step step, const Node& node, const Values& last);
   void emit_op(const Node& node, const Values& last);
@@ -221,6 +232,10 @@ class Compiler {
   void add_argument(const Node& node, size_t i, Arg& arg);
   bool reuses_operand(const Node& node);
 
+  const Aliases& aliases() {
+    if (!aliases_) aliases_.emplace(graph_);
+    return *aliases_;
+  }
   static const std::string& word(const Node& node) { return node.attributes.at("name").string(); }
 
   Code::Impl& code_;
@@ -228,6 +243,7 @@ class Compiler {
   std::optional<Aliases> aliases_;  // of the graph, once somebody has asked
   std::optional<Forks> forks_;
   std::unordered_map<const Value*, int32_t> at_;
+  Values lasting_;                    // the same in every round of the loop around them
   std::vector<const Value*> unused_;  // of the block whose last uses were asked for
   std::vector<Values> ending_;        // last read by the results of blocks just compiled
 };
@@ -328,6 +344,10 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
   begin(Step::loop_test, node.span);
   for (const int32_t at : {counter, limit, condition}) input_at(at);
   output_at(at_.at(body.params[0]));
+  for (const Node* call : unchanging_calls(body, aliases())) {
+    lasting_.insert(&call->output());
+    captured.insert(&call->output());
+  }
   block(body, {});
   begin(Step::move, node.span);
   results(body);
@@ -361,10 +381,9 @@ void Compiler::emit_fusion_group(const Node& node, const Values& last) {
 
 // The text of a graph may hold anything in such blocks; what may not run beside the rest does not.
 bool Compiler::can_run_parallel(const Node& node) {
-  if (!aliases_) aliases_.emplace(graph_);
   for (const Block* block : node.blocks) {
     for (const Node* inner = block->first; inner; inner = inner->next) {
-      if (!can_run_beside(*inner, *aliases_)) return false;
+      if (!can_run_beside(*inner, aliases())) return false;
     }
   }
   return true;

@@ -24,6 +24,7 @@ enum class Step : uint8_t {
   drop,           // frees inputs that nobody will read
   jump,           // to `target`
   jump_unless,    // input 0
+  once,           // jumps if the output holds a tensor that need not be computed again
   loop_start,     // outputs: counter
   loop_test,  // inputs: counter, limit, condition; outputs: the number of this round; else jumps
   loop_next,  // counts and jumps

@@ -414,6 +414,13 @@ const Instruction* Frame::control(const Instruction& in) {
       const bool truth = take(inputs(in)[0]).boolean();
       return truth ? &in + 1 : target;
     }
+    case Step::once: {
+      // Whoever watches calls sees each of them.
+      const Datum& made = registers_[code_.outputs[in.outputs]];
+      const bool stays = made.is_tensor() && !mode.interceptor &&
+                         !(mode.grad && made.tensor().requires_grad());
+      return stays ? target : &in + 1;
+    }
     case Step::loop_start:
       put(in, 0, Datum(0));
       return &in + 1;
@@ -541,6 +548,7 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
         break;
       case Step::jump:
       case Step::jump_unless:
+      case Step::once:
       case Step::loop_start:
       case Step::loop_test:
       case Step::loop_next:

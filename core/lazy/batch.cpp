@@ -1,5 +1,6 @@
 #include "lazy/batch.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -17,6 +18,18 @@ size_t count_tensors(std::span<const Arg> args) {
 }
 
 }  // namespace
+
+// Each tensor of an entry is one of its own, but for results that are also arguments.
+uint32_t held_by(const Entry& entry, const Storage& storage) {
+  uint32_t count = 0;
+  for (const Tensor& t : entry.tensors) count += t.defined() && &t->storage() == &storage;
+  for (const Tensor& out : entry.outs) {
+    const bool counted = std::any_of(entry.tensors.begin(), entry.tensors.end(),
+                                     [&](const Tensor& t) { return t.is_same(out); });
+    count += !counted && out.defined() && &out->storage() == &storage;
+  }
+  return count;
+}
 
 template <class T>
 const T* Batch::copy(const T* from, size_t n) {
@@ -88,13 +101,13 @@ void Batch::drop(Entry& entry) {
   if (entry.place.code && host.drop) host.drop(entry.place);
 }
 
-void Batch::pop() {
-  drop(entries.back());
-  entries.pop_back();
+void Batch::clear() {
+  for (Entry& entry : entries) drop(entry);
+  entries.clear();
+  arena_.release();
+  promised = 0;
 }
 
-Batch::~Batch() {
-  for (Entry& entry : entries) drop(entry);
-}
+Batch::~Batch() { clear(); }
 
 }  // namespace wisp::lazy

@@ -28,6 +28,9 @@ struct Entry {
   Place place;
 };
 
+// How many references to a storage belong to the entry.
+uint32_t held_by(const Entry& entry, const Storage& storage);
+
 class Batch {
  public:
   Batch() = default;
@@ -38,7 +41,7 @@ class Batch {
   // Makes room for an entry with copies of the arguments.
   Entry& add(const OpDef& op, DType compute, std::span<const Arg> args);
   void set_outs(Entry& entry, std::span<const Tensor> outs);
-  void pop();  // the entry that was added last
+  void clear();  // for other entries, in the same memory
 
   std::vector<Entry> entries;
   int64_t promised = 0;  // bytes of results
@@ -51,7 +54,9 @@ class Batch {
   template <class T>
   const T* copy(const T* from, size_t n);
   static void drop(Entry& entry);
-  std::pmr::monotonic_buffer_resource arena_;
+
+  alignas(64) char memory_[1 << 14];  // enough for a hundred entries
+  std::pmr::monotonic_buffer_resource arena_{memory_, sizeof(memory_)};
 };
 
 }  // namespace wisp::lazy

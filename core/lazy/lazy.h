@@ -13,12 +13,22 @@ namespace wisp::lazy {
 enum class Extent : uint8_t {
   none,
   large,  // calls on many elements: what gains from being fused. Whoever asks for this runs them
-          // soon
+          // soon, so what they read may be shared with others
   all,
 };
 
-// What kernels of this thread are collected from now on. Returns what it was.
-Extent collect(Extent extent);
+// Kernels on fewer elements take no longer than writing them down does.
+constexpr int64_t worthwhile = 1 << 15;
+
+// What kernels of a thread are collected. Calls on fewer elements than `least` run at once, unless
+// something that is put off concerns them.
+struct Collecting {
+  Extent extent = Extent::none;
+  int64_t least = worthwhile;
+};
+// From now on these. Returns what it was.
+Collecting collect(const Collecting& what);
+
 
 // Runs everything that was put off, on whichever thread.
 void run();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <list>
-#include <mutex>
 #include <unordered_map>
 
 #include "lazy/sequence.h"
@@ -16,7 +15,7 @@ constexpr size_t most_reads = 14;  // different operands in memory while a group
 
 // A group that is still growing.
 struct Open {
-  int shape;
+  IntSpan sizes;  // on which they work
   std::vector<uint32_t> entries = {};
   std::vector<int> reads = {}, writes = {};  // cells
   size_t numbers = 0;
@@ -30,9 +29,10 @@ class Planner {
   Planner(const Sequence& sequence, Plan& plan) : sequence_(sequence), plan_(plan) {}
 
   void run() {
+    find_readers();
     const std::vector<bool> wanted = find_wanted();
-    for (uint32_t i = 0; i < sequence_.entries.size(); ++i) {
-      const Entry& entry = sequence_.batch.entries[i];
+    for (uint32_t i = 0; i < sequence_.size(); ++i) {
+      const Entry& entry = sequence_.batch->entries[i];
       if (!wanted[i]) {
         plan_.dropped.push_back(i);
       } else if (entry.pointwise) {
@@ -46,14 +46,23 @@ class Planner {
   }
 
  private:
+  void find_readers() {
+    readers_.resize(sequence_.memories.size());
+    for (size_t i = 0; i < sequence_.size(); ++i) {
+      for (int cell : sequence_.entry(i).in) {
+        if (cell >= 0) readers_[storage(cell)].push_back(static_cast<int>(i));
+      }
+    }
+  }
+
   // Entries that compute something for others, or for entries that do.
   std::vector<bool> find_wanted() const {
-    std::vector<bool> wanted(sequence_.entries.size(), false), memory(sequence_.memories.size());
+    std::vector<bool> wanted(sequence_.size(), false), memory(sequence_.memories.size());
     for (size_t m = 0; m < memory.size(); ++m) memory[m] = sequence_.memories[m].wanted;
     for (size_t i = wanted.size(); i-- > 0;) {
-      for (int cell : sequence_.entries[i].out) wanted[i] = wanted[i] || memory[storage(cell)];
+      for (int cell : sequence_.entry(i).out) wanted[i] = wanted[i] || memory[storage(cell)];
       if (!wanted[i]) continue;
-      for (int cell : sequence_.entries[i].in) {
+      for (int cell : sequence_.entry(i).in) {
         if (cell >= 0) memory[storage(cell)] = true;
       }
     }
@@ -61,10 +70,10 @@ class Planner {
   }
 
   void find_finished() {
-    plan_.finished.assign(sequence_.entries.size(), 0);
+    plan_.finished.assign(sequence_.size(), 0);
     std::vector<bool> seen(sequence_.memories.size(), false);
-    for (size_t i = sequence_.entries.size(); i-- > 0;) {
-      const std::vector<int>& outs = sequence_.entries[i].out;
+    for (size_t i = sequence_.size(); i-- > 0;) {
+      const std::span<const int> outs = sequence_.entry(i).out;
       for (size_t k = outs.size(); k-- > 0;) {
         if (seen[storage(outs[k])]) continue;
         seen[storage(outs[k])] = true;
@@ -75,7 +84,8 @@ class Planner {
 
   using Place = std::list<Open>::iterator;
 
-  const EntryCells& cells(uint32_t i) const { return sequence_.entries[i]; }
+  EntryCells cells(uint32_t i) const { return sequence_.entry(i); }
+  IntSpan sizes(int cell) const { return sequence_.cells[cell].tensor->sizes(); }
   int storage(int cell) const { return sequence_.cells[cell].storage; }
 
   bool touches(const std::vector<int>& of, int cell) const {
@@ -108,7 +118,7 @@ class Planner {
 
   // Whether it may run in one loop with the group: what both use, they use element by element.
   bool fits(uint32_t i, const Open& group) const {
-    if (sequence_.cells[cells(i).out[0]].shape != group.shape) return false;
+    if (!same(sizes(cells(i).out[0]), group.sizes)) return false;
     if (group.entries.size() >= cpu::max_fused_steps) return false;
     if (group.reads.size() + cells(i).in.size() > most_reads) return false;
     if (group.numbers + 3 > cpu::max_fused_numbers || uses_fold(i, group)) return false;
@@ -141,7 +151,7 @@ class Planner {
     close_before(i, found);
     if (found == open_.end()) {
       if (open_.size() == most_open) close(open_.begin());
-      found = open_.insert(open_.end(), Open{.shape = sequence_.cells[cells(i).out[0]].shape});
+      found = open_.insert(open_.end(), Open{.sizes = sizes(cells(i).out[0])});
     }
     join(i, *found);
   }
@@ -158,7 +168,7 @@ class Planner {
     const int in = cells(i).in[0];
     for (auto at = open_.begin(); at != open_.end(); ++at) {
       if (!std::count(at->writes.begin(), at->writes.end(), in)) continue;
-      if (sequence_.cells[in].shape != at->shape || at->folds.size() == cpu::max_fused_folds ||
+      if (!same(sizes(in), at->sizes) || at->folds.size() == cpu::max_fused_folds ||
           follows_beyond(i, *at))
         break;
       close_before(i, at);
@@ -178,7 +188,7 @@ class Planner {
       if (!known) group.reads.push_back(cell);
     }
     group.writes.push_back(cells(i).out[0]);
-    for (const Arg& arg : sequence_.batch.entries[i].args) group.numbers += !arg.is_tensor();
+    for (const Arg& arg : sequence_.batch->entries[i].args) group.numbers += !arg.is_tensor();
   }
 
   void close(Place at) {
@@ -196,9 +206,9 @@ class Planner {
 
   bool is_wanted_after(int cell, uint32_t writer, const Members& members,
                        const Members& folds) const {
-    const Memory& memory = sequence_.memories[storage(cell)];
-    if (memory.wanted) return true;
-    return std::any_of(memory.readers.begin(), memory.readers.end(), [&](int reader) {
+    if (sequence_.memories[storage(cell)].wanted) return true;
+    const std::vector<int>& readers = readers_[storage(cell)];
+    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
       return reader > static_cast<int>(writer) && !contains(members, reader) &&
              !contains(folds, reader);
     });
@@ -277,15 +287,15 @@ class Planner {
         if (!add_step(k)) return false;
       }
       for (uint32_t fold : folds_) {
-        group_.folds.push_back({fold, writer(sequence_.entries[fold].in[0], members_.size())});
+        group_.folds.push_back({fold, writer(sequence_.entry(fold).in[0], members_.size())});
       }
       return group_.operands.size() <= cpu::max_fused_operands &&
              group_.numbers.size() <= cpu::max_fused_numbers;
     }
 
    private:
-    int cell_in(size_t k, size_t i) const { return sequence_.entries[members_[k]].in[i]; }
-    int cell_out(size_t k) const { return sequence_.entries[members_[k]].out[0]; }
+    int cell_in(size_t k, size_t i) const { return sequence_.entry(members_[k]).in[i]; }
+    int cell_out(size_t k) const { return sequence_.entry(members_[k]).out[0]; }
 
     int add_operand(size_t k, size_t index, bool is_out) {
       const int cell = is_out ? cell_out(k) : cell_in(k, index);
@@ -308,7 +318,7 @@ class Planner {
     void find_last_uses() {
       last_use_.assign(members_.size(), -1);
       for (size_t k = 0; k < members_.size(); ++k) {
-        for (size_t i = 0; i < sequence_.entries[members_[k]].in.size(); ++i) {
+        for (size_t i = 0; i < sequence_.entry(members_[k]).in.size(); ++i) {
           const int from = writer(cell_in(k, i), k);
           if (from >= 0) last_use_[from] = static_cast<int>(k);
         }
@@ -316,7 +326,7 @@ class Planner {
     }
 
     bool add_step(size_t k) {
-      const Entry& entry = sequence_.batch.entries[members_[k]];
+      const Entry& entry = sequence_.batch->entries[members_[k]];
       GroupStep step{.entry = members_[k], .in = {}, .tile = 0, .store = -1};
       size_t tensor = 0;
       for (size_t i = 0; i < entry.args.size(); ++i) {
@@ -342,7 +352,7 @@ class Planner {
       }
     }
     size_t item_of(size_t k) const {
-      return item_size(sequence_.batch.entries[members_[k]].outs[0].dtype());
+      return item_size(sequence_.batch->entries[members_[k]].outs[0].dtype());
     }
 
     cpu::FusedSource source(size_t k, size_t tensor) {
@@ -368,50 +378,94 @@ class Planner {
   const Sequence& sequence_;
   Plan& plan_;
   std::list<Open> open_;
+  std::vector<std::vector<int>> readers_;  // of each storage: entries, in order
 };
+
+// Whether the kernels of every group work on one shape here too.
+bool holds(const Plan& plan, const Batch& batch) {
+  return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
+    const std::vector<GroupStep>& steps = stage.group.steps;
+    return std::all_of(steps.begin(), steps.end(), [&](const GroupStep& step) {
+      return same(batch.entries[step.entry].outs[0].sizes(),
+                  batch.entries[steps[0].entry].outs[0].sizes());
+    });
+  });
+}
 
 // Plans by key, the most recently used ones.
 class Cache {
  public:
-  std::shared_ptr<const Plan> find(const std::string& key) {
-    const std::lock_guard lock(mutex_);
+  std::shared_ptr<const Plan> find(const std::u32string& key, const Batch& batch) {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return nullptr;
     recent_.splice(recent_.begin(), recent_, found->second);
-    return found->second->second;
+    for (const auto& plan : found->second->plans) {
+      if (holds(*plan, batch)) return plan;
+    }
+    return nullptr;
   }
-  void add(std::string key, std::shared_ptr<const Plan> plan) {
-    const std::lock_guard lock(mutex_);
-    recent_.emplace_front(std::move(key), std::move(plan));
-    by_key_[recent_.front().first] = recent_.begin();
-    if (recent_.size() <= most) return;
-    by_key_.erase(recent_.back().first);
+  void add(const std::u32string& key, std::shared_ptr<const Plan> plan) {
+    const auto found = by_key_.find(key);
+    if (found != by_key_.end()) {
+      std::vector<std::shared_ptr<const Plan>>& plans = found->second->plans;
+      if (plans.size() == most_of_one_key) plans.erase(plans.begin());
+      plans.push_back(std::move(plan));
+      return;
+    }
+    recent_.push_front({key, {std::move(plan)}});
+    by_key_[recent_.front().key] = recent_.begin();
+    if (recent_.size() <= most_keys) return;
+    by_key_.erase(recent_.back().key);
     recent_.pop_back();
   }
 
  private:
-  static constexpr size_t most = 512;
-  using Recent = std::list<std::pair<std::string, std::shared_ptr<const Plan>>>;
-  std::mutex mutex_;
-  Recent recent_;
-  std::unordered_map<std::string_view, Recent::iterator> by_key_;
+  static constexpr size_t most_keys = 512, most_of_one_key = 8;
+  struct Known {
+    std::u32string key;
+    std::vector<std::shared_ptr<const Plan>> plans;  // each for other coincidences of shapes
+  };
+  std::list<Known> recent_;
+  std::unordered_map<std::u32string_view, std::list<Known>::iterator> by_key_;
 };
 
-Cache& cache() {
-  static Cache made;
-  return made;
+}  // namespace
+
+struct Plans::Impl {
+  Sequence sequence;
+  Cache cache;
+};
+
+Plans::Plans() : impl_(std::make_unique<Impl>()) {}
+Plans::~Plans() = default;
+
+namespace {
+
+// A single kernel is run, or is not wanted: there is nothing to look up.
+std::shared_ptr<const Plan> plan_for_one(const Entry& entry) {
+  static const auto alone = std::make_shared<const Plan>(
+      Plan{.stages = {Stage{.entry = 0}}, .dropped = {}, .finished = {1}});
+  static const auto unwanted =
+      std::make_shared<const Plan>(Plan{.stages = {}, .dropped = {0}, .finished = {0}});
+  const Storage& storage = entry.outs[0]->storage();
+  return storage.use_count() > held_by(entry, storage) ? alone : unwanted;
 }
 
 }  // namespace
 
-std::shared_ptr<const Plan> plan_for(const Batch& batch, bool& known) {
-  const Sequence sequence(batch);
-  std::shared_ptr<const Plan> plan = cache().find(sequence.key);
+std::shared_ptr<const Plan> Plans::plan_for(const Batch& batch, bool& known) {
+  if (batch.entries.size() == 1 && batch.entries[0].outs.size() == 1) {
+    known = true;
+    return plan_for_one(batch.entries[0]);
+  }
+  Sequence& sequence = impl_->sequence;
+  sequence.read(batch);
+  std::shared_ptr<const Plan> plan = impl_->cache.find(sequence.key, batch);
   known = plan != nullptr;
   if (known) return plan;
   auto made = std::make_shared<Plan>();
   Planner(sequence, *made).run();
-  cache().add(sequence.key, made);
+  impl_->cache.add(sequence.key, made);
   return made;
 }
 

@@ -60,8 +60,21 @@ struct Plan {
   std::vector<uint8_t> finished;
 };
 
-// The plan for this sequence, from the cache or made now; `known` tells which.
-std::shared_ptr<const Plan> plan_for(const Batch& batch, bool& known);
+// The plans that were made so far. For one thread at a time.
+class Plans {
+ public:
+  Plans();
+  ~Plans();
+  Plans(const Plans&) = delete;
+  Plans& operator=(const Plans&) = delete;
+
+  // The plan for this sequence; `known` tells whether it had been made before.
+  std::shared_ptr<const Plan> plan_for(const Batch& batch, bool& known);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 // Runs the batch; afterwards none of its results is pending. Throws the first error at the end.
 void run(Batch& batch, const Plan& plan);

@@ -19,8 +19,8 @@ namespace {
 // What is put off is bounded, so that memory which only waits to be read is not kept for long.
 constexpr size_t most_entries = 4096;
 constexpr int64_t most_promised = int64_t(1) << 29;
-// Fewer elements stay in the caches from one kernel to the next: there is nothing to gain.
-constexpr int64_t few_elements = 1 << 18;
+// The shortest ways of call() are for fewer elements than these.
+constexpr int64_t few = 1 << 13;
 
 // One for the process: any thread may ask for a result, and then has everything run.
 struct State {
@@ -30,7 +30,9 @@ struct State {
   bool reporting = false;
   std::vector<std::string> report;
 
-  std::mutex running;  // held while a batch runs
+  std::mutex running;  // held while a batch runs; guards the members below
+  std::unique_ptr<Plans> plans = std::make_unique<Plans>();
+  std::unique_ptr<Batch> spare = std::make_unique<Batch>();
 };
 State& state() {
   static State& made = *new State;  // what is pending when the process ends is not wanted
@@ -40,6 +42,7 @@ State& state() {
 class Capture;
 constinit WISP_THREAD_LOCAL Capture* capture = nullptr;
 constinit WISP_THREAD_LOCAL bool running = false;
+constinit WISP_THREAD_LOCAL int64_t least_elements = worthwhile;
 
 // Kernels that run now run as they are: nothing is collected or intercepted of what they call.
 class Quiet {
@@ -154,19 +157,17 @@ bool is_on_cpu(const Tensor& t) { return t.device().type == DeviceType::cpu; }
 class Collector : public Deferrer {
  public:
   explicit Collector(Extent extent) : extent_(extent) {}
-  bool takes_small() const override { return extent_ == Extent::all; }
+  bool takes_small() const override { return extent_ == Extent::all && least_elements < few; }
 
   bool takes(const Infer& infer, std::span<const Tensor> targets) override {
-    // The shortest way out, for programs on small tensors.
-    if (extent_ == Extent::large && !Storage::any_deferred() && !is_large(infer)) return false;
+    if (!pays(infer, targets)) return false;
     const OpDef& op = infer.op();
     if (infer.count() == 0 || !op.kernels[static_cast<int>(DeviceType::cpu)]) return false;
     if (op.traits & (trait::random | trait::writes_inputs)) return false;
     for (int i = 0; i < infer.count(); ++i) {
       if (infer.out(i).device.type != DeviceType::cpu) return false;
     }
-    if (!all_wait(infer, targets)) return false;
-    return extent_ == Extent::all || is_large(infer) || any_pending(infer);
+    return all_wait(infer, targets);
   }
 
   void take(const Call& call, int outs) override;
@@ -184,11 +185,13 @@ class Collector : public Deferrer {
   static bool any_pending(const Infer& infer) {
     return !for_all_tensors(infer, [](const Tensor& t) { return !t->storage().is_pending(); });
   }
-  static bool is_large(const Infer& infer) {
-    int64_t most = 0;
-    for (int i = 0; i < infer.count(); ++i)
-      most = std::max(most, count_elements(infer.out(i).sizes));
-    return most > few_elements;
+  // Writing a call down takes as long as running a small one. It is done for those that would have
+  // others run: they read what these compute, or write where these may read.
+  bool pays(const Infer& infer, std::span<const Tensor> targets) const {
+    for (int i = 0; i < infer.count(); ++i) {
+      if (count_elements(infer.out(i).sizes) >= least_elements) return true;
+    }
+    return Storage::any_deferred() && (!targets.empty() || any_pending(infer));
   }
   template <class F>
   static bool for_all_tensors(const Infer& infer, F f) {
@@ -270,8 +273,8 @@ void tell(State& s, const Batch& batch, const Plan& plan, bool known) {
 
 void run_batch(Batch& batch) {
   bool known;
-  const std::shared_ptr<const Plan> plan = plan_for(batch, known);
   State& s = state();
+  const std::shared_ptr<const Plan> plan = s.plans->plan_for(batch, known);
   {
     const std::lock_guard lock(s.recording);
     ++s.counts.runs;
@@ -307,31 +310,33 @@ void run() {
   State& s = state();
   lock_running(s.running);
   const std::lock_guard done(s.running, std::adopt_lock);
-  auto batch = std::make_unique<Batch>();
   {
     const std::lock_guard lock(s.recording);
-    std::swap(batch, s.batch);
+    std::swap(s.spare, s.batch);
   }
   struct Finish {
     State& s;
     ~Finish() {
+      s.spare->clear();
       const std::lock_guard lock(s.recording);
       if (s.batch->entries.empty()) Storage::set_deferred(false);
     }
   } finish{s};
-  if (!batch->entries.empty()) run_batch(*batch);
+  if (!s.spare->entries.empty()) run_batch(*s.spare);
 }
 
 namespace {
 Collector large(Extent::large), all(Extent::all);
 }
 
-Extent collect(Extent extent) {
-  const Extent previous = !mode.deferrer                 ? Extent::none
-                          : mode.deferrer->takes_small() ? Extent::all
-                                                         : Extent::large;
-  mode.deferrer = extent == Extent::none ? nullptr : extent == Extent::all ? &all : &large;
-  return previous;
+Collecting collect(const Collecting& what) {
+  const Extent before = !mode.deferrer            ? Extent::none
+                        : mode.deferrer == &large ? Extent::large
+                                                  : Extent::all;
+  mode.deferrer = what.extent == Extent::none    ? nullptr
+                  : what.extent == Extent::large ? &large
+                                                 : &all;
+  return {before, std::exchange(least_elements, what.least)};
 }
 
 Counts counts() {
@@ -354,18 +359,6 @@ std::vector<std::string> take_report() {
 
 namespace {
 
-// Each tensor of an entry is one of its own, but for results that are also arguments.
-int64_t held_by_entry(const Entry& entry, const Storage& storage) {
-  int64_t count = 0;
-  for (const Tensor& t : entry.tensors) count += t.defined() && &t->storage() == &storage;
-  for (const Tensor& out : entry.outs) {
-    const bool counted = std::any_of(entry.tensors.begin(), entry.tensors.end(),
-                                     [&](const Tensor& t) { return t.is_same(out); });
-    count += !counted && out.defined() && &out->storage() == &storage;
-  }
-  return count;
-}
-
 // The newest entries hold what is asked for most; the rest is not worth a search.
 int64_t held(const Storage& storage) {
   constexpr size_t most_searched = 256;
@@ -374,9 +367,22 @@ int64_t held(const Storage& storage) {
   const auto& entries = s.batch->entries;
   int64_t count = 0;
   for (size_t i = entries.size(); i-- > 0 && entries.size() - i <= most_searched;) {
-    count += held_by_entry(entries[i], storage);
+    count += held_by(entries[i], storage);
   }
   return count;
+}
+
+// In a process that was forked while another thread ran a batch: that thread does not exist here,
+// and has left what it guarded as it may be.
+void forget_running_thread() {
+  State& s = state();
+  s.recording.unlock();
+  if (s.running.try_lock()) return s.running.unlock();
+  new (&s.running) std::mutex;
+  (void)s.plans.release();
+  (void)s.spare.release();
+  s.plans = std::make_unique<Plans>();
+  s.spare = std::make_unique<Batch>();
 }
 
 }  // namespace
@@ -387,10 +393,7 @@ void install() {
   putting_off = &all;
   fusing = &large;
   pthread_atfork([] { state().recording.lock(); }, [] { state().recording.unlock(); },
-                 [] {
-                   state().recording.unlock();
-                   new (&state().running) std::mutex;  // whoever held it does not exist here
-                 });
+                 forget_running_thread);
 }
 
 }  // namespace wisp::lazy

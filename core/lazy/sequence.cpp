@@ -5,31 +5,34 @@
 
 namespace wisp::lazy {
 
-Sequence::Sequence(const Batch& given) : batch(given) {
+void Sequence::read(const Batch& given) {
+  batch = &given;
+  cells.clear();
+  memories.clear();
+  places_.clear();
+  starts_.clear();
   size_t tensors = 1;
-  for (const Entry& entry : batch.entries) tensors += entry.tensors.size() + entry.outs.size();
+  for (const Entry& entry : batch->entries) tensors += entry.tensors.size() + entry.outs.size();
   table_.assign(std::bit_ceil(2 * tensors), -1);
-  entries.resize(batch.entries.size());
-  for (size_t i = 0; i < batch.entries.size(); ++i) {
-    const Entry& entry = batch.entries[i];
-    for (const Tensor& t : entry.tensors) {
-      const int cell = t.defined() ? cell_of(t) : -1;
-      entries[i].in.push_back(cell);
-      if (cell < 0) continue;
-      Memory& memory = memories[cells[cell].storage];
-      ++memory.held;
-      memory.readers.push_back(static_cast<int>(i));
-    }
-    for (const Tensor& t : entry.outs) {
-      const int cell = cell_of(t);
-      entries[i].out.push_back(cell);
-      const bool shared = std::any_of(entry.tensors.begin(), entry.tensors.end(),
-                                      [&](const Tensor& other) { return other.is_same(t); });
-      if (!shared) ++memories[cells[cell].storage].held;
-    }
-  }
+  for (const Entry& entry : batch->entries) read_entry(entry);
   for (Memory& memory : memories) memory.wanted = memory.storage->use_count() > memory.held;
   write_key();
+}
+
+void Sequence::read_entry(const Entry& entry) {
+  starts_.push_back(static_cast<uint32_t>(places_.size()));
+  for (const Tensor& t : entry.tensors) {
+    const int cell = t.defined() ? cell_of(t) : -1;
+    places_.push_back(cell);
+    if (cell >= 0) ++memories[cells[cell].storage].held;
+  }
+  for (const Tensor& t : entry.outs) {
+    const int cell = cell_of(t);
+    places_.push_back(cell);
+    const bool shared = std::any_of(entry.tensors.begin(), entry.tensors.end(),
+                                    [&](const Tensor& other) { return other.is_same(t); });
+    if (!shared) ++memories[cells[cell].storage].held;
+  }
 }
 
 int Sequence::memory_of(const Storage& storage) {
@@ -43,45 +46,55 @@ int Sequence::memory_of(const Storage& storage) {
   return table_[at];
 }
 
-int Sequence::shape_of(IntSpan sizes) {
-  for (size_t i = shapes_.size(); i-- > 0;) {
-    if (same(shapes_[i], sizes)) return static_cast<int>(i);
-  }
-  shapes_.push_back(sizes);
-  return static_cast<int>(shapes_.size()) - 1;
-}
-
 int Sequence::cell_of(const Tensor& tensor) {
   const int memory = memory_of(tensor->storage());
-  for (int cell : memories[memory].cells) {
+  for (int cell = memories[memory].first_cell; cell >= 0; cell = cells[cell].next) {
     const Tensor& other = *cells[cell].tensor;
     if (other->offset() == tensor->offset() && other.dtype() == tensor.dtype() &&
         same(other.sizes(), tensor.sizes()) && same(other.strides(), tensor.strides()))
       return cell;
   }
-  cells.push_back({memory, shape_of(tensor.sizes()), &tensor});
-  memories[memory].cells.push_back(static_cast<int>(cells.size()) - 1);
-  return memories[memory].cells.back();
+  cells.push_back({memory, memories[memory].first_cell, &tensor});
+  return memories[memory].first_cell = static_cast<int>(cells.size()) - 1;
 }
 
+namespace {
+
+// What tells kernels of one operator apart.
+char32_t kind_of(const Entry& entry) {
+  uint32_t kind = entry.pointwise ? 1 + static_cast<uint32_t>(entry.opcode) : 0;
+  kind = kind << 8 | static_cast<uint32_t>(entry.compute);
+  return kind << 8 | (entry.folds ? static_cast<uint32_t>(entry.reduction) : 0xffu);
+}
+
+// Which arguments of a pointwise kernel are tensors, and which of these are of its shape.
+char32_t operands_of(const Entry& entry) {
+  uint32_t bits = 1;
+  for (const Arg& arg : entry.args) {
+    bits = bits << 2 | (arg.is_tensor() ? 2u : 0u);
+    if (arg.is_tensor() && same(arg.as.tensor->sizes(), entry.outs[0].sizes())) bits |= 1u;
+  }
+  return bits;
+}
+
+}  // namespace
+
 void Sequence::write_key() {
-  key.reserve(batch.entries.size() * 32);
-  for (size_t i = 0; i < batch.entries.size(); ++i) {
-    const Entry& entry = batch.entries[i];
-    put(static_cast<uint16_t>(entry.op->id));
-    put(entry.pointwise ? static_cast<uint16_t>(entry.opcode) : uint16_t(0xffff));
-    put(entry.compute);
-    put(entry.folds ? static_cast<uint8_t>(entry.reduction) : uint8_t(0xff));
-    for (const Arg& arg : entry.args) put(arg.kind);
-    for (int cell : entries[i].in) put(cell);
-    for (int cell : entries[i].out) put(cell);
+  key.clear();
+  for (size_t i = 0; i < size(); ++i) {
+    const Entry& entry = batch->entries[i];
+    key.push_back(static_cast<char32_t>(entry.op->id) << 8 |
+                  static_cast<char32_t>(entry.outs.size()));
+    key.push_back(static_cast<char32_t>(entry.tensors.size()));
+    key.push_back(kind_of(entry));
+    if (entry.pointwise) key.push_back(operands_of(entry));
   }
+  for (int cell : places_) key.push_back(static_cast<char32_t>(cell));
   for (const Cell& cell : cells) {
-    put(cell.storage);
-    put(cell.shape);
-    put(cell.tensor->dtype());
+    key.push_back(static_cast<char32_t>(cell.storage) << 8 |
+                  static_cast<char32_t>(cell.tensor->dtype()));
   }
-  for (const Memory& memory : memories) put(memory.wanted);
+  for (const Memory& memory : memories) key.push_back(memory.wanted);
 }
 
 }  // namespace wisp::lazy

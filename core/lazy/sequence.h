@@ -11,45 +11,52 @@ namespace wisp::lazy {
 // A part of a storage, as a tensor with certain sizes, strides, offset and dtype.
 struct Cell {
   int storage;
-  int shape;  // number of the sizes among all that occur
+  int next;  // another part of the same storage, or -1
   const Tensor* tensor;
 };
 
 struct Memory {
   const Storage* storage;
-  uint32_t held = 0;              // references of the batch
-  bool wanted = false;            // by somebody else, afterwards
-  std::vector<int> cells = {};    // parts of it that occur
-  std::vector<int> readers = {};  // entries, in order
+  uint32_t held = 0;    // references of the batch
+  bool wanted = false;  // by somebody else, afterwards
+  int first_cell = -1;  // of the parts of it that occur
 };
 
 struct EntryCells {
-  std::vector<int> in;  // one per tensor; -1 for one that is not defined
-  std::vector<int> out;
+  std::span<const int> in;  // one per tensor; -1 for one that is not defined
+  std::span<const int> out;
 };
 
-struct Sequence {
-  explicit Sequence(const Batch& batch);
+// It is kept from one batch to the next for the memory that it has.
+class Sequence {
+ public:
+  void read(const Batch& batch);
 
-  const Batch& batch;
+  const Batch* batch = nullptr;
   std::vector<Cell> cells;
   std::vector<Memory> memories;
-  std::vector<EntryCells> entries;
-  // Two sequences with the same key have the same plan.
-  std::string key;
+  // Sequences with the same key have the same plan, if the kernels of each of its groups work on
+  // one shape. So it tells of shapes only whether an operand of a pointwise kernel has that of the
+  // result: whether two kernels that have nothing to do with each other work on the same shape is
+  // often a coincidence of sizes.
+  std::u32string key;
+
+  size_t size() const { return starts_.size(); }
+  EntryCells entry(size_t i) const {
+    const Entry& entry = batch->entries[i];
+    const int* const first = places_.data() + starts_[i];
+    return {{first, entry.tensors.size()}, {first + entry.tensors.size(), entry.outs.size()}};
+  }
 
  private:
   int memory_of(const Storage& storage);
   int cell_of(const Tensor& tensor);
-  int shape_of(IntSpan sizes);
+  void read_entry(const Entry& entry);
   void write_key();
-  template <class T>
-  void put(T value) {
-    key.append(reinterpret_cast<const char*>(&value), sizeof(T));
-  }
 
   std::vector<int> table_;  // hashed by storage: index into memories, or -1
-  std::vector<IntSpan> shapes_;
+  std::vector<int> places_;  // cells of the tensors of all entries
+  std::vector<uint32_t> starts_;
 };
 
 }  // namespace wisp::lazy

@@ -202,6 +202,7 @@ class Planner {
     plan_.stages.push_back({.in = {from.spot},
                             .out = to,
                             .order = static_cast<int>(plan_.orders.size()),
+                            .by_rows = sizes.size() == 2 && strides[1] == item(),
                             .elements = elements});
     plan_.orders.push_back({sizes, std::move(strides)});
     return to;

@@ -218,11 +218,8 @@ def test_checks_of_known_ranks_go_away():
     assert [node.kind() for node in graph.nodes() if node.kind() != "prim::Constant"] == ["aten::conv2d"]
 
 
-def test_largest_elements_are_found_before_relu():
-    nan = wisp.tensor([[[-1.0, float("nan"), 3.0, -2.0]]])
-    graph = check(
-        "peephole",
-        """\
+def relu_and_pooling(results):
+    return f"""\
         graph(%x : Tensor):
           %a : Tensor = aten::relu(%x)
           %size : int[] = prim::Constant[value=[2]]()
@@ -230,8 +227,15 @@ def test_largest_elements_are_found_before_relu():
           %step : int[] = prim::Constant[value=[1]]()
           %off : bool = prim::Constant[value=False]()
           %b : Tensor = aten::max_pool1d(%a, %size, %step, %pad, %step, %off, %off)
-          return (%b)
-        """,
+          return ({results})
+        """
+
+
+def test_largest_elements_are_found_before_relu():
+    nan = wisp.tensor([[[-1.0, float("nan"), 3.0, -2.0]]])
+    graph = check(
+        "peephole",
+        relu_and_pooling("%b"),
         """\
         graph(%x : Tensor):
           %size : int[] = prim::Constant[value=[2]]()
@@ -249,16 +253,4 @@ def test_largest_elements_are_found_before_relu():
 
 
 def test_where_relu_has_other_uses_it_stays_before():
-    check_unchanged(
-        "peephole",
-        """\
-        graph(%x : Tensor):
-          %a : Tensor = aten::relu(%x)
-          %size : int[] = prim::Constant[value=[2]]()
-          %pad : int[] = prim::Constant[value=[0]]()
-          %step : int[] = prim::Constant[value=[1]]()
-          %off : bool = prim::Constant[value=False]()
-          %b : Tensor = aten::max_pool1d(%a, %size, %step, %pad, %step, %off, %off)
-          return (%a, %b)
-        """,
-    )
+    check_unchanged("peephole", relu_and_pooling("%a, %b"))

@@ -1,0 +1,15 @@
+// What a loop computes anew in every round though it is the same each time.
+#pragma once
+
+#include <vector>
+
+#include "graph/aliases.h"
+
+namespace wisp::graph {
+
+// Calls of operators in the body of a loop whose results are the same in every round: they read
+// what comes from outside of the loop, or results of such calls, and nobody writes to any of it.
+// Nobody outside of the graph sees the results, who could tell one tensor from several.
+std::vector<const Node*> unchanging_calls(const Block& body, const Aliases& aliases);
+
+}  // namespace wisp::graph
