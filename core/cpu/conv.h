@@ -51,8 +51,8 @@ struct ConvCall {
 // Which of the three is computed; see ConvShape.
 enum class ConvPass : uint8_t { y, x, weight };
 
-// By one of the ways that are made for some convolutions only, and take blocks: Winograd's, where it
-// is asked for, or oneDNN. False, with nothing done, if none knows this one.
+// By one of the ways that are made for some convolutions only, and take blocks: Winograd's, where
+// it is asked for, or oneDNN. False, with nothing done, if none knows this one.
 bool conv_fast(ConvPass pass, const ConvCall& call);
 // What that would do of the same call, whatever the addresses: the width of the blocks it leaves a
 // free result in (0: plain order), or nothing if none knows this one.

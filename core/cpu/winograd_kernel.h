@@ -23,9 +23,9 @@ struct WinogradImage {
   int64_t row, pixel;  // strides in elements
 };
 
-// All take one tile of one block of channels. Its `top` row and `left` column may lie outside of the
-// image, as may its end: zeros are read there, and nothing is written. Numbers that belong to one
-// point are `plane` elements apart from those of the next.
+// All take one tile of one block of channels. Its `top` row and `left` column may lie outside of
+// the image, as may its end: zeros are read there, and nothing is written. Numbers that belong to
+// one point are `plane` elements apart from those of the next.
 struct WinogradKernel {
   int64_t lanes = 0;  // channels of a block
   int64_t panel = 0;  // columns of a matrix that products take at once

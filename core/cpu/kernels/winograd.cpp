@@ -1,9 +1,8 @@
 // Winograd's method evaluates at 0, 5/8, -5/8, 3/2, -3/2 and infinity. These points (exact in
 // binary, as are their squares) lose a quarter of the digits that the usual 0, 1, -1, 2, -2 lose.
 // Evaluations of images divide by nothing: those of weights do, and results of weights.
-#include "cpu/winograd_kernel.h"
-
 #include "base/compiler.h"
+#include "cpu/winograd_kernel.h"
 
 #ifndef WISP_ISA
 #error "compiled once per instruction set: WISP_ISA names it"
@@ -24,8 +23,8 @@ constexpr float scale_0 = 1 / (pp * qq), scale_p = 1 / (2 * pp * (pp - qq)),
                 scale_q = 1 / (2 * qq * (qq - pp));
 
 template <int width>
-using Lanes __attribute__((vector_size(width * sizeof(float)), aligned(alignof(float)),
-                           may_alias)) = float;
+using Lanes
+    __attribute__((vector_size(width * sizeof(float)), aligned(alignof(float)), may_alias)) = float;
 
 template <int width>
 WISP_INLINE void put(float* to, const Lanes<width>& value) {
@@ -126,39 +125,36 @@ WISP_INLINE void both_ways(Load load, Store store) {
 }
 
 // Some pixels of an image from (top, left) on.
-template <int width>
 struct Place {
-  Place(const WinogradImage& image, int64_t top, int64_t left, int size)
-      : at(image.data + top * image.row + left * image.pixel),
-        row(image.row),
-        pixel(image.pixel),
-        first_row(top < 0 ? -top : 0),
-        end_row(image.height - top),
-        first_column(left < 0 ? -left : 0),
-        end_column(image.width - left),
-        whole(!first_row && !first_column && end_row >= size && end_column >= size) {}
+  Place(const WinogradImage& given, int64_t from_top, int64_t from_left, int size)
+      : image(given),
+        top(from_top),
+        left(from_left),
+        whole(top >= 0 && left >= 0 && top + size <= image.height && left + size <= image.width) {}
 
   WISP_INLINE bool holds(int i, int j) const {
-    return i >= first_row && i < end_row && j >= first_column && j < end_column;
+    return top + i >= 0 && top + i < image.height && left + j >= 0 && left + j < image.width;
   }
-  WISP_INLINE float* pixel_at(int i, int j) const { return at + i * row + j * pixel; }
+  WISP_INLINE float* pixel(int i, int j) const {
+    return image.data + (top + i) * image.row + (left + j) * image.pixel;
+  }
 
-  float* at;
-  int64_t row, pixel, first_row, end_row, first_column, end_column;
-  bool whole;
+  const WinogradImage image;
+  const int64_t top, left;
+  const bool whole;
 };
 
 template <class Step, int width>
 void evaluate(const WinogradImage& from, int64_t top, int64_t left, float* to, int64_t plane) {
   using V = Lanes<width>;
-  const Place<width> place(from, top, left, Step::from);
+  const Place place(from, top, left, Step::from);
   auto store = [&](int i, int j, const V& value) __attribute__((always_inline)) {
     put<width>(to + (i * points + j) * plane, value);
   };
   if (place.whole) {
     both_ways<Step, width>(
         [&](int i, int j, V& value) __attribute__((always_inline)) {
-          value = *reinterpret_cast<const V*>(place.pixel_at(i, j));
+          value = *reinterpret_cast<const V*>(place.pixel(i, j));
         },
         store);
     return;
@@ -166,8 +162,7 @@ void evaluate(const WinogradImage& from, int64_t top, int64_t left, float* to, i
   static const float zeros[width] = {};
   both_ways<Step, width>(
       [&](int i, int j, V& value) __attribute__((always_inline)) {
-        value =
-            *reinterpret_cast<const V*>(place.holds(i, j) ? place.pixel_at(i, j) : zeros);
+        value = *reinterpret_cast<const V*>(place.holds(i, j) ? place.pixel(i, j) : zeros);
       },
       store);
 }
@@ -181,32 +176,31 @@ void weight(const float* from, bool turned, float* to, int64_t plane) {
       [&](int i, int j, V& value) __attribute__((always_inline)) {
         value = *reinterpret_cast<const V*>(from + (i * taps + j) * step);
       },
-      [&](int i, int j, const V& value) __attribute__((always_inline)) {
-        put<width>(to + (i * points + j) * plane, value);
-      });
+      [&](int i, int j, const V& value)
+          __attribute__((always_inline)) { put<width>(to + (i * points + j) * plane, value); });
 }
 
 template <int width>
 void result(const float* from, int64_t plane, const WinogradImage& to, int64_t top, int64_t left,
             const float* bias) {
   using V = Lanes<width>;
-  const Place<width> place(to, top, left, tile);
+  const Place place(to, top, left, tile);
   V shift = {};
   if (bias) shift = *reinterpret_cast<const V*>(bias);
   auto load = [&](int i, int j, V& value) __attribute__((always_inline)) {
     value = *reinterpret_cast<const V*>(from + (i * points + j) * plane);
   };
   if (place.whole) {
-    both_ways<Interpolate, width>(load, [&](int i, int j, const V& value)
-                                            __attribute__((always_inline)) {
-      put<width>(place.pixel_at(i, j), value + shift);
-    });
+    both_ways<Interpolate, width>(
+        load, [&](int i, int j, const V& value)
+                  __attribute__((always_inline)) { put<width>(place.pixel(i, j), value + shift); });
     return;
   }
-  both_ways<Interpolate, width>(load, [&](int i, int j, const V& value)
-                                          __attribute__((always_inline)) {
-    if (place.holds(i, j)) put<width>(place.pixel_at(i, j), value + shift);
-  });
+  both_ways<Interpolate, width>(load,
+                                [&](int i, int j, const V& value) __attribute__((always_inline)) {
+                                  if (place.holds(i, j))
+                                    put<width>(place.pixel(i, j), value + shift);
+                                });
 }
 
 template <int width>
@@ -216,15 +210,19 @@ void weight_result(const float* from, int64_t plane, float* to) {
       [&](int i, int j, V& value) __attribute__((always_inline)) {
         value = *reinterpret_cast<const V*>(from + (i * points + j) * plane);
       },
-      [&](int i, int j, const V& value) __attribute__((always_inline)) {
-        put<width>(to + (i * taps + j) * width, value);
-      });
+      [&](int i, int j, const V& value)
+          __attribute__((always_inline)) { put<width>(to + (i * taps + j) * width, value); });
 }
 
 template <int width>
 WinogradKernel winograd_kernel(int64_t panel) {
-  return {width, panel, evaluate<EvaluateImage, width>, evaluate<EvaluateWindow, width>, weight<width>,
-          result<width>, weight_result<width>};
+  return {width,
+          panel,
+          evaluate<EvaluateImage, width>,
+          evaluate<EvaluateWindow, width>,
+          weight<width>,
+          result<width>,
+          weight_result<width>};
 }
 
 }  // namespace
