@@ -8,6 +8,7 @@
 #include "bindings/types.h"
 #include "cpu/isa.h"
 #include "cpu/onednn.h"
+#include "cpu/winograd.h"
 #include "dispatch/registry.h"
 #include "ops/promotion.h"
 
@@ -132,6 +133,17 @@ PyObject* onednn_set_enabled(PyObject*, PyObject* value) {
   });
 }
 
+PyObject* winograd_enabled(PyObject*, PyObject*) { return boolean(cpu::winograd::enabled()); }
+// What was put off was asked for before.
+PyObject* winograd_set_enabled(PyObject*, PyObject* value) {
+  return guarded([&] {
+    const bool wanted = truth_of(value);
+    if (Storage::any_deferred()) Storage::run_deferred();
+    cpu::winograd::set_enabled(wanted);
+    return none();
+  });
+}
+
 // For tests: whether the memory of an image lies in blocks of channels just now.
 PyObject* is_arranged(PyObject*, PyObject* tensor) {
   return guarded(
@@ -229,6 +241,8 @@ PyMethodDef functions[] = {
     {"_onednn_available", onednn_available, METH_NOARGS, nullptr},
     {"_onednn_enabled", onednn_enabled, METH_NOARGS, nullptr},
     {"_onednn_set_enabled", onednn_set_enabled, METH_O, nullptr},
+    {"_winograd_enabled", winograd_enabled, METH_NOARGS, nullptr},
+    {"_winograd_set_enabled", winograd_set_enabled, METH_O, nullptr},
     {"_is_arranged", is_arranged, METH_O, nullptr},
     {"_op_table", op_table, METH_NOARGS, nullptr},
     {}};

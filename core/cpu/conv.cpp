@@ -10,6 +10,7 @@
 #include "cpu/gemm.h"
 #include "cpu/onednn.h"
 #include "cpu/scratch.h"
+#include "cpu/winograd.h"
 
 namespace wisp::cpu {
 
@@ -298,18 +299,27 @@ void run(const ConvCall& given, ByChannels::Use x_use, ByChannels::Use y_use, F 
 
 }  // namespace
 
+bool conv_fast(ConvPass pass, const ConvCall& call) {
+  return winograd::conv(pass, call) || onednn::conv(pass, call);
+}
+
+std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call) {
+  const std::optional<int> block = winograd::result_block(pass, call);
+  return block ? block : onednn::result_block(pass, call);
+}
+
 void conv_y(const ConvCall& call) {
-  if (onednn::conv(onednn::Pass::y, call)) return;
+  if (conv_fast(ConvPass::y, call)) return;
   run(call, ByChannels::read, ByChannels::written, [](const auto& c) { c.y(); });
 }
 
 void conv_x(const ConvCall& call) {
-  if (onednn::conv(onednn::Pass::x, call)) return;
+  if (conv_fast(ConvPass::x, call)) return;
   run(call, ByChannels::written, ByChannels::read, [](const auto& c) { c.x(); });
 }
 
 void conv_weight(const ConvCall& call) {
-  if (onednn::conv(onednn::Pass::weight, call)) return;
+  if (conv_fast(ConvPass::weight, call)) return;
   run(call, ByChannels::read, ByChannels::read, [](const auto& c) { c.weight(); });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "base/dtype.h"
 #include "base/refcount.h"
@@ -41,9 +42,21 @@ struct ConvCall {
   int x_block = 0, y_block = 0;
   // Whether the image that is computed may be left in blocks.
   bool free_result = false;
+  // Whether Winograd's method may be used: see winograd.h.
+  bool winograd = false;
   // Not null: the weight stays as it is, and what is left here comes again with it.
   Ref<Object>* kept = nullptr;
 };
+
+// Which of the three is computed; see ConvShape.
+enum class ConvPass : uint8_t { y, x, weight };
+
+// By one of the ways that are made for some convolutions only, and take blocks: Winograd's, where
+// it is asked for, or oneDNN. False, with nothing done, if none knows this one.
+bool conv_fast(ConvPass pass, const ConvCall& call);
+// What that would do of the same call, whatever the addresses: the width of the blocks it leaves a
+// free result in (0: plain order), or nothing if none knows this one.
+std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call);
 
 void conv_y(const ConvCall& call);
 void conv_x(const ConvCall& call);

@@ -242,7 +242,7 @@ class Piece {
   static PrimitiveDesc describe(const Key& key, const Layouts& layouts);
 
   void keep_weight(char* weight, Ref<Object>& kept) const {
-    const auto* there = static_cast<const KeptWeight*>(kept.get());
+    const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
     if (there && there->suits(weight_)) return;
     auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_));
     weight_.place(weight, made->data());

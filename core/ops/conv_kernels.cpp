@@ -6,6 +6,7 @@
 
 #include "cpu/conv.h"
 #include "cpu/onednn.h"
+#include "cpu/winograd.h"
 #include "ops/conv.h"
 #include "ops/raw.h"
 #include "tensor/arranged.h"
@@ -69,7 +70,7 @@ cpu::ConvShape shape_of(const Tensor& x, const Tensor& y, IntSpan kernel, IntSpa
 
 // --- Images in the order that oneDNN likes best: they stay so from one convolution to the next
 
-using cpu::onednn::Pass;
+using Pass = cpu::ConvPass;
 
 // An image that is read, as it lies in memory.
 class GivenImage {
@@ -101,7 +102,7 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   work.x_block = given_x ? given_x->block() : 0;
   work.y_block = given_y ? given_y->block() : 0;
   work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
-  const std::optional<int> block = cpu::onednn::result_block(pass, work);
+  const std::optional<int> block = cpu::conv_result_block(pass, work);
   if (!block) return false;
   char* result = nullptr;
   if (*block) {
@@ -113,7 +114,7 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   work.x = given_x ? given_x->data() : result;
   work.y = given_y ? given_y->data() : result;
   if (pass == Pass::weight) work.weight = result;
-  return cpu::onednn::conv(pass, work);
+  return cpu::conv_fast(pass, work);
 }
 
 // Half precision is computed in float32 and rounded, but for bfloat16 on processors that have it.
@@ -173,6 +174,7 @@ bool convolve(const Call& call, DType dtype) {
                            .weight = weight->bytes(),
                            .y = nullptr,
                            .bias = bias.defined() ? bias->bytes() : nullptr,
+                           .winograd = cpu::winograd::enabled(),
                            .kept = keeper.slot()};
   const Pass pass = transposed ? Pass::x : Pass::y;
   const bool done = transposed ? run_arranged(pass, work, Tensor(), input, result)
@@ -196,7 +198,8 @@ bool convolve_weight(const Call& call, DType dtype) {
                            .x = nullptr,
                            .weight = nullptr,
                            .y = nullptr,
-                           .bias = nullptr};
+                           .bias = nullptr,
+                           .winograd = cpu::winograd::enabled()};
   if (!run_arranged(Pass::weight, work, x, y, result) &&
       !run_plain(Pass::weight, work, x, y, result))
     return false;

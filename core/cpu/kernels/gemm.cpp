@@ -104,6 +104,8 @@ WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int
     }
   }
   const Part<T> whole(width);
+  // Without this the compiler keeps sums in memory, as an array, for some numbers of rows.
+#pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
     T* to = c + i * c_row;
     for (int j = 0; j + 1 < columns; ++j) whole.put(to + j * width, alpha * acc[i][j], beta);
