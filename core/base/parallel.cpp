@@ -140,4 +140,9 @@ void detail::run_chunks(int64_t count, Chunk chunk, void* context) {
   if (region.error) std::rethrow_exception(region.error);
 }
 
+void detail::run_team(int threads, void (*body)(void* context), void* context) {
+  if (threads <= 1 || inside || forked_child) return body(context);
+  GOMP_parallel(body, context, static_cast<unsigned>(threads), 0);
+}
+
 }  // namespace wisp

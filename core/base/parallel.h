@@ -19,7 +19,16 @@ using Chunk = void (*)(void* context, int64_t index);
 // Runs chunk(context, i) for i in [0, count), on several threads where that helps. The first
 // exception is rethrown on the calling thread when all have stopped.
 void run_chunks(int64_t count, Chunk chunk, void* context);
+// Runs body(context) on all of them.
+void run_team(int threads, void (*body)(void* context), void* context);
 }  // namespace detail
+
+// Runs f() once on every thread of the pool that a region of so many threads uses.
+template <class F>
+void on_each_thread(int threads, F&& f) {
+  detail::run_team(
+      threads, [](void* context) { (*static_cast<std::remove_reference_t<F>*>(context))(); }, &f);
+}
 
 // f(begin, end) over [0, n) in pieces of `grain`; a single piece runs on the calling thread, which
 // never wakes the pool.

@@ -305,7 +305,8 @@ bool conv_fast(ConvPass pass, const ConvCall& call) {
 
 std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call) {
   const std::optional<int> block = winograd::result_block(pass, call);
-  return block ? block : onednn::result_block(pass, call);
+  if (!block) return onednn::result_block(pass, call);
+  return call.has_tail() ? std::nullopt : block;  // it saves more than a tail costs
 }
 
 void conv_y(const ConvCall& call) {

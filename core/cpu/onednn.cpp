@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -81,7 +82,7 @@ int dims_of(const ConvShape& s) {
 struct Key {
   ConvShape shape;
   Pass pass;
-  bool bfloat16, channels_last, bias, free_result;
+  bool bfloat16, channels_last, bias, free_result, adds, relu;
   int x_block, y_block, threads;
   bool operator==(const Key&) const = default;
 
@@ -92,8 +93,9 @@ struct Key {
 struct KeyHash {
   size_t operator()(const Key& key) const {
     const ConvShape& s = key.shape;
-    uint64_t hash = static_cast<uint64_t>(key.pass) * 16 + key.bfloat16 * 8 +
-                    key.channels_last * 4 + key.bias * 2 + key.free_result;
+    uint64_t hash = static_cast<uint64_t>(key.pass);
+    for (bool flag : {key.bfloat16, key.channels_last, key.bias, key.free_result, key.adds, key.relu})
+      hash = hash * 2 + flag;
     auto add = [&](int64_t n) { hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u; };
     for (int64_t n : {s.batch, s.groups, s.x_channels, s.y_channels}) add(n);
     for (const auto& sizes : {s.x, s.y, s.kernel, s.stride, s.padding, s.dilation})
@@ -190,6 +192,10 @@ class Piece {
       check(lib.memory_create(bias_.out(), query(dnnl_query_weights_md, 1), lib.engine, nullptr),
             "make a tensor");
     }
+    if (key.adds) {
+      const_dnnl_memory_desc_t y = query(dnnl_query_dst_md, 0);
+      check(lib.memory_create(other_.out(), y, lib.engine, nullptr), "make a tensor");
+    }
     const_dnnl_memory_desc_t scratch = query(dnnl_query_scratchpad_md, 0);
     scratch_size_ = lib.memory_desc_get_size(scratch);
     check(lib.memory_create(scratch_.out(), scratch, lib.engine, nullptr), "make a tensor");
@@ -208,7 +214,7 @@ class Piece {
 
   // `x_copy` is x in the order that this piece wants, if pieces share it; see ConvCall for `kept`.
   void run(char* x, char* weight, char* y, const char* bias, char* x_copy,
-           Ref<Object>* kept = nullptr) const {
+           Ref<Object>* kept = nullptr, const char* other = nullptr) const {
     if (!weight_.wanted()) kept = nullptr;
     if (kept) keep_weight(weight, *kept);
     const size_t sizes[] = {shares_x_ ? 0 : x_.copy_size(), kept ? 0 : weight_.copy_size(),
@@ -227,6 +233,7 @@ class Piece {
     y_.place(y, start + offsets[2]);
     lib.memory_set_data_handle(scratch_.get(), start + offsets[3]);
     if (bias_.get()) lib.memory_set_data_handle(bias_.get(), const_cast<char*>(bias));
+    if (other_.get()) lib.memory_set_data_handle(other_.get(), const_cast<char*>(other));
     if (!shares_x_) x_.before();
     if (!kept) weight_.before();
     y_.before();
@@ -273,12 +280,14 @@ class Piece {
              {makes_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y_.memory()},
              {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
     if (bias_.get()) args_.push_back({DNNL_ARG_BIAS, bias_.get()});
+    if (other_.get())
+      args_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, other_.get()});
   }
 
   Places places_;
   bool shares_x_;
   Port x_, weight_, y_, total_;
-  Memory bias_, scratch_;
+  Memory bias_, other_, scratch_;
   size_t scratch_size_ = 0, weight_size_ = 0;
   int result_block_ = 0;
   std::vector<dnnl_exec_arg_t> args_;
@@ -316,13 +325,29 @@ bool settle(const PrimitiveDesc& desc) {
   return false;
 }
 
-// Null if oneDNN does not know such a convolution.
-PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
+// What a primitive does besides, and where it keeps what it needs meanwhile.
+Attr attributes_of(const Key& key, const Layouts& layouts) {
   const Library& lib = library();
   Attr attr;
   check(lib.primitive_attr_create(attr.out()), "make attributes");
   check(lib.primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user),
         "make attributes");
+  if (!key.adds && !key.relu) return attr;
+  PostOps tail;
+  check(lib.post_ops_create(tail.out()), "make attributes");
+  if (key.adds)
+    check(lib.post_ops_append_binary(tail.get(), dnnl_binary_add, layouts.y.any().get()),
+          "add an image");
+  if (key.relu)
+    check(lib.post_ops_append_eltwise(tail.get(), dnnl_eltwise_relu, 0, 0), "make attributes");
+  check(lib.primitive_attr_set_post_ops(attr.get(), tail.get()), "make attributes");
+  return attr;
+}
+
+// Null if oneDNN does not know such a convolution.
+PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
+  const Library& lib = library();
+  const Attr attr = attributes_of(key, layouts);
   // Channels last stay so, where results are images: that is fast and saves copies.
   const bool keep = key.channels_last && key.pass != Pass::weight;
   const Desc x = keep ? layouts.x.desc() : layouts.x.any(),
@@ -398,8 +423,25 @@ class Plan {
   void run(const ConvCall& call) const {
     if (key_.pass == Pass::weight) return by_batch_ ? run_members(call) : run_channels(call);
     const Threads threads(key_.threads);
-    pieces_[0]->run(call.x, call.weight, call.y, call.bias, nullptr, call.kept);
+    pieces_[0]->run(call.x, call.weight, call.y, call.bias, nullptr, call.kept, call.other);
   }
+
+  // The same with relu at its end; false if it may have met NaN, which it would make zeros of: a
+  // thread that compares one has its flag raised. Flags that others raise cost a second
+  // computation, so after a few it is not tried any more.
+  bool run_relu(const ConvCall& call) const {
+    std::feclearexcept(FE_INVALID);
+    run(call);
+    std::atomic<bool> raised{false};
+    on_each_thread(key_.threads, [&] {
+      if (!std::fetestexcept(FE_INVALID)) return;
+      raised = true;
+      std::feclearexcept(FE_INVALID);
+    });
+    if (raised) ++failures_;
+    return !raised;
+  }
+  bool fails_often() const { return failures_ >= most_failures; }
 
  private:
   static constexpr int64_t weight_item = sizeof(float);
@@ -467,7 +509,10 @@ class Plan {
     });
   }
 
+  static constexpr int most_failures = 4;
+
   Key key_;
+  mutable int failures_ = 0;  // of run_relu(); a plan belongs to one thread
   bool by_batch_, usable_ = true;
   std::vector<std::unique_ptr<Piece> > pieces_;
 };
@@ -556,10 +601,12 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .channels_last = call.channels_last,
                                 .bias = call.bias != nullptr,
                                 .free_result = call.free_result,
+                                .adds = call.other != nullptr,
+                                .relu = call.relu,
                                 .x_block = makes_x ? 0 : call.x_block,
                                 .y_block = makes_y ? 0 : call.y_block,
                                 .threads = in_parallel_region() ? 1 : num_threads()});
-  return plan.usable() ? &plan : nullptr;
+  return plan.usable() && !plan.fails_often() ? &plan : nullptr;
 }
 
 }  // namespace
@@ -576,6 +623,7 @@ std::optional<int> result_block(Pass pass, const ConvCall& call) {
 bool conv(Pass pass, const ConvCall& call) {
   const Plan* plan = plan_for(pass, call);
   if (!plan) return false;
+  if (call.relu) return plan->run_relu(call);
   plan->run(call);
   if (pass == Pass::x && call.bias) add_bias(call);
   return true;

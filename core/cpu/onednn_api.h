@@ -36,7 +36,12 @@ namespace {
   X(memory_destroy)                                  \
   X(primitive_attr_create)                           \
   X(primitive_attr_set_scratchpad_mode)              \
+  X(primitive_attr_set_post_ops)                     \
   X(primitive_attr_destroy)                          \
+  X(post_ops_create)                                 \
+  X(post_ops_append_binary)                          \
+  X(post_ops_append_eltwise)                         \
+  X(post_ops_destroy)                                \
   X(primitive_desc_next_impl)                        \
   X(primitive_desc_query)                            \
   X(primitive_desc_query_md)                         \
@@ -106,6 +111,7 @@ class Owned {
 using Desc = Owned<dnnl_memory_desc_t, &Library::memory_desc_destroy>;
 using Memory = Owned<dnnl_memory_t, &Library::memory_destroy>;
 using Attr = Owned<dnnl_primitive_attr_t, &Library::primitive_attr_destroy>;
+using PostOps = Owned<dnnl_post_ops_t, &Library::post_ops_destroy>;
 using PrimitiveDesc = Owned<dnnl_primitive_desc_t, &Library::primitive_desc_destroy>;
 using Primitive = Owned<dnnl_primitive_t, &Library::primitive_destroy>;
 using Stream = Owned<dnnl_stream_t, &Library::stream_destroy>;

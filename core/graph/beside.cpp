@@ -167,11 +167,15 @@ Trials::Choice Trials::choose(uint64_t key) {
   const int64_t in_turn = entry.in_turn.load(std::memory_order_relaxed);
   if (in_turn < least_time) return {};
   const unsigned call = entry.calls.fetch_add(1, std::memory_order_relaxed);
+  const int64_t beside = entry.beside.load(std::memory_order_relaxed);
+  // Branches that use all threads by themselves need no more trials to be seen through.
+  const bool hopeless = beside != INT64_MAX && beside - in_turn > in_turn / 4;
   // At first caches are cold, and plans have to be made.
+  if (call < all_trials && hopeless) return {};
   if (call < all_trials) return {.beside = call % 2 == 1, .at = at, .counts = call >= 2};
   if (call % calls_between < 2) return {.beside = call % 2 == 1, .at = at, .counts = true};
   // Only for a clear gain: other threads may have work of their own.
-  return {.beside = entry.beside.load(std::memory_order_relaxed) < in_turn - in_turn / 8};
+  return {.beside = beside < in_turn - in_turn / 8};
 }
 
 void Trials::note(const Choice& choice, int64_t nanoseconds) {

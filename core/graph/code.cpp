@@ -10,6 +10,7 @@
 #include "graph/effects.h"
 #include "graph/invariants.h"
 #include "graph/reads.h"
+#include "graph/tails.h"
 
 namespace wisp::graph {
 
@@ -223,13 +224,14 @@ class Compiler {
   void emit_if(const Node& node, const Values& last);
   void emit_loop(const Node& node, const Values& last);
   void emit_fusion_group(const Node& node, const Values& last);
+  std::optional<size_t> emit_tail(const Node& node, const Values& last);
   void emit_parallel(const Node& node, const Values& last);
   void emit_fork(const Node& node, const Values& last);
   bool can_run_parallel(const Node& node);
   void emit_call(const Node& node, const Values& last, const std::string& function);
   void emit_host_call(const Node& node, const Values& last);
   void emit_attribute(Step step, const Node& node, const Values& last);
-  void add_argument(const Node& node, size_t i, Arg& arg);
+  void add_argument(const Node& node, size_t i, const Value& value, Arg& arg);
   bool reuses_operand(const Node& node);
 
   const Aliases& aliases() {
@@ -249,9 +251,8 @@ class Compiler {
 };
 
 // A constant goes where it will be read; anything else is filled in by each call.
-void Compiler::add_argument(const Node& node, size_t i, Arg& arg) {
+void Compiler::add_argument(const Node& node, size_t i, const Value& value, Arg& arg) {
   const Param& param = node.op->sig.params[i];
-  const Value& value = *node.inputs[i];
   if (is_constant(value)) {
     set_arg(code_.constants[~place(value)], param, code_.arg_lists.emplace_back(), arg);
     return;
@@ -286,7 +287,8 @@ void Compiler::emit_op(const Node& node, const Values& last) {
   const size_t first = code_.args.size();
   current().target = static_cast<uint32_t>(first);
   code_.args.resize(first + node.inputs.size());
-  for (size_t i = 0; i < node.inputs.size(); ++i) add_argument(node, i, code_.args[first + i]);
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    add_argument(node, i, node.input(static_cast<int>(i)), code_.args[first + i]);
   mark_last(last);
   if (reuses_operand(node)) current().step = Step::op_reuse;
   const bool taken_apart = node.outputs.size() == 1 && node.output().uses.size() == 1 &&
@@ -364,7 +366,29 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
   drop(captured, node.span);
 }
 
+// The group in one step, if it is a convolution with a tail: gives the instruction that has to jump
+// behind it then.
+std::optional<size_t> Compiler::emit_tail(const Node& group, const Values& last) {
+  const std::optional<Tail> tail = tail_of(group);
+  if (!tail) return std::nullopt;
+  const Node& node = *tail->convolution;
+  const size_t args = code_.args.size(), instruction = here();
+  code_.args.resize(args + node.inputs.size());
+  TailedCall& call = code_.tailed_calls.emplace_back();
+  call = {node.op, static_cast<uint32_t>(args), tail->other != nullptr, tail->relu};
+  begin(Step::tail, node.span).tailed = &call;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value& value = outside_of(group, node.input(static_cast<int>(i)));
+    add_argument(node, i, value, code_.args[args + i]);
+  }
+  if (tail->other) input(*tail->other);
+  mark_last(last);
+  output(group.output());
+  return instruction;
+}
+
 void Compiler::emit_fusion_group(const Node& node, const Values& last) {
+  const std::optional<size_t> tail = emit_tail(node, last);
   const Block& body = *node.blocks[0];
   for (const Value* param : body.params) at_[param] = fresh();
   begin(Step::move, node.span);
@@ -377,6 +401,7 @@ void Compiler::emit_fusion_group(const Node& node, const Values& last) {
   results(body);
   finish_move(places(node.outputs));
   begin(Step::run_collected, node.span);
+  if (tail) code_.instructions[*tail].target = here();
 }
 
 // The text of a graph may hold anything in such blocks; what may not run beside the rest does not.

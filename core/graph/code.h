@@ -41,6 +41,7 @@ enum class Step : uint8_t {
   cast,           // input 0, which has to be of the output's type
   collect,        // kernels are put off from here on ...
   run_collected,  // ... and run together here
+  tail,           // a convolution with what follows it, if it can be done as one; else goes on
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
   parallel,       // the branches up to `target`, beside each other if that is worth it
   end_branch,     // of one of them
@@ -67,6 +68,13 @@ struct Branches {
   mutable Trials trials;
 };
 
+// A convolution, whose inputs are all of the instruction's but the image that is added last.
+struct TailedCall {
+  const OpDef* op;
+  uint32_t args;  // first of them in Code::Impl::args
+  bool adds, relu;
+};
+
 struct ForkBody {
   std::shared_ptr<const Code> code;  // of what it captures
   bool may_wait = false;
@@ -89,6 +97,7 @@ struct Instruction {
     const ops::Chain* chain;
     const Branches* branches;
     const ForkBody* fork;
+    const TailedCall* tailed;
   };
 };
 
@@ -105,6 +114,7 @@ struct Code::Impl {
   std::vector<std::unique_ptr<ops::Chain>> chains;
   std::deque<Branches> branches;
   std::deque<ForkBody> forks;
+  std::deque<TailedCall> tailed_calls;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;

@@ -10,6 +10,7 @@
 #include "graph/error.h"
 #include "graph/inputs.h"
 #include "graph/reuse.h"
+#include "ops/conv.h"
 
 namespace wisp::graph {
 
@@ -88,7 +89,11 @@ class Frame {
   }
 
   const Input* set_list(const Input* input, const Param& param, Scratch& scratch, Arg& arg) const;
-  void set_args(const Instruction& in, Arg* args, Scratch& scratch) const;
+  void set_args(const Instruction& in, Arg* args, Scratch& scratch) const {
+    set_args(*in.op, in.target, inputs(in), inputs(in) + in.input_count, args, scratch);
+  }
+  void set_args(const OpDef& op, uint32_t constants, const Input* input, const Input* end,
+                Arg* args, Scratch& scratch) const;
   void drop_last(const Instruction& in);
   void op(const Instruction& in);
   void op_in_place(const Instruction& in);
@@ -108,6 +113,7 @@ class Frame {
   [[noreturn]] void raise_exception(const Instruction& in);
   void simple(const Instruction& in);
   const Instruction* chain(const Instruction& in);
+  const Instruction* tail(const Instruction& in);
   bool may_run_beside(const Instruction& in, uint64_t& key) const;
   void parallel(const Instruction*& in);
   void run_branches(const Instruction*& in, bool beside);
@@ -138,12 +144,10 @@ const Input* Frame::set_list(const Input* input, const Param& param, Scratch& sc
   return input;
 }
 
-void Frame::set_args(const Instruction& in, Arg* args, Scratch& scratch) const {
-  const OpDef& op = *in.op;
-  const Arg* constants = code_.args.data() + in.target;
-  for (size_t i = 0; i < op.sig.params.size(); ++i) args[i] = constants[i];
-  const Input* const end = inputs(in) + in.input_count;
-  for (const Input* input = inputs(in); input != end; ++input) {
+void Frame::set_args(const OpDef& op, uint32_t constants, const Input* input,
+                     const Input* const end, Arg* args, Scratch& scratch) const {
+  std::copy_n(code_.args.data() + constants, op.sig.params.size(), args);
+  for (; input != end; ++input) {
     Arg& arg = args[input->param];
     if (WISP_UNLIKELY(input->items >= 0)) {
       input = set_list(input, op.sig.params[input->param], scratch, arg);
@@ -405,6 +409,21 @@ __attribute__((noinline)) const Instruction* Frame::chain(const Instruction& in)
   return code_.instructions.data() + in.target;
 }
 
+__attribute__((noinline)) const Instruction* Frame::tail(const Instruction& in) {
+  const TailedCall& call = *in.tailed;
+  const Input* const end = inputs(in) + in.input_count - call.adds;
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(*call.op, call.args, inputs(in), end, args, scratch);
+  Tensor made =
+      ops::convolution_with_tail(args, call.adds ? peek(*end).tensor() : Tensor(), call.relu);
+  if (!made.defined()) return &in + 1;
+  drop_last(in);
+  put(in, 0, Datum(std::move(made)));
+  return code_.instructions.data() + in.target;
+}
+
 const Instruction* Frame::control(const Instruction& in) {
   const Instruction* target = code_.instructions.data() + in.target;
   switch (in.step) {
@@ -542,6 +561,9 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
       case Step::call:
         call(*in);
         ++in;
+        break;
+      case Step::tail:
+        in = tail(*in);
         break;
       case Step::chain:
         in = chain(*in);

@@ -28,6 +28,7 @@ bool batch_matmul(Graph& graph);
 bool tree_batching(Graph& graph);
 bool out_of_place(Graph& graph);
 bool conv_batch_norm(Graph& graph);
+bool conv_tails(Graph& graph);
 bool in_place_reuse(Graph& graph);
 bool parallel_branches(Graph& graph);
 bool fusion(Graph& graph);

@@ -7,6 +7,7 @@
 #include "cpu/conv.h"
 #include "cpu/onednn.h"
 #include "cpu/winograd.h"
+#include "dispatch/call.h"
 #include "ops/conv.h"
 #include "ops/raw.h"
 #include "tensor/arranged.h"
@@ -85,25 +86,31 @@ class GivenImage {
   const Tensor& t_;
 };
 
-// Takes the images of a call (the one that is computed may be undefined) and the result; false,
-// with nothing done, if this is none for oneDNN or images lie otherwise.
+// Takes the images of a call (the one that is computed may be undefined, as that which is added to
+// it) and the result; false, with nothing done, if this is none for oneDNN or images lie otherwise.
 bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
-                  const Tensor& out) {
+                  const Tensor& out, const Tensor& other = {}) {
   const bool known = work.dtype == DType::float32 || work.dtype == DType::bfloat16;
   if (work.channels_last || !known) return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
-  for (const Tensor& t : {x, y}) {
+  for (const Tensor& t : {x, y, other}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
   }
-  std::optional<GivenImage> given_x, given_y;
+  std::optional<GivenImage> given_x, given_y, given_other;
   if (x.defined()) given_x.emplace(x);
   if (y.defined()) given_y.emplace(y);
+  if (other.defined()) {
+    given_other.emplace(other);
+    if (!given_other->usable()) return false;
+    work.other = given_other->data();
+  }
   if ((given_x && !given_x->usable()) || (given_y && !given_y->usable())) return false;
   work.x_block = given_x ? given_x->block() : 0;
   work.y_block = given_y ? given_y->block() : 0;
   work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
   const std::optional<int> block = cpu::conv_result_block(pass, work);
   if (!block) return false;
+  if (work.has_tail() && (!*block || (given_other && given_other->block() != *block))) return false;
   char* result = nullptr;
   if (*block) {
     const int64_t channels = out->size(1);
@@ -154,9 +161,16 @@ class WeightKeeper {
   Ref<Object> before_, now_;
 };
 
-// Computes in that dtype; false, with nothing done, if it is bfloat16 and this convolution none for
-// oneDNN.
-bool convolve(const Call& call, DType dtype) {
+// What is done to the result in the same step: an image is added, if it is defined, then relu.
+struct Tail {
+  Tensor other;
+  bool relu = false;
+  bool exists() const { return relu || other.defined(); }
+};
+
+// Computes in that dtype; false, with no result, if it is bfloat16 or has a tail and this
+// convolution is none for oneDNN.
+bool convolve(const Call& call, DType dtype, const Tail& tail = {}) {
   const Tensor& out = call.out();
   const Steps steps = steps_of(call, out.ndim() - 2);
   const Images images(out, dtype);
@@ -175,10 +189,12 @@ bool convolve(const Call& call, DType dtype) {
                            .y = nullptr,
                            .bias = bias.defined() ? bias->bytes() : nullptr,
                            .winograd = cpu::winograd::enabled(),
-                           .kept = keeper.slot()};
+                           .kept = keeper.slot(),
+                           .relu = tail.relu};
   const Pass pass = transposed ? Pass::x : Pass::y;
   const bool done = transposed ? run_arranged(pass, work, Tensor(), input, result)
-                               : run_arranged(pass, work, input, Tensor(), result);
+                               : run_arranged(pass, work, input, Tensor(), result, tail.other);
+  if (tail.exists()) return done;
   if (!done && !run_plain(pass, work, x, y, weight)) return false;
   if (!result.is_same(out)) copy_raw(out, result);
   return true;
@@ -220,6 +236,39 @@ void convolution_kernel(const Call& call) {
   if (out.numel() == 0) return;
   if (is_bfloat(call) && convolve(call, DType::bfloat16)) return;
   convolve(call, working_dtype(out.dtype()));
+}
+
+namespace {
+
+// Whether what a call would record, watch or put off lets it be done with its tail.
+bool is_plain_call(const Arg* args, const Tensor& other) {
+  if (mode.interceptor || mode.deferrer || mode.transforms || Storage::any_deferred()) return false;
+  const auto plain = [](const Tensor& t) {
+    return t.dtype() == DType::float32 && !t->is_meta() && !differentiated(t);
+  };
+  if (!plain(args[0].tensor()) || !plain(args[1].tensor())) return false;
+  if (args[2].is_tensor() && !plain(args[2].tensor())) return false;
+  if (has_channels_last(args[0].tensor()) || has_channels_last(args[1].tensor())) return false;
+  return args[0].tensor().ndim() == args[1].tensor().ndim() && (!other.defined() || plain(other));
+}
+
+}  // namespace
+
+Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu) {
+  if (!is_plain_call(args, other)) return {};
+  const OpDef& op = op_def<"convolution">();
+  static constexpr int64_t none[] = {0};
+  const Arg all[] = {args[0], args[1],      args[2],           args[3], args[4],
+                     args[5], Arg(false), Arg(IntSpan(none)), args[6]};
+  Infer infer(op, all);
+  op.infer(infer);
+  const TensorSpec& spec = infer.out();
+  if (other.defined() && !same(spec.sizes, other.sizes())) return {};
+  Tensor out = Tensor::empty(spec.sizes, spec.dtype);
+  if (out.numel() == 0) return {};
+  if (mode.inference) out->set_inference(true);
+  const HostUnlock unlock(true);
+  return convolve(Call(op, all, &out, spec.dtype), spec.dtype, {other, relu}) ? out : Tensor();
 }
 
 void convolution_weight_kernel(const Call& call) {

@@ -72,6 +72,17 @@ TEST("beside: trials settle on the faster way, for each key") {
   CHECK(!settled(trials, 1000, 100'000, 60'000));  // too many
 }
 
+TEST("beside: what is far slower is tried twice") {
+  Trials trials;
+  int tried = 0;
+  for (int call = 0; call < 20; ++call) {
+    const Trials::Choice choice = trials.choose(2);
+    trials.note(choice, choice.beside ? 150'000 : 100'000);
+    tried += choice.beside;
+  }
+  CHECK(tried == 2);
+}
+
 TEST("beside: a choice made while the machine was busy is put right") {
   Trials trials;
   CHECK(settled(trials, 2, 100'000, 60'000));

@@ -31,6 +31,7 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
 def optimized(graph, optimize_numerics):
     """Runs the passes that make a graph faster to run, and gives it back."""
     graph.optimize([] if optimize_numerics else ["conv_batch_norm", "batch_matmul", "tree_batching"])
+    graph.run_pass("conv_tails")
     graph.run_pass("parallel_branches")
     graph.run_pass("fusion")
     return graph

@@ -21,6 +21,7 @@ std::span<const Pass> passes() {
       {"loop_peeling", loop_peeling, "the first round of loops stands before them", false},
       {"in_place_reuse", in_place_reuse,
        "pointwise results overwrite operands that die; only where no gradient is needed", false},
+      {"conv_tails", conv_tails, "what follows a convolution, sum and relu, is done with it", false},
       {"parallel_branches", parallel_branches,
        "large calls that need nothing of each other may run on several threads", false},
       {"fusion", fusion, "pointwise nodes that follow each other run as one", false},
