@@ -29,12 +29,6 @@ void unary(Kernels& table, Opcode op, F) {
   table.tile[int(op)][int(DType::complex128)] = unary_tile<Complex<double>, Complex<double>, F>;
 }
 
-template <class F>
-void unary_to_real(Kernels& table, Opcode op, F) {
-  table.tile[int(op)][int(DType::complex64)] = unary_tile<Complex<float>, float, F>;
-  table.tile[int(op)][int(DType::complex128)] = unary_tile<Complex<double>, double, F>;
-}
-
 template <class T>
 void pow_tile(void* out, const void* const* in, int64_t n, const Params&) {
   auto* y = static_cast<Complex<T>*>(out);
@@ -87,8 +81,6 @@ void logaddexp_tile(void* out, const void* const* in, int64_t n, const Params&) 
 }  // namespace
 
 void fill_complex_math(Kernels& t) {
-  unary_to_real(t, Opcode::abs, [](auto z) { return std::abs(z); });
-  unary_to_real(t, Opcode::angle, [](auto z) { return std::arg(z); });
   unary(t, Opcode::sgn, [](auto z) {
     const auto modulus = std::abs(z);
     return modulus == 0 ? decltype(z)(0) : z / modulus;

@@ -147,6 +147,9 @@ void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, con
       T* to = self + offset + inner;
       if (step == 1 && !single) {
         combine_run<T, Op>(to + begin, values + begin, end - begin);
+      } else if (step == 1) {
+        const T value = *values;
+        for (int64_t i = begin; i < end; ++i) to[i] = Op::apply(to[i], value);
       } else {
         for (int64_t i = begin; i < end; ++i) {
           to[i * step] = Op::apply(to[i * step], values[i * advance]);
@@ -186,6 +189,30 @@ void put_typed(const Places& places, T* self, const T* values, bool single) {
   }
 }
 
+// Fails if a negative number was seen among the differences to both bounds that were joined.
+void check_flat(uint64_t outside, const int64_t* index, int64_t begin, int64_t end, int64_t numel) {
+  for (int64_t i = begin; static_cast<int64_t>(outside) < 0 && i < end; ++i) {
+    WISP_CHECK_INDEX(index[i] >= -numel && index[i] < numel, "out of range: tried to access index ",
+                     index[i], " on a tensor of ", numel, " elements.");
+  }
+}
+
+// Of elements that are `step` apart.
+void set_run_offsets(std::span<int64_t> offsets, const int64_t* index, int64_t numel,
+                     int64_t step) {
+  const auto count = static_cast<int64_t>(offsets.size());
+  parallel_for(count, even_grain(count, grain), [&](int64_t begin, int64_t end) {
+    uint64_t outside = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<uint64_t>(index[i]), size = static_cast<uint64_t>(numel);
+      outside |= (at + size) | (size - 1 - at);
+      const uint64_t wrapped = index[i] < 0 ? at + size : at;
+      offsets[static_cast<size_t>(i)] = static_cast<int64_t>(wrapped * static_cast<uint64_t>(step));
+    }
+    check_flat(outside, index, begin, end, numel);
+  });
+}
+
 }  // namespace
 
 void add_offsets(std::span<int64_t> offsets, const int64_t* index, const Axis& axis) {
@@ -210,6 +237,7 @@ void set_flat_offsets(std::span<int64_t> offsets, const int64_t* index, IntSpan 
                       IntSpan strides) {
   const Trail flat{Dims(sizes), Dims(strides)};
   const int64_t numel = flat.numel;
+  if (flat.is_one_run()) return set_run_offsets(offsets, index, numel, flat.step());
   const auto count = static_cast<int64_t>(offsets.size());
   parallel_for(count, even_grain(count, grain), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

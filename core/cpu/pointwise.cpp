@@ -22,9 +22,25 @@ bool is_constant(const Dims& strides) {
   return true;
 }
 
+// Whether an operand is one run of memory, in the order of the plan.
 bool is_consecutive(const LoopPlan& plan, int operand, DType dtype) {
-  return plan.ndim() == 0 ||
-         (plan.ndim() == 1 && plan.strides[operand][0] == static_cast<int64_t>(item_size(dtype)));
+  int64_t step = static_cast<int64_t>(item_size(dtype));
+  for (int dim = plan.ndim() - 1; dim >= 0; step *= plan.sizes[dim--]) {
+    if (plan.strides[operand][dim] != step) return false;
+  }
+  return true;
+}
+
+constexpr int64_t longest_period = 128;
+
+// After how many elements an operand repeats itself: a short row that is broadcast over all
+// others. 0 if it does not, or only after many.
+int64_t period_of(const LoopPlan& plan, int operand) {
+  int first = 0;
+  while (first < plan.ndim() && plan.strides[operand][first] == 0) ++first;
+  int64_t period = first > 0 ? 1 : 0;
+  for (int dim = first; dim < plan.ndim(); ++dim) period *= plan.sizes[dim];
+  return period <= longest_period ? period : 0;
 }
 
 // One thread's share of a call: operands that are not consecutive in the kernel's dtype pass
@@ -36,7 +52,7 @@ class Worker {
     size_t widest = item_size(call.compute);
     for (int i = 0; i < call.inputs; ++i) widest = std::max(widest, item_size(call.in[i].dtype));
     widest = std::max(widest, item_size(call.out.dtype));
-    chunk_ = tile_bytes / static_cast<int64_t>(widest);
+    chunk_ = tile_bytes / static_cast<int64_t>(widest) - longest_period;
   }
 
   void run() {
@@ -47,7 +63,7 @@ class Worker {
   }
 
  private:
-  enum class Way { direct, constant, tile };
+  enum class Way { direct, constant, periodic, tile };
 
   void open_input(int i, int64_t longest) {
     const Operand& operand = call_.in[i];
@@ -59,6 +75,10 @@ class Worker {
       kernels().repeat(tiles_[i].bytes, spare_.bytes, item_size(wanted), longest);
     } else if (operand.dtype == wanted && is_consecutive(plan_, i + 1, wanted)) {
       way_[i] = Way::direct;
+    } else if ((period_[i] = period_of(plan_, i + 1)) > 0) {
+      way_[i] = Way::periodic;
+      walkers_[i].emplace(operand.data, plan_.sizes, strides, 0);
+      gather(i, std::min(longest + period_[i], plan_.numel));
     } else {
       way_[i] = Way::tile;
       walkers_[i].emplace(operand.data, plan_.sizes, strides, begin_);
@@ -92,6 +112,18 @@ class Worker {
     const size_t item = item_size(operand.dtype);
     if (way_[i] == Way::direct) return operand.data + at * static_cast<int64_t>(item);
     if (way_[i] == Way::constant) return tiles_[i].bytes;
+    if (way_[i] == Way::periodic) {
+      const size_t wanted = item_size(input_dtype(call_.op, i, call_.compute));
+      return tiles_[i].bytes + at % period_[i] * static_cast<int64_t>(wanted);
+    }
+    gather(i, n);
+    return tiles_[i].bytes;
+  }
+
+  // The next n elements of an operand, in the dtype that the kernel wants.
+  void gather(int i, int64_t n) {
+    const Operand& operand = call_.in[i];
+    const size_t item = item_size(operand.dtype);
     const DType wanted = input_dtype(call_.op, i, call_.compute);
     if (operand.dtype == wanted) {
       walkers_[i]->gather(tiles_[i].bytes, n, item);
@@ -99,7 +131,6 @@ class Worker {
       walkers_[i]->gather(spare_.bytes, n, item);
       convert_tile(tiles_[i].bytes, wanted, spare_.bytes, operand.dtype, n);
     }
-    return tiles_[i].bytes;
   }
 
   static void convert_tile(void* out, DType to, const void* in, DType from, int64_t n) {
@@ -113,6 +144,7 @@ class Worker {
   DType result_;
   bool out_direct_;
   Way way_[3];
+  int64_t period_[3];
   std::optional<Walker> walkers_[3];
   std::optional<Walker> out_walker_;
   Tile tiles_[3], out_tile_, spare_;
@@ -138,7 +170,7 @@ TileFn number_form(Pointwise& call, LoopPlan& plan) {
 // Whether every operand is consecutive in the dtype the kernel wants; a number may stay where it
 // is.
 bool all_direct(const Pointwise& call, const LoopPlan& plan, bool number) {
-  if (call.out.dtype != result_dtype(call.op, call.compute)) return false;
+  if (plan.ndim() > 1 || call.out.dtype != result_dtype(call.op, call.compute)) return false;
   if (!is_consecutive(plan, 0, call.out.dtype)) return false;
   for (int i = 0; i < call.inputs - number; ++i) {
     const DType wanted = input_dtype(call.op, i, call.compute);

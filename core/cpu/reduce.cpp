@@ -244,11 +244,16 @@ class Job {
     const int64_t widest = std::max(item_, static_cast<int64_t>(item_size(call_.compute)));
     const int64_t step = tile_bytes / widest;
     const CastFn cast = kernels().cast[int(call_.compute)][int(call_.in.dtype)];
+    const bool consecutive = folded_.size() == 1 && folded_[0].in == item_;
     Walker walker(const_cast<char*>(base), row_sizes_, row_strides_, begin);
     for (int64_t at = begin; at < end; at += step) {
       const int64_t n = std::min(step, end - at);
-      walker.gather(raw, n, static_cast<size_t>(item_));
-      if (converts_) cast(converted, raw, n);
+      const char* from = base + at * item_;
+      if (!consecutive) {
+        walker.gather(raw, n, static_cast<size_t>(item_));
+        from = raw;
+      }
+      if (converts_) cast(converted, from, n);
       kernel_.row(acc, converts_ ? converted : raw, n, at, call_.params);
     }
   }

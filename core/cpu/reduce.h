@@ -16,6 +16,7 @@ namespace wisp::cpu {
   X(count_nonzero)                 \
   X(min)                           \
   X(max)                           \
+  X(min_max)                       \
   X(argmin)                        \
   X(argmax)                        \
   X(norm_0)                        \

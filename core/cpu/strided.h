@@ -100,6 +100,14 @@ class Walker {
     const size_t last = sizes_.size() - 1;
     const int64_t step = strides_[last];
     while (n > 0) {
+      if (sizes_[last] <= short_run && last > 0 && index_[last] == 0 && n >= sizes_[last]) {
+        const int64_t rows = std::min(n / sizes_[last], sizes_[last - 1] - index_[last - 1]);
+        move_rows<T, reading>(tile, rows);
+        tile += rows * sizes_[last];
+        n -= rows * sizes_[last];
+        advance(last - 1, rows);
+        continue;
+      }
       const int64_t run = std::min(n, sizes_[last] - index_[last]);
       if (step == static_cast<int64_t>(sizeof(T))) {
         reading ? std::memcpy(tile, at_, run * sizeof(T)) : std::memcpy(at_, tile, run * sizeof(T));
@@ -108,15 +116,37 @@ class Walker {
       }
       tile += run;
       n -= run;
-      advance(run);
+      advance(last, run);
+    }
+  }
+  // Whole runs of few elements, one behind the other.
+  template <class T, bool reading>
+  void move_rows(T* tile, int64_t rows) {
+    switch (sizes_.back()) {
+      case 2:
+        return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 2>());
+      case 3:
+        return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 3>());
+      case 4:
+        return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 4>());
+      default:
+        return move_rows_of<T, reading>(tile, rows, sizes_.back());
+    }
+  }
+  template <class T, bool reading, class Length>
+  void move_rows_of(T* tile, int64_t rows, Length length) {
+    const int64_t step = strides_.back(), row = strides_[strides_.size() - 2];
+    char* from = at_;
+    for (int64_t r = 0; r < rows; ++r, from += row, tile += length) {
+      for (int64_t i = 0; i < length; ++i) one<T, reading>(tile + i, from + i * step);
     }
   }
   template <class T, bool reading>
   static void one(T* tile, char* memory) {
     reading ? std::memcpy(tile, memory, sizeof(T)) : std::memcpy(memory, tile, sizeof(T));
   }
-  void advance(int64_t run) {
-    size_t dim = sizes_.size() - 1;
+  // By `run` places of a dimension; those after it are at their starts.
+  void advance(size_t dim, int64_t run) {
     at_ += run * strides_[dim];
     index_[dim] += run;
     while (index_[dim] == sizes_[dim] && dim > 0) {
@@ -127,6 +157,8 @@ class Walker {
       ++index_[dim];
     }
   }
+
+  static constexpr int64_t short_run = 16;
 
   const Dims& sizes_;
   const Dims& strides_;

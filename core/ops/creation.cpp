@@ -126,9 +126,11 @@ void write_range(const Tensor& out, Scalar start, Scalar step) {
       });
     } else {
       const double first = start.real(), each = step.real();
+      // Counted from the start of a piece in 32 bits, for whose conversion there are vectors.
       parallel_for(out.numel(), grain, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          data[i] = convert<T>(first + static_cast<double>(i) * each);
+        const double before = static_cast<double>(begin);
+        for (int32_t i = 0; i < static_cast<int32_t>(end - begin); ++i)
+          data[begin + i] = convert<T>(first + (before + i) * each);
       });
     }
   });

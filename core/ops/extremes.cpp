@@ -61,8 +61,8 @@ void infer_aminmax(Infer& infer) {
 void aminmax_kernel(const Call& call) {
   const Tensor& self = call.tensor(0);
   const uint64_t reduced = reduced_dims(call, 1, self.ndim());
-  run_reduce(call, Reduction::min, reduced, math_dtype(self.dtype()), call.out(0));
-  run_reduce(call, Reduction::max, reduced, math_dtype(self.dtype()), call.out(1));
+  run_reduce(call, Reduction::min_max, reduced, math_dtype(self.dtype()), call.out(0), {},
+             &call.out(1));
 }
 
 Tensor aminmax_grad(const Backward& b) {

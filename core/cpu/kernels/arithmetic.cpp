@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cpu/kernels/tile.h"
+#include "cpu/vmath.h"
 
 namespace wisp::cpu {
 
@@ -216,21 +217,38 @@ WISP_INLINE T int_pow(T base, T exponent) {
   return result;
 }
 
+// Neighbouring numbers of one sign have neighbouring bits.
+template <class T>
+WISP_INLINE T next_after(T a, T b) {
+  using Bits = vmath::Bits<T>;
+  const Bits bits = vmath::to_bits(a), sign = vmath::to_bits(b) & vmath::kSignBit<T>;
+  const Bits away = (a < b) == (a > 0) ? Bits(1) : ~Bits(0);  // from zero, or towards it
+  const T next = vmath::from_bits(a == 0 ? sign | 1 : bits + away);
+  return a != a || b != b ? a + b : a == b ? b : next;
+}
+
+// By halving and subtracting: divisions take longer. The smallest negative number has no opposite;
+// its magnitude has the same bits.
 template <class T>
 WISP_INLINE T gcd_of(T a, T b) {
-  if constexpr (std::is_signed_v<T>) {
-    if (a < 0) a = static_cast<T>(-a);
-    if (b < 0) b = static_cast<T>(-b);
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  auto zeros = [](Word x) {
+    return sizeof(T) == 8 ? __builtin_ctzll(x) : __builtin_ctz(static_cast<uint32_t>(x));
+  };
+  auto magnitude = [](T x) {
+    return x < 0 ? Word(0) - static_cast<Word>(x) : static_cast<Word>(x);
+  };
+  Word u = magnitude(a), v = magnitude(b);
+  if (u == 0 || v == 0) return static_cast<T>(u | v);
+  const int twos = zeros(u | v);
+  u >>= zeros(u);
+  while (v != 0) {
+    v >>= zeros(v);
+    const Word less = u < v ? u : v;
+    v = u < v ? v - u : u - v;
+    u = less;
   }
-  while (b != 0) {
-    const T rest = int_fmod(a, b, Params());
-    a = b;
-    b = rest;
-  }
-  if constexpr (std::is_signed_v<T>) {
-    if (a < 0) a = static_cast<T>(-a);
-  }
-  return a;
+  return static_cast<T>(u << twos);
 }
 
 }  // namespace
@@ -276,6 +294,8 @@ void fill_arithmetic(Kernels& table) {
 
   binary<Opcode::maximum, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });
   binary<Opcode::minimum, dtypes::bits>(t, [](auto a, auto b) { return a < b ? a : b; });
+  binary<Opcode::maximum, dtypes::boolean>(t, [](bool a, bool b) { return a || b; });
+  binary<Opcode::minimum, dtypes::boolean>(t, [](bool a, bool b) { return a && b; });
   binary<Opcode::maximum, dtypes::real_math>(t, [](auto a, auto b) {
     const auto larger = a > b ? a : b;  // b, if that is NaN
     return a != a ? a : larger;
@@ -286,6 +306,8 @@ void fill_arithmetic(Kernels& table) {
   });
   binary<Opcode::fmax, dtypes::bits>(t, [](auto a, auto b) { return a > b ? a : b; });
   binary<Opcode::fmin, dtypes::bits>(t, [](auto a, auto b) { return a < b ? a : b; });
+  binary<Opcode::fmax, dtypes::boolean>(t, [](bool a, bool b) { return a || b; });
+  binary<Opcode::fmin, dtypes::boolean>(t, [](bool a, bool b) { return a && b; });
   binary<Opcode::fmax, dtypes::real_math>(t, [](auto a, auto b) {
     return b != b || a > b ? a : a != a ? b : b;
   });
@@ -294,8 +316,7 @@ void fill_arithmetic(Kernels& table) {
   });
   binary<Opcode::copysign, dtypes::real_math>(t,
                                               [](auto a, auto b) { return std::copysign(a, b); });
-  binary<Opcode::nextafter, dtypes::real_math>(t,
-                                               [](auto a, auto b) { return std::nextafter(a, b); });
+  binary<Opcode::nextafter, dtypes::real_math>(t, [](auto a, auto b) { return next_after(a, b); });
   binary<Opcode::heaviside, dtypes::bits | dtypes::real_math>(t, [](auto a, auto b) {
     using T = decltype(a);
     return a == T(0) ? b : T(a > T(0));

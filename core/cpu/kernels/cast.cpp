@@ -80,6 +80,12 @@ void cast_tile<Half, float>(void* out, const void* in, int64_t n) {
   Half* y = static_cast<Half*>(out);
   const float* x = static_cast<const float*>(in);
   int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i),
+                        _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+  }
+#endif
   for (; i + 8 <= n; i += 8) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i),
                      _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
@@ -92,6 +98,12 @@ void cast_tile<float, Half>(void* out, const void* in, int64_t n) {
   float* y = static_cast<float*>(out);
   const Half* x = static_cast<const Half*>(in);
   int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm512_storeu_ps(y + i,
+                     _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+  }
+#endif
   for (; i + 8 <= n; i += 8) {
     _mm256_storeu_ps(y + i,
                      _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));

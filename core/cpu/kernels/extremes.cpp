@@ -81,6 +81,30 @@ using Min = Extreme<T, false>;
 template <class T>
 using Max = Extreme<T, true>;
 
+// Both at once, the largest as the second result.
+template <class T>
+struct MinMax {
+  struct Acc {
+    T low, high;
+  };
+  using Result = T;
+  static WISP_INLINE Acc start() { return {Min<T>::start(), Max<T>::start()}; }
+  static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams& p) {
+    Min<T>::row(acc.low, x, n, 0, p);
+    Max<T>::row(acc.high, x, n, 0, p);
+  }
+  static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams& p) {
+    Min<T>::one(acc.low, x, 0, p);
+    Max<T>::one(acc.high, x, 0, p);
+  }
+  static WISP_INLINE void merge(Acc& acc, const Acc& later) {
+    Min<T>::merge(acc.low, later.low);
+    Max<T>::merge(acc.high, later.high);
+  }
+  static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) { return acc.low; }
+  static WISP_INLINE T second(const Acc& acc) { return acc.high; }
+};
+
 // The largest or smallest size of a number.
 template <class T, bool largest>
 struct ExtremeSize {
@@ -185,6 +209,7 @@ namespace WISP_ISA {
 void fill_extremes(Kernels& table) {
   set<Min, Reduction::min, dtypes::bits | dtypes::real_math>(table);
   set<Max, Reduction::max, dtypes::bits | dtypes::real_math>(table);
+  set<MinMax, Reduction::min_max, dtypes::bits | dtypes::real_math>(table);
   set<ArgMin, Reduction::argmin, dtypes::bits | dtypes::real_math>(table);
   set<ArgMax, Reduction::argmax, dtypes::bits | dtypes::real_math>(table);
   set<MaxSize, Reduction::norm_inf, dtypes::math>(table);

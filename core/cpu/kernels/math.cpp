@@ -46,6 +46,8 @@ void fill_math(Kernels& table) {
   constexpr DTypeSet real = dtypes::real_math;
   unary<Opcode::sqrt, real>(t, [](auto x) { return std::sqrt(x); });
   unary<Opcode::rsqrt, real>(t, [](auto x) { return vmath::rsqrt(x); });
+  unary<Opcode::abs, dtypes::complex>(t, [](auto z) { return vmath::hypot(z.re, z.im); });
+  unary<Opcode::angle, dtypes::complex>(t, [](auto z) { return vmath::atan2(z.im, z.re); });
   unary<Opcode::exp, real>(t, [](auto x) { return vmath::exp(x); });
   unary<Opcode::exp2, real>(t, [](auto x) { return vmath::exp2(x); });
   unary<Opcode::expm1, real>(t, [](auto x) { return vmath::expm1(x); });
