@@ -166,3 +166,14 @@ def test_the_command(tmp_path):
     _, again = run(tmp_path, "--report")
     assert again == results
     assert "MLP 4-64-64-2" in (tmp_path / "found.md").read_text()
+
+
+# --- chains
+
+
+def test_chains_are_measured_in_a_process_of_their_own():
+    (fusion,) = modules("fusion")
+    eager, compiled = (fusion.run("wisp", way, 1000, 0.001) for way in (False, True))
+    assert list(eager) == list(compiled) and "gelu(x + bias)" in eager
+    assert all(times["best"] > 0 and times["first"] > 0 for times in [*eager.values(), *compiled.values()])
+    assert fusion.run("no_such_library", False, 1000, 0.001) is None

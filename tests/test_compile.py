@@ -111,6 +111,14 @@ def test_functions_of_small_tensors_stop_paying():
     assert wisp.lazy.counts()["fused"] > before
 
 
+def test_functions_with_nothing_to_fuse_stop_paying():
+    f, x = wisp.compile(lambda x: x * 2), wisp.randn(300_000)
+    for _ in range(20):
+        assert wisp.equal(f(x), x * 2)
+    _, counts = counts_of(lambda: [f(x) for _ in range(34)])
+    assert counts["kernels"] == 2 and counts["fused"] == 0
+
+
 def test_more_than_caches_hold():
     x = wisp.randn(17_000, 1001)
 

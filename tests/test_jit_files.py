@@ -154,6 +154,22 @@ def test_paths_and_extra_files(tmp_path):
     assert compiled.save_to_buffer() == script(make()).save_to_buffer()
 
 
+def test_extra_files_and_locations_that_cannot_be():
+    compiled = script(lambda x: x + wisp.tensor([1.0, 2.0]))
+    with pytest.raises(TypeError, match="'a' must be a str or bytes, got int"):
+        compiled.save_to_buffer({"a": 3})
+    file = compiled.save_to_buffer({"a": "text"})
+    with pytest.raises(TypeError, match="must be a dict"):
+        load(io.BytesIO(file), _extra_files=["a"])
+
+    constant = wisp.ones(2)
+    traced = wisp.jit.trace(lambda x: x + constant, wisp.ones(2)).save_to_buffer()
+    assert load(io.BytesIO(traced), map_location="cpu")(wisp.ones(2)).tolist() == [2, 2]
+    for wrong in ("cuda", "nonsense", 3):
+        with pytest.raises(RuntimeError, match="which this machine does not have"):
+            load(io.BytesIO(traced), map_location=wrong)
+
+
 def test_two_files_in_one_stream():
     file = io.BytesIO()
     save(script(make()), file)

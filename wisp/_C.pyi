@@ -39,7 +39,7 @@ _is_watched: Any
 _jit: Any
 _lazy_collect: Any
 _lazy_counts: Any
-_lazy_kernels: Any
+_lazy_gains: Any
 _lazy_report: Any
 _lazy_run: Any
 _leave_level: Any

@@ -117,7 +117,7 @@ class _Explanation:
     __repr__ = __str__
 
 
-# After so many calls in which nothing was collected, so many run as they are: small programs are not to pay for it.
+# After so many calls in which nothing was fused, so many run as they are: they are not to pay for it.
 _IDLE, _PLAIN = 8, 16
 
 
@@ -138,13 +138,13 @@ class _Collecting:
         if _extent(outer):
             _C._lazy_collect(outer)
             return self._function(*args, **kwargs)
-        before = _C._lazy_kernels()
+        before = _C._lazy_gains()
         try:
             result = self._function(*args, **kwargs)
         finally:
             _C._lazy_collect(outer)
         _C._lazy_run()
-        if _C._lazy_kernels() != before:
+        if _C._lazy_gains() != before:
             self._idle = 0
         elif self._idle < _IDLE:
             self._idle += 1

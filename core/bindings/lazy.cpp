@@ -33,9 +33,12 @@ PyObject* run(PyObject*, PyObject*) {
   });
 }
 
-// How many kernels were ever put off.
-PyObject* kernels(PyObject*, PyObject*) {
-  return guarded([&] { return must(PyLong_FromLongLong(lazy::counts().kernels)); });
+// For how many kernels it was ever worth it to be put off.
+PyObject* gains(PyObject*, PyObject*) {
+  return guarded([&] {
+    const lazy::Counts now = lazy::counts();
+    return must(PyLong_FromLongLong(now.fused + now.dropped));
+  });
 }
 
 PyObject* counts(PyObject*, PyObject*) {
@@ -69,7 +72,7 @@ PyObject* is_pending(PyObject*, PyObject* tensor) {
 
 PyMethodDef functions[] = {{"_lazy_collect", collect, METH_O, nullptr},
                            {"_lazy_run", run, METH_NOARGS, nullptr},
-                           {"_lazy_kernels", kernels, METH_NOARGS, nullptr},
+                           {"_lazy_gains", gains, METH_NOARGS, nullptr},
                            {"_lazy_counts", counts, METH_NOARGS, nullptr},
                            {"_lazy_report", report, METH_O, nullptr},
                            {"_is_pending", is_pending, METH_O, nullptr},

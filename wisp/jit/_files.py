@@ -109,11 +109,13 @@ def _chunks(m, extra):
         )
     blobs = {**writer.blobs, _PROGRAM: text.encode()}
     blobs |= {f"{_CONSTANT}{i}": tensor for i, tensor in enumerate(constants)}
-    blobs |= {f"{_EXTRA}{name}": _bytes(data) for name, data in (extra or {}).items()}
+    blobs |= {f"{_EXTRA}{name}": _bytes(name, data) for name, data in (extra or {}).items()}
     return _file(blobs, json.dumps(document, separators=(",", ":")))
 
 
-def _bytes(data):
+def _bytes(name, data):
+    if not isinstance(data, (str, bytes, bytearray)):
+        raise TypeError(f"the extra file '{name}' must be a str or bytes, got {type(data).__name__}")
     return data.encode() if isinstance(data, str) else bytes(data)
 
 
@@ -238,10 +240,10 @@ def _document(reader):
     return document
 
 
-def _program(reader):
+def _program(reader, relocate):
     program = _jit.Program()
     names = [name for name in reader.entries if name.startswith(_CONSTANT)]
-    program.set_tensors([reader.tensor(f"{_CONSTANT}{i}").clone() for i in range(len(names))])
+    program.set_tensors([relocate(reader.tensor(f"{_CONSTANT}{i}")) for i in range(len(names))])
     program.parse(_blob(reader, _PROGRAM).decode())
     return program
 
@@ -274,6 +276,8 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
         _extra_files: {name: anything}: the values are replaced by the bytes of the extra files of these names.
         _restore_shapes: accepted and ignored.
     """
+    if _extra_files is not None and not isinstance(_extra_files, dict):
+        raise TypeError(f"_extra_files must be a dict by the names of files, got {type(_extra_files).__name__}")
     source = Source(f, mmap=False)
     if not layout.looks_like_it(source.buffer):
         raise FileError("the file is no compiled program of wisp, or its beginning is damaged")
@@ -282,7 +286,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     document = _document(reader)
     try:
         made = _made(reader, document, _relocation(map_location))
-        for name in _extra_files or ():
+        for name in list(_extra_files or ()):
             if f"{_EXTRA}{name}" in reader.entries:
                 _extra_files[name] = _blob(reader, f"{_EXTRA}{name}")
     except (KeyError, IndexError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
@@ -291,7 +295,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
 
 def _made(reader, document, relocate):
-    program = _program(reader)
+    program = _program(reader, relocate)
     if "function" in document:
         return ScriptFunction(program.function(_text(document["function"])))
     objects = _Reader(reader, document, program, relocate).objects

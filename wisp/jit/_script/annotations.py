@@ -197,7 +197,7 @@ def _comment_types(node, count, lookup, program):
     arguments, _, result = comment.rpartition("->")
     parsed = ast.parse(arguments.strip() or "()", mode="eval").body
     parts = parsed.elts if isinstance(parsed, ast.Tuple) else [parsed]
+    if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is Ellipsis:
+        parts = []  # each parameter has a comment of its own
     kinds = [type_of_annotation(part, lookup, program) for part in parts]
-    if len(kinds) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is Ellipsis:
-        kinds = []
     return kinds, type_of_annotation(result, lookup, program)

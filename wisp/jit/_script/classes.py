@@ -119,6 +119,13 @@ class Classes:
         spec.attributes[name] = found
         return found
 
+    def declare_attribute(self, target, declared):
+        """self.name: declared = ... in __init__ of a class"""
+        kind = self.type_of(self.expression(target.value))
+        if kind is not None and kind.kind == "class" and isinstance(kind.host, ClassSpec):
+            if self.frame.name.rpartition(".")[2] == "__init__":
+                kind.host.attributes.setdefault(target.attr, declared)
+
     def find_method(self, owner, name):
         spec = self.type_of(owner).host
         found = inspect.getattr_static(spec.python_class, name, None)

@@ -189,11 +189,13 @@ class Conditions:
             found = FALSE
             for part in self.items_of(container, None, node):
                 same = self.truth(self.equality("eq", item, part, node))
-                found = same if found is FALSE else self._either(found, same)
+                found = self._either(found, same)
             return found
         container = self.materialize(container)
         if container.type == T.TENSOR:
             return self.builtin("Bool", self.operator("any", self.operator("eq", container, item)))
+        if container.type.kind == "class":
+            return self.call(self.attribute(container, "__contains__", node), [item], {}, node)
         if container.type.kind == "dict":
             return self.builtin("__contains__", container, self.convert(item, container.type.items[0]))
         return self.builtin("__contains__", container, item)
@@ -201,6 +203,8 @@ class Conditions:
     def _either(self, a, b):
         if isinstance(b, Const):
             return TRUE if b.obj else a
+        if a is FALSE:
+            return b
         return TRUE if a is TRUE else self.builtin("__or__", a, b)
 
     def on_IfExp(self, node, hint):

@@ -122,7 +122,7 @@ class Control:
                 now = NONE
             elif known == "some" and value.type.kind == "optional":
                 now = self.emit_one("prim::UncheckedCast", [value], value.type.items[0])
-            elif isinstance(known, T.Type) and value.type != known and value.type.kind in ("Any", "optional"):
+            elif isinstance(known, T.Type) and value.type != known and value.type.kind in ("Any", "Scalar", "optional"):
                 now = self.emit_one("prim::UncheckedCast", [value], known)
             else:
                 continue

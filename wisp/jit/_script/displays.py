@@ -140,7 +140,8 @@ class Displays:
         """A value for a text; what has no place in the graph is text already."""
         if isinstance(value, Const) and self.type_of(value) is None:
             return Const(str(value.obj))
-        return value
+        kind = self.type_of(value)
+        return self.to_string(value) if kind is not None and kind.kind == "class" else value
 
     # --- comprehensions
 

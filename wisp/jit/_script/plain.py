@@ -118,6 +118,9 @@ class Plain:
     def to_string(self, value):
         if isinstance(value, Const):
             return Const(str(value.obj))
+        kind = self.type_of(value)
+        if kind is not None and kind.kind == "class" and self.find_method(value, "__str__"):
+            return self.call(self.find_method(value, "__str__"), [], {}, self.at)
         return value if self.type_of(value) == T.STR else self.builtin("str", value)
 
     def function_repr(self, arguments, keywords, node):

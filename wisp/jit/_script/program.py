@@ -234,9 +234,21 @@ class Program:
                 return scope
             if name == "__class__":
                 return names.get("__class__")
+            if inspect.isfunction(fn) and name == fn.__name__ and "." not in fn.__qualname__.rpartition("<locals>.")[2]:
+                return fn  # calls itself
+            if (own := self._class_around(fn, name)) is not None:
+                return own
             raise NameError(f"name '{name}' is not defined")
 
         return lookup
+
+    def _class_around(self, fn, name):
+        """The class whose method asks for it by name: while it is being decorated, nobody else knows it."""
+        inside = fn.__qualname__.rpartition(".")[0]
+        for cls in self._specs:
+            if isinstance(cls, type) and cls.__name__ == name and cls.__qualname__ == inside:
+                return cls if cls.__module__ == fn.__module__ else None
+        return None
 
     # --- modules and classes
 

@@ -16,6 +16,15 @@ from wisp.jit._script.values import (
 )
 
 
+# What isinstance() can tell when the program runs. Of what has items, their types are not known.
+_KINDS = {int: T.INT, float: T.FLOAT, bool: T.BOOL, complex: T.COMPLEX, str: T.STR, _C.Tensor: T.TENSOR}
+_WORDS = {**{cls: kind.kind for cls, kind in _KINDS.items()}, type(None): "NoneType", list: "list", tuple: "tuple", dict: "dict"}
+
+
+def _shown(cls):
+    return cls.__name__ if isinstance(cls, type) else str(cls).replace("typing.", "")
+
+
 class Special:
     """Questions about types, and functions with handlers."""
 
@@ -30,6 +39,8 @@ class Special:
             else Const(self.lookup_annotation(node.args[1]))
         )
         wanted = self._classes(kinds, node)
+        if self.type_of(value) in (T.ANY, T.NUMBER):
+            return self._ask_later(value, wanted, node)
         answers = self._instance_answer(value, wanted)
         if isinstance(answers, bool):
             return Condition(Const(answers))
@@ -42,6 +53,16 @@ class Special:
         )
         known = ({name: "some"}, {name: "none"}) if name else ({}, {})
         return Condition(test, *(known if inner else known[::-1]))
+
+    def _ask_later(self, value, wanted, node):
+        """What an Any is, or which number, is known when the program runs."""
+        value, found = self.materialize(value), FALSE
+        for cls in wanted:
+            if cls not in _WORDS:
+                self.fail(f"isinstance() cannot tell whether a value of type {value.type} is a {_shown(cls)}", node)
+            found = self._either(found, self.builtin("_is_instance", value, Const(_WORDS[cls])))
+        name, kind = node.args[0], _KINDS.get(wanted[0]) if len(wanted) == 1 else None
+        return Condition(found, {name.id: kind} if kind and isinstance(name, ast.Name) else {})
 
     @staticmethod
     def _is_annotation(node):

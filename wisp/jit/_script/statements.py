@@ -103,6 +103,8 @@ class Statements(Control):
             return
         value = self.expression(node.value, declared)
         self.at = node
+        if isinstance(node.target, ast.Attribute):
+            self.declare_attribute(node.target, declared)
         self.assign(node.target, self.declared_value(value, declared))
 
     def declared_value(self, value, declared):

@@ -1,0 +1,110 @@
+"""Types that are known when the program runs, comments that give types, and names that a program has for itself."""
+
+from typing import Any, Dict, List, Optional, Union  # noqa: UP035
+
+import pytest
+
+import wisp
+from wisp import Tensor
+from wisp.jit import script
+
+
+def kind_of(x: Any) -> str:
+    if isinstance(x, bool):
+        return "bool"
+    if isinstance(x, int):
+        return f"int {x + 1}"
+    if isinstance(x, str):
+        return "str " + x.upper()
+    if isinstance(x, (float, complex)):
+        return "number"
+    if isinstance(x, Tensor):
+        return f"Tensor {x.dim()}"
+    if isinstance(x, (list, tuple)) or isinstance(x, dict):
+        return "items"
+    return "None" if x is None else "?"
+
+
+@pytest.mark.parametrize("value", [True, 3, "a", 1.5, 2j, wisp.ones(2), [1], (1, "a"), {"a": 1}, None])
+def test_isinstance_of_any(value):
+    compiled = script(kind_of)
+    assert compiled(value) == kind_of(value)
+    assert 'isinstance(x, "bool")' in compiled.code
+
+
+def test_isinstance_of_unions():
+    def f(x: Union[int, float], y: Union[int, str]) -> int:
+        if isinstance(x, float):
+            return 1
+        if not isinstance(y, int):
+            return 2
+        return y
+
+    compiled = script(f)
+    for args in ((1.0, 5), (1, "a"), (1, 5)):
+        assert compiled(*args) == f(*args)
+
+
+def test_isinstance_of_any_says_what_it_cannot_tell():
+    def f(x: Any):
+        return isinstance(x, List[int])
+
+    with pytest.raises(wisp.jit.CompileError, match=r"(?s)cannot tell whether .* Any is a List\[int\].*<--- HERE"):
+        script(f)
+
+
+def test_a_comment_for_every_parameter():
+    def f(x,  # type: Tensor
+          n=2,  # type: int
+          name=None,  # type: Optional[str]
+          ):  # fmt: skip
+        # type: (...) -> Dict[str, Tensor]
+        sizes = []  # type: List[int]
+        sizes.append(n)
+        return {"x" if name is None else name: x * sizes[0]}
+
+    compiled = script(f)
+    assert compiled(wisp.ones(1))["x"].item() == 2
+    assert compiled(wisp.ones(1), 3, "y")["y"].item() == 3
+
+
+def test_a_function_that_calls_itself():
+    @script
+    def fib(n: int) -> int:
+        return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+    assert fib(10) == 55
+
+
+def test_a_class_that_names_itself():
+    @script
+    class Bag:
+        def __init__(self, name: str):
+            self.name = name
+            self.items: List[int] = []
+            self.newest: Optional[int] = None
+
+        def put(self, item: int) -> "Bag":
+            self.items.append(item)
+            self.newest = item
+            return self
+
+        def __add__(self, other: "Bag") -> "Bag":
+            both = Bag(self.name + other.name)
+            both.items = self.items + other.items
+            return both
+
+        def __contains__(self, item: int) -> bool:
+            return item in self.items
+
+        def __str__(self) -> str:
+            return f"{self.name}{self.items}"
+
+    @script
+    def f(n: int):
+        bag = Bag("a").put(n) + Bag("b").put(3)
+        assert bag.newest is None
+        newest = bag.put(7).newest
+        return str(bag), f"<{bag}>", 3 in bag, 4 not in bag, newest
+
+    assert f(1) == ("ab[1, 3, 7]", "<ab[1, 3, 7]>", True, True, 7)
