@@ -8,6 +8,8 @@ import pytest
 
 import wisp
 from tests.cpp_build import ROOT, attempt, config, run, write_all
+from tests.test_jit_files import FOLDER as JIT_FILES
+from tests.test_jit_inputs import HOSTILE, rewritten
 from wisp import nn
 
 
@@ -76,7 +78,8 @@ def test_tool(tool, tmp_path):
     expected = traced(rows).detach()
     assert run(tool, "run", tmp_path / "mlp.pt", *given) == f"{expected}\n"
     shown = run(tool, "show", tmp_path / "mlp.pt")
-    assert shown == f"Sequential\n{wisp.jit.load(tmp_path / 'mlp.pt').inlined_graph}"
+    says = "input  input: float32[5, 4], as the file says\n"
+    assert shown == f"Sequential\n{says}{wisp.jit.load(tmp_path / 'mlp.pt').inlined_graph}"
     measured = run(tool, "bench", tmp_path / "mlp.pt", *given, "--repeat", 7, "--threads", 1).splitlines()
     assert [line.split()[0] for line in measured] == ["first", "min", "median", "runs"]
     assert 0 < float(measured[1].split()[1]) <= float(measured[2].split()[1]) and measured[3].split()[1] == "7"
@@ -86,6 +89,139 @@ def test_tool(tool, tmp_path):
     assert done.returncode == 1 and "5x7" in done.stderr.replace(", ", "x"), done.stderr
     done = attempt(tool, "run", tmp_path / "mlp.pt", *given, "--output", tmp_path / "a", "--output", tmp_path / "b")
     assert done.returncode == 1 and done.stderr == "wisp: the result has 1 tensor(s), and there are 2 --output\n"
+
+
+# --- inputs that nobody gives
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places, self.out = nn.Embedding(50, 16), nn.Embedding(64, 16), nn.Linear(16, 50)
+
+    def forward(self, ids):
+        return self.out(self.words(ids) + self.places(wisp.arange(ids.size(1))))
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(5, 4), nn.Conv1d(3, 4, 3)
+
+    def forward(self, x, y):
+        return self.a(x).sum() + self.b(y).sum()
+
+
+class States(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(6, 7, 2, bidirectional=True)
+
+    def forward(self, x, state: tuple[wisp.Tensor, wisp.Tensor]):
+        y, (h, c) = self.lstm(x, state)
+        return y, h, c
+
+
+class Digits(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.out = nn.Conv2d(1, 8, 3), nn.Linear(8 * 13 * 13, 10)
+
+    def forward(self, x):
+        return self.out(nn.functional.max_pool2d(self.conv(x).relu(), 2).flatten(1))
+
+
+def state(*sizes):
+    return wisp.rand(*sizes), wisp.rand(*sizes)
+
+
+# The module, what it is traced with, and what is found for it where the file does not say.
+MODELS = {
+    "linear": (nn.Linear(4, 3), (wisp.rand(2, 4),), ["float32[1, 4]"]),
+    "digits": (Digits(), (wisp.rand(3, 1, 28, 28),), ["float32[1, 1, 28, 28]"]),
+    "words": (Words(), (wisp.randint(50, (2, 40)),), ["int64[1, 16]"]),
+    "two": (Two(), (wisp.rand(2, 5), wisp.rand(1, 3, 9)), ["float32[1, 5]", "float32[1, 3, 224]"]),
+    "states": (
+        States(),
+        (wisp.rand(3, 2, 6), state(4, 2, 7)),
+        ["float32[16, 1, 6]", "(float32[4, 1, 7], float32[4, 1, 7])"],
+    ),
+    "lstm": (nn.LSTM(4, 5, batch_first=True), (wisp.rand(1, 3, 4),), ["float32[1, 16, 4]"]),
+    "gru cell": (nn.GRUCell(4, 5), (wisp.rand(1, 4),), ["float32[1, 4]"]),
+    "norm": (nn.BatchNorm2d(6), (wisp.rand(1, 6, 4, 4),), ["float32[1, 6, 32, 32]"]),
+    "groups": (nn.Conv2d(8, 8, 3, groups=8), (wisp.rand(1, 8, 9, 9),), ["float32[1, 8, 224, 224]"]),
+    "double": (nn.Linear(4, 3).double(), (wisp.rand(2, 4).double(),), ["float64[1, 4]"]),
+}
+
+
+def bench(tool, path):
+    shown = run(tool, "bench", path, "--repeat", 2).splitlines()
+    measured = [line for line in shown if not line.startswith("input ")]
+    assert [line.split()[0] for line in measured] == ["first", "min", "median", "runs"]
+    return [line.split(": ", 1)[1] for line in shown if line.startswith("input ")]
+
+
+def described(value):
+    if isinstance(value, tuple):
+        return f"({', '.join(map(described, value))})"
+    return f"{str(value.dtype).removeprefix('wisp.')}{list(value.shape)}"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bench_needs_no_inputs(tool, tmp_path, name):
+    module, args, found = MODELS[name]
+    module.eval()
+    path = tmp_path / "model.pt"
+    for traced in (wisp.jit.trace(module, args), wisp.jit.freeze(wisp.jit.trace(module, args))):
+        traced.save(path)
+        if len(args) == len(traced._c.method("forward").params):
+            assert bench(tool, path) == [f"{described(each)}, as the file says" for each in args]
+    silent = wisp.jit.trace(module, args, _store_inputs=False)
+    for compiled in (wisp.jit.script(module), wisp.jit.freeze(silent)):
+        compiled.save(path)
+        assert [line.startswith(each) for line, each in zip(bench(tool, path), found, strict=True)] == [True] * len(found)
+
+
+def test_bench_of_models(tool, tmp_path):
+    for make in (wisp.models.resnet18, wisp.models.mobilenet_v3_small, wisp.models.squeezenet1_1):
+        wisp.jit.script(make().eval()).save(tmp_path / "model.pt")
+        (shown,) = bench(tool, tmp_path / "model.pt")
+        assert shown.startswith("float32[1, 3, 224, 224], conv2d meets it with a weight of [")
+
+
+def test_bench_of_files_of_earlier_versions(tool):
+    (x,) = bench(tool, JIT_FILES / "net_1.pt")
+    assert x == "float32[1, 1, 224], conv1d meets it with a weight of [2, 1, 3]"
+    x, n = bench(tool, JIT_FILES / "function_1.pt")
+    assert x.startswith("float32[1], nothing") and n == "1, the simplest of its type"
+
+
+def test_bench_says_what_to_type(tool, tmp_path):
+    def odd(x):
+        if x.size(0) != 17:
+            raise RuntimeError("seventeen rows are needed")
+        return x * 2
+
+    path = tmp_path / "odd.pt"
+    wisp.jit.script(odd).save(path)
+    done = attempt(tool, "bench", path)
+    assert done.returncode == 1
+    assert "seventeen rows are needed" in done.stderr and f"  wisp bench {path} --shape 1,3,224,224 " in done.stderr
+    run(tool, "bench", path, "--shape", "17", "--repeat", 1)
+    run(tool, "bench", path, "--shape", "int64:17,2", "--repeat", 1)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_inputs_give_an_error(tool, tmp_path, name):
+    (tmp_path / "model.pt").write_bytes(rewritten(HOSTILE[name]))
+    done = attempt(tool, "bench", tmp_path / "model.pt", "--repeat", 1)
+    assert done.returncode == 1 and done.stderr.startswith("wisp: "), done.stderr
+
+
+def test_inputs_that_take_too_much_memory(tool, tmp_path):
+    (tmp_path / "model.pt").write_bytes(rewritten({"forward": [{"like": "float32", "shape": [1 << 39]}, 1.0]}))
+    done = attempt(tool, "bench", tmp_path / "model.pt")
+    assert done.returncode == 1 and "more than 4 GB" in done.stderr
 
 
 def test_tool_says_how_it_is_used(tool):
@@ -98,6 +234,7 @@ def test_tool_says_how_it_is_used(tool):
         ["bench", "x", "--repeat", "0"],
         ["bench", "x", "--shape", "3,,4"],
         ["bench", "x", "--shape", ""],
+        ["bench", "x", "--shape", "int65:3"],
         ["run", "x", "--shape", "3"],
         ["show", "x", "--input", "y"],
     ]

@@ -6,6 +6,7 @@
 #include "bindings/arguments.h"
 #include "bindings/graph_values.h"
 #include "bindings/tensor_object.h"
+#include "graph/example.h"
 #include "graph/interpreter.h"
 #include "graph/link.h"
 
@@ -139,9 +140,42 @@ PyObject* function_vectorcall(PyObject* object, PyObject* const* args, size_t na
   const FunctionObject& self = as<FunctionObject>(object);
   return guarded([&] {
     const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
-    const Datum result = call(*self.function, arguments_of(self, args, nargs, kwnames));
+    std::vector<Datum> arguments = arguments_of(self, args, nargs, kwnames);
+    const bool known = !self.function->example.empty();
+    const Datum result = WISP_LIKELY(known) ? call(*self.function, std::move(arguments))
+                                            : call_first(*self.function, std::move(arguments));
     return to_python(result, self.function->result.get());
   });
+}
+
+// A list of arguments; empty if it is not known what the function takes.
+PyObject* function_example(PyObject* self, void*) {
+  return guarded([&] {
+    const Function& function = *as<FunctionObject>(self).function;
+    Ref list = owned(PyList_New(0));
+    for (size_t i = 0; i < function.example.size(); ++i) {
+      const Ref item(to_python(function.example[i], function.params[i].type.get()));
+      must_succeed(PyList_Append(list.get(), item.get()));
+    }
+    return list.release();
+  });
+}
+
+// Takes arguments of any values: what is kept of them is up to example_of().
+int function_set_example(PyObject* self, PyObject* value, void*) {
+  const auto set = [&] {
+    const Ref given = owned(PySequence_Tuple(value ? value : Py_None));
+    Function& function = *as<FunctionObject>(self).function;
+    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(given.get()));
+    WISP_CHECK_TYPE(count == 0 || count == function.params.size(), function.name, "(): expected ",
+                    function.params.size(), " arguments, got ", count);
+    std::vector<Datum> all;
+    for (size_t i = 0; i < count; ++i)
+      all.push_back(argument(function, i, PyTuple_GET_ITEM(given.get(), static_cast<int>(i))));
+    if (auto example = graph::example_of(all)) function.example = std::move(*example);
+    return none();
+  };
+  return Ref(guarded(set)).get() ? 0 : -1;
 }
 
 PyObject* function_name(PyObject* self, void*) {
@@ -223,6 +257,8 @@ PyGetSetDef function_getset[] = {{"name", function_name, nullptr, nullptr, nullp
                                  {"params", function_params, nullptr, nullptr, nullptr},
                                  {"program", function_program, nullptr, nullptr, nullptr},
                                  {"code", function_code, nullptr, nullptr, nullptr},
+                                 {"example", function_example, function_set_example, nullptr,
+                                  nullptr},
                                  {}};
 PyMethodDef function_methods[] = {{"complete", function_complete, METH_VARARGS, nullptr}, {}};
 PyMemberDef function_members[] = {

@@ -176,6 +176,7 @@ class FrozenModule {
       function.params[i].has_default = old.params[i].has_default;
       function.params[i].fallback = old.params[i].fallback;
     }
+    function.example = old.example;
     cls.methods[name] = &function;
   }
 

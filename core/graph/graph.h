@@ -230,6 +230,8 @@ struct Function {
   std::vector<Parameter> params;  // of a method: without self, which is the graph's first parameter
   TypeRef result;
   std::unique_ptr<Graph> graph;
+  // Arguments like those it was traced with, or called with first (see example.h); none if unknown.
+  std::vector<Datum> example = {};
   // Made on the first call; reset when the graph changes.
   mutable std::shared_ptr<const Code> code;
   void set_signature();  // params (without defaults) and result, as the graph has them

@@ -11,12 +11,15 @@ The metadata has, under ``wisp.jit``, a JSON object:
 
 * ``version``: 1,
 * ``function``: the name of the saved function, or ``module``: the number of the saved object and ``name``: of its class,
-* ``objects``: a list of ``{"class": name, "attributes": {name: value}}``.
+* ``objects``: a list of ``{"class": name, "attributes": {name: value}}``,
+* ``inputs``, which may be missing: ``{method: [values]}``, what methods (or the function) were traced with, or called with
+  first. Readers that do not know it lose nothing, so the version stays 1.
 
 A value is null, true, false, a number, a text, or one of ``{"float": "inf"}``, ``{"complex": [re, im]}``, ``{"tensor":
 name, "requires_grad": bool, "parameter": bool}``, ``{"object": number}``, ``{"list": [values]}``, ``{"tuple":
-[values]}``, ``{"dict": [[key, value], ...]}``, ``{"dtype": name}``, ``{"device": name}``. Under ``wisp.checksums`` are
-those of the header and of the data.
+[values]}``, ``{"dict": [[key, value], ...]}``, ``{"dtype": name}``, ``{"device": name}``. Among inputs a tensor is
+``{"like": dtype, "shape": [sizes]}``, of integers (and bools) also ``"values": [numbers]`` if there are few, else
+``"greatest": number``. Under ``wisp.checksums`` are those of the header and of the data.
 """
 
 import io
@@ -34,6 +37,8 @@ from wisp.serialization._files import FileError, Source, write
 
 _VERSION = 1
 _PROGRAM, _CONSTANT, _EXTRA = "__program__", "__constant__.", "__extra__."
+_FEW = 64  # integers of an input that are kept as they are
+_MOST_DIMS, _MOST_ELEMENTS = 64, 1 << 40  # of an input
 _DOCUMENT, _CHECKSUMS = "wisp.jit", "wisp.checksums"
 
 
@@ -89,6 +94,28 @@ class _Writer:
         raise RuntimeError(f"'{path}' cannot be saved: it is a {type(value).__name__}")
 
 
+class _Described(_Writer):
+    """Tells of tensors only what they are like."""
+
+    def tensor(self, tensor, path):
+        told = {"like": str(tensor.dtype).rpartition(".")[2], "shape": list(tensor.shape)}
+        if tensor.is_floating_point() or tensor.is_complex():
+            return told
+        if tensor.numel() <= _FEW:
+            return told | {"values": tensor.long().flatten().tolist()}
+        return told | {"greatest": int(tensor[(0,) * tensor.dim()])}
+
+
+def _inputs(m):
+    """What is known of the arguments of a function, or of a module's methods."""
+    if isinstance(m, ScriptFunction):
+        functions = {m._c.name: m._c}
+    else:
+        functions = {name: m._c.method(name) for name in m._c.methods()}
+    known = {name: [_Described().value(each, name) for each in f.example] for name, f in functions.items()}
+    return {name: values for name, values in known.items() if values}
+
+
 def _chunks(m, extra):
     """The bytes of a file."""
     if not isinstance(m, (ScriptFunction, RecursiveScriptModule)) and not hasattr(m, "_c"):
@@ -101,6 +128,8 @@ def _chunks(m, extra):
         document["function"] = m._c.name
     else:
         document |= {"module": writer.object(m._c, "")["object"], "name": m.original_name}
+    if inputs := _inputs(m):
+        document["inputs"] = inputs
     text, constants = program.to_text()
     if "prim::HostCall" in text:
         raise RuntimeError(
@@ -193,6 +222,8 @@ class _Reader:
         kind, content = next(iter(node.items()))
         if kind == "tensor":
             return self.tensor(_text(content), node.get("requires_grad"), node.get("parameter"))
+        if kind == "like":
+            return _like(_text(content), node)
         if kind == "object":
             return self.objects[content]
         if kind in ("list", "tuple"):
@@ -297,6 +328,32 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 def _made(reader, document, relocate):
     program = _program(reader, relocate)
     if "function" in document:
-        return ScriptFunction(program.function(_text(document["function"])))
-    objects = _Reader(reader, document, program, relocate).objects
-    return RecursiveScriptModule(objects[document["module"]], _text(document["name"]))
+        function = program.function(_text(document["function"]))
+        read = _Reader(reader, {"objects": []}, program, relocate)
+        for _, values in _known_inputs(document):
+            function.example = [read.value(value) for value in values]
+        return ScriptFunction(function)
+    read = _Reader(reader, document, program, relocate)
+    bare = read.objects[document["module"]]
+    for name, values in _known_inputs(document):
+        bare.method(_text(name)).example = [read.value(value) for value in values]
+    return RecursiveScriptModule(bare, _text(document["name"]))
+
+
+def _known_inputs(document):
+    inputs = document.get("inputs", {})
+    if not isinstance(inputs, dict) or not all(isinstance(values, list) for values in inputs.values()):
+        raise _damaged("it does not say what its inputs are")
+    return inputs.items()
+
+
+def _like(name, node):
+    """A tensor like an input, which takes hardly any memory."""
+    dtype, shape = _plain("dtype", name), node["shape"]
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise _damaged("an input has no shape")
+    if len(shape) > _MOST_DIMS or math.prod(size for size in shape if size) > _MOST_ELEMENTS:
+        raise _damaged("an input is too large")
+    if "values" in node:
+        return _C.tensor(node["values"], dtype=dtype).reshape(shape)
+    return _C.tensor(int(node.get("greatest", 0)), dtype=dtype).expand(shape)

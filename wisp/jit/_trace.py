@@ -141,7 +141,8 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
         check_tolerance: how far results may differ.
         strict: whether lists and dicts as results are refused: a trace cannot show whether they are always the same.
         example_kwarg_inputs: arguments by name.
-        optimize, _force_outplace, _module_class, _compilation_unit, _store_inputs: accepted and ignored.
+        _store_inputs: whether saved files say of what shapes and dtypes the arguments were.
+        optimize, _force_outplace, _module_class, _compilation_unit: accepted and ignored.
 
     >>> def step(x, h):
     ...     return wisp.tanh(x @ h)
@@ -158,7 +159,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
     owner = func if isinstance(func, Module) else getattr(func, "__self__", None)
     if isinstance(owner, Module):
         method = "forward" if owner is func else func.__name__
-        made = _traced_module(owner, {method: inputs}, check_trace, check_tolerance, strict)
+        made = _traced_module(owner, {method: inputs}, check_trace, check_tolerance, strict, _store_inputs)
         return made if owner is func else getattr(made, method)
 
     def record():
@@ -169,7 +170,12 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
         with _afterwards_as_before(None):
             _check_again(made._c.program, record()._c.program)
         _check_results(None, func, made, inputs, check_tolerance)
+    _note_inputs(made._c, *inputs[0], _store_inputs)
     return made
+
+
+def _note_inputs(function, args, kwargs, wanted):
+    function.example = function.complete(args, kwargs) if wanted else []
 
 
 def _name(function):
@@ -201,10 +207,10 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
         examples = [given, *(each[method] for each in check_inputs or ())]
         by_name = example_inputs_is_kwarg
         all_inputs[method] = [((), dict(each)) if by_name else (_as_tuple(each), {}) for each in examples]
-    return _traced_module(mod, all_inputs, check_trace, check_tolerance, strict)
+    return _traced_module(mod, all_inputs, check_trace, check_tolerance, strict, _store_inputs)
 
 
-def _traced_module(module, inputs, check_trace, tolerance, strict):
+def _traced_module(module, inputs, check_trace, tolerance, strict, store_inputs):
     """``inputs`` is {method: [(args, kwargs) to trace with, and to check with]}."""
 
     def record():
@@ -218,6 +224,8 @@ def _traced_module(module, inputs, check_trace, tolerance, strict):
         for method, given in inputs.items():
             written, compiled = (each if method == "forward" else getattr(each, method) for each in (module, made))
             _check_results(module, written, compiled, given, tolerance)
+    for method, given in inputs.items():
+        _note_inputs(made._c.method(method), *given[0], store_inputs)
     return made
 
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/example.h"
 #include "runtime/bridge.h"
 #include "runtime/internal/damage.h"
 #include "runtime/internal/structure.h"
@@ -16,6 +17,7 @@ using graph::ObjectData;
 namespace {
 
 constexpr int64_t newest_version = 1;
+constexpr size_t most_dims = 64;  // of an input
 const std::string program_name = "__program__", constant_prefix = "__constant__.";
 
 class Reader {
@@ -30,14 +32,18 @@ class Reader {
                "; this wisp reads versions up to ", newest_version);
     read_program();
     Archive archive{program_, nullptr, nullptr, ""};
+    const Json* inputs = document->find("inputs");
     if (const Json* function = document->find("function")) {
       archive.name = function->to_text();
       archive.function = program_->find_function(archive.name);
       if (!archive.function) fail_damaged("it has no function '", archive.name, "'");
+      if (inputs && !inputs->to_members().empty())
+        read_example(inputs->members[0].second, *archive.function);
     } else {
       read_objects(document->at("objects").to_items());
       archive.module = object(document->at("module"));
       archive.name = document->at("name").to_text();
+      if (inputs) read_examples(*inputs, *archive.module->cls);
     }
     return archive;
   }
@@ -93,6 +99,49 @@ class Reader {
     return objects_[at];
   }
 
+  void read_examples(const Json& inputs, const graph::ClassDef& cls) {
+    for (const auto& [method, values] : inputs.to_members()) {
+      const auto found = cls.methods.find(method);
+      if (found == cls.methods.end()) fail_damaged(cls.name, " has no method '", method, "'");
+      read_example(values, *found->second);
+    }
+  }
+  void read_example(const Json& values, graph::Function& function) {
+    const std::vector<Datum> read = read_values(values);
+    if (read.size() != function.params.size())
+      fail_damaged("it has inputs for another number of arguments than ", function.name, " takes");
+    function.example.clear();
+    for (size_t i = 0; i < read.size(); ++i) {
+      const graph::Type& type = *function.params[i].type;
+      Datum value = graph::converted(read[i], type);
+      if (!graph::is_of_type(value, type))
+        fail_damaged("an input of ", function.name, " is not of type '", graph::to_string(type), "'");
+      function.example.push_back(std::move(value));
+    }
+  }
+
+  // A tensor of which a file says no more than what it is like.
+  Datum read_like(const std::string& dtype, const Json& node) {
+    const std::vector<int64_t> sizes = node.at("shape").to_sizes();
+    int64_t elements = 1;
+    for (const int64_t size : sizes) {
+      if (size && elements > graph::most_elements / size) fail_damaged("an input is too large");
+      elements *= std::max<int64_t>(size, 1);
+    }
+    if (sizes.size() > most_dims) fail_damaged("an input is too large");
+    if (const Json* values = node.find("values")) return kept_integers(*values, dtype, sizes);
+    const Json* greatest = node.find("greatest");
+    return graph::uniform(dtype_named(dtype), sizes, greatest ? greatest->integer : 0);
+  }
+  static Datum kept_integers(const Json& values, const std::string& dtype, IntSpan sizes) {
+    const std::vector<Json>& numbers = values.to_items();
+    if (static_cast<int64_t>(numbers.size()) != count_elements(sizes))
+      fail_damaged("an input has another number of values than its shape");
+    const wisp::Tensor made = wisp::Tensor::empty(sizes, DType::int64);
+    for (size_t i = 0; i < numbers.size(); ++i) made.data<int64_t>()[i] = numbers[i].integer;
+    return core(wrap(made).to(dtype_named(dtype)));
+  }
+
   Datum read_value(const Json& json) {
     switch (json.kind) {
       case Json::Kind::null:
@@ -114,6 +163,7 @@ class Reader {
 
   Datum read_special(const std::string& kind, const Json& content, const Json& node) {
     if (kind == "tensor") return read_tensor(content.to_text(), node);
+    if (kind == "like") return read_like(content.to_text(), node);
     if (kind == "object") return object(content);
     if (kind == "list") return Datum::list(read_values(content));
     if (kind == "tuple") return Datum::tuple(read_values(content));

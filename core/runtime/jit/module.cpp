@@ -7,8 +7,8 @@
 #include "graph/passes.h"
 #include "lazy/lazy.h"
 #include "runtime/bridge.h"
-#include "runtime/internal/archive.h"
 #include "runtime/internal/datums.h"
+#include "runtime/internal/jit_module.h"
 
 namespace wisp::api::jit {
 
@@ -17,13 +17,6 @@ using graph::Datum;
 using graph::Function;
 using graph::ObjectData;
 using graph::Tag;
-
-struct Module::Impl {
-  Archive what;
-  const Function* find(const std::string& method) const;
-  const Function& get(const std::string& method) const;
-  const Datum* attribute(const std::string& name) const;
-};
 
 const Function* Module::Impl::find(const std::string& method) const {
   if (what.function) return method == "forward" || method == what.name ? what.function : nullptr;

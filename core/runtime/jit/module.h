@@ -13,6 +13,21 @@ namespace wisp::api::jit {
 
 using IValue = Value;
 
+// What a method can be called with to try it.
+struct Example {
+  struct Input {
+    std::string name;
+    Value value;
+    std::string reason;  // why it is that: "as it was traced", "conv2d takes 3 channels"
+  };
+  std::vector<Input> inputs;
+  std::vector<Value> values() const {
+    std::vector<Value> all;
+    for (const Input& input : inputs) all.push_back(input.value);
+    return all;
+  }
+};
+
 // A compiled module or function. It holds what it is, as a variable in Python does: copies share
 // it. Threads may share one for inference.
 class Module {
@@ -35,6 +50,12 @@ class Module {
     return run_method(method, std::vector<Value>{Value(inputs)...});
   }
   bool has_method(const std::string& method) const;
+  // Inputs like those that the method was traced with, or called with first, before it was saved: of
+  // the same shapes and dtypes, with random numbers. Where the file does not say, such that are found
+  // by looking at the graph and trying; an Error if none are.
+  Example example(const std::string& method = "forward") const;
+  // The same as the file says it; without inputs if it does not.
+  Example saved_example(const std::string& method = "forward") const;
   std::vector<std::string> methods() const;
 
   // By their dotted names, in Python's order, each tensor once.

@@ -12,13 +12,14 @@ namespace {
 
 constexpr const char* usage =
     "usage: wisp run MODEL [--input X.npy]... [--output Y.npy]... [--method NAME] [--threads N]\n"
-    "       wisp bench MODEL [--input X.npy | --shape N,N,...]... [--repeat N] [--method NAME]\n"
+    "       wisp bench MODEL [--input X.npy | --shape [DTYPE:]N,N,...]... [--repeat N] [--method NAME]\n"
     "                  [--threads N]\n"
     "       wisp show MODEL [--method NAME]\n"
     "\n"
     "MODEL is a file of wisp.jit.save(). run writes the tensors of the result, one per --output, or\n"
     "prints them; bench prints how long a call takes, with random numbers for inputs that have a\n"
-    "--shape; show prints the graph.\n";
+    "--shape (integers are 0 or 1), or of the shapes that the file says if none are given; show prints\n"
+    "the graph, and what the file says of its inputs.\n";
 
 struct UsageError {
   std::string message;
@@ -27,6 +28,7 @@ struct UsageError {
 struct Input {
   std::string path;
   std::vector<int64_t> sizes;  // of random numbers, if there is no file
+  DType dtype = DType::float32;
 };
 
 struct Options {
@@ -55,6 +57,21 @@ std::vector<int64_t> sizes_of(const std::string& option, const std::string& text
   return sizes;
 }
 
+constexpr DType dtypes_of_shapes[] = {
+    DType::bool_,    DType::uint8,    DType::int8,    DType::int16,     DType::int32,    DType::int64,
+    DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::complex64, DType::complex128};
+
+// "1,3,224,224" or "int64:1,16"
+Input shape_of(const std::string& option, const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return {"", sizes_of(option, text)};
+  const std::string dtype = text.substr(0, colon);
+  for (const DType known : dtypes_of_shapes) {
+    if (name(known) == dtype) return {"", sizes_of(option, text.substr(colon + 1)), known};
+  }
+  throw UsageError{option + ": '" + dtype + "' is no dtype"};
+}
+
 void set_option(Options& options, const std::string& option, const std::string& value) {
   const bool runs = options.command != "show";
   if (option == "--method") {
@@ -62,7 +79,7 @@ void set_option(Options& options, const std::string& option, const std::string& 
   } else if (option == "--input" && runs) {
     options.inputs.push_back({value, {}});
   } else if (option == "--shape" && options.command == "bench") {
-    options.inputs.push_back({"", sizes_of(option, value)});
+    options.inputs.push_back(shape_of(option, value));
   } else if (option == "--output" && options.command == "run") {
     options.outputs.push_back(value);
   } else if (option == "--repeat" && options.command == "bench") {
@@ -100,11 +117,71 @@ void collect(const api::Value& value, api::Tensors& found) {
   }
 }
 
+api::Tensor draw(const Input& input) {
+  if (!contains(dtypes::bits, input.dtype)) return api::rand(input.sizes).to(input.dtype);
+  return api::randint(2, input.sizes).to(input.dtype);
+}
+
 std::vector<api::Value> read_inputs(const Options& options) {
   std::vector<api::Value> inputs;
   for (const Input& input : options.inputs)
-    inputs.emplace_back(input.sizes.empty() ? read_npy(input.path) : api::rand(input.sizes));
+    inputs.emplace_back(input.sizes.empty() ? read_npy(input.path) : draw(input));
   return inputs;
+}
+
+// "float32[1, 3]", "(2, None)"
+std::string described(const api::Value& value);
+
+std::string described(const api::Value::List& items) {
+  std::string text;
+  for (const api::Value& item : items) text += (text.empty() ? "" : ", ") + described(item);
+  return text;
+}
+
+std::string described(const api::Value& value) {
+  using Kind = api::Value::Kind;
+  switch (value.kind()) {
+    case Kind::tensor:
+      return str(name(value.to_tensor().dtype()), value.to_tensor().sizes());
+    case Kind::list:
+      return "[" + described(value.to_list()) + "]";
+    case Kind::tuple:
+      return "(" + described(value.to_list()) + ")";
+    case Kind::dict:
+      return str("a dict of ", value.to_dict().size());
+    case Kind::none:
+      return "None";
+    case Kind::boolean:
+      return value.to_bool() ? "True" : "False";
+    case Kind::integer:
+      return std::to_string(value.to_int());
+    case Kind::real:
+      return str(value.to_double());
+    default:
+      return "'" + value.to_text() + "'";
+  }
+}
+
+std::string described(const api::jit::Example& example) {
+  std::string text;
+  for (const auto& [name, value, reason] : example.inputs)
+    text += "input  " + name + ": " + described(value) + ", " + reason + "\n";
+  return text;
+}
+
+// What the model is measured with, if nobody has said so.
+std::vector<api::Value> try_inputs(const api::jit::Module& model, const Options& options) {
+  api::jit::Example example;
+  try {
+    example = model.example(options.method);
+  } catch (const Error& error) {
+    fail(ErrorKind::runtime, error.what(), "\nSay what they are, with one option for each:\n",
+         "  wisp bench ", options.model, " --shape 1,3,224,224   (random numbers of that shape)\n",
+         "  wisp bench ", options.model, " --shape int64:1,16    (integers, 0 or 1)\n",
+         "  wisp bench ", options.model, " --input x.npy         (an array that NumPy has saved)");
+  }
+  std::cout << described(example);
+  return example.values();
 }
 
 void run(const api::jit::Module& model, const Options& options) {
@@ -121,7 +198,8 @@ void run(const api::jit::Module& model, const Options& options) {
 
 void bench(const api::jit::Module& model, const Options& options) {
   using Clock = std::chrono::steady_clock;
-  const std::vector<api::Value> inputs = read_inputs(options);
+  const std::vector<api::Value> inputs =
+      options.inputs.empty() ? try_inputs(model, options) : read_inputs(options);
   auto call = [&] {
     const auto begin = Clock::now();
     model.run_method(options.method, inputs);
@@ -143,7 +221,9 @@ void execute(const Options& options) {
   if (options.command == "run") run(model, options);
   if (options.command == "bench") bench(model, options);
   if (options.command == "show")
-    std::cout << model.name() << "\n" << model.inlined_graph(options.method);
+    std::cout << model.name() << "\n"
+              << described(model.saved_example(options.method))
+              << model.inlined_graph(options.method);
 }
 
 int main(const std::vector<std::string>& arguments) {
