@@ -85,7 +85,7 @@ def test_a_missing_name_says_that_wisp_stands_in():
             print(error)
         print(hasattr(torch, "not_there"), getattr(torch, "not_there", 7))
     """)
-    assert "module 'wisp' has no attribute 'not_there' (wisp stands in for torch here" in printed
+    assert "module 'torch' has no attribute 'not_there' (wisp stands in for torch here" in printed
     assert "docs/status.md" in printed
     assert printed.split()[-2:] == ["False", "7"]
 

@@ -22,7 +22,7 @@ def test_a_script_runs_as_if_by_itself(tmp_path):
         import sys, os
         import beside
         import torch
-        print(torch.__name__, beside.value, __name__, __file__, sys.argv[1:])
+        print(torch.__spec__.name, beside.value, __name__, __file__, sys.argv[1:])
         print(sys.argv[0], os.path.samefile(sys.path[0], os.path.dirname(__file__)), __spec__, __package__)
         import __main__
         print(__main__.torch is torch, __builtins__ is not None, __doc__)
@@ -57,6 +57,35 @@ def test_what_libraries_do_when_they_are_imported():
     """)
     words = ["False", "True", "False", "2.0", "5c106cde", "typing.List[int]", "False", "None", "True"]
     assert printed.split() == words
+
+
+def test_names_of_what_is_not_there():
+    """Libraries mention them at import, and ask whether things are such."""
+    printed = as_torch("""
+        import pickle
+        import torch
+        import torch.distributed.fsdp
+
+        print(torch.__name__, torch.float8_e4m3fn, torch.float32 in (torch.uint16, torch.uint64), torch.uint16.itemsize)
+        print(pickle.loads(pickle.dumps(torch.uint32)) is torch.uint32)
+        x = torch.ones(2)
+        print(isinstance(x, torch.fx.Proxy), isinstance(x, torch.distributed.fsdp.FullyShardedDataParallel))
+        torch._dynamo.mark_static_address(x)
+        torch._dynamo.mark_dynamic(x, 0)
+        print(torch._C.Graph.__name__, torch._dynamo.is_compiling(), hasattr(torch._dynamo, "export"))
+        x.requires_grad_()
+        y = x.softmax(0)
+        y.backward(torch.tensor([1.0, 3.0]))
+        given = torch._softmax_backward_data(torch.tensor([1.0, 3.0]), y.detach(), 0, y.dtype)
+        print(given.tolist() == x.grad.tolist())
+        for wrong in (lambda: x.to(torch.float8_e4m3fn), lambda: torch.zeros(2, dtype=torch.uint16), torch.fx.Proxy):
+            try:
+                wrong()
+            except TypeError as error:
+                print("TypeError", end=" ")
+    """)
+    words = ["torch", "torch.float8_e4m3fn", "False", "2", "True", "False", "False", "Graph", "False", "False"]
+    assert printed.split() == [*words, "True", *["TypeError"] * 3]
 
 
 def test_exit_codes(tmp_path):
@@ -105,7 +134,7 @@ def test_an_interrupted_program_ends_as_python_does(tmp_path):
 def test_a_name_that_cannot_be_imported_is_explained(tmp_path):
     write(tmp_path, "lacks.py", "from torch import not_there")
     error = run("lacks.py", cwd=tmp_path, check=False).stderr
-    assert "ImportError: cannot import name 'not_there' from 'wisp'" in error
+    assert "ImportError: cannot import name 'not_there' from 'torch'" in error
     assert "docs/status.md" in error
 
 
@@ -116,7 +145,7 @@ def test_code_on_the_command_line(tmp_path):
 
 
 def test_modules_and_packages_run(tmp_path):
-    write(tmp_path, "single.py", "import sys, torch; print(__name__, __spec__.name, sys.argv[1:], torch.__name__)")
+    write(tmp_path, "single.py", "import sys, torch; print(__name__, __spec__.name, sys.argv[1:], torch.__spec__.name)")
     write(tmp_path, "package/__init__.py", "")
     write(tmp_path, "package/__main__.py", "from . import part; import sys; print(__package__, part.ok, sys.argv)")
     write(tmp_path, "package/part.py", "import torch.nn; ok = torch.nn.Linear(1, 1).bias.numel()")
@@ -129,7 +158,7 @@ def test_modules_and_packages_run(tmp_path):
 
 
 def test_folders_and_archives_run(tmp_path):
-    write(tmp_path, "app/__main__.py", "import torch, part; print(part.name, torch.__name__)")
+    write(tmp_path, "app/__main__.py", "import torch, part; print(part.name, torch.__spec__.name)")
     write(tmp_path, "app/part.py", "name = 'part'")
     write(tmp_path, "empty/part.py", "")
     with zipfile.ZipFile(tmp_path / "app.pyz", "w") as archive:
@@ -158,7 +187,7 @@ CHILD = """
     import torch
 
     def work(queue, x):
-        queue.put((torch.__name__, (x * 2).sum().item(), __name__))
+        queue.put((torch.__spec__.name, (x * 2).sum().item(), __name__))
 
     if __name__ == "__main__":
         for method in ("spawn", "forkserver", "fork"):
@@ -186,7 +215,7 @@ def test_processes_of_every_kind_have_the_stand_in(tmp_path):
 def test_commands_run_by_a_program_have_the_stand_in(tmp_path):
     write(tmp_path, "parent.py", """
         import subprocess, sys
-        code = "import torch.nn.functional as F; import torch; print(torch.__name__, F.__name__)"
+        code = "import torch.nn.functional as F; import torch; print(torch.__spec__.name, F.__name__)"
         print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     """)  # fmt: skip
     assert run("parent.py", cwd=tmp_path).stdout.split() == ["wisp", "wisp.nn.functional"]

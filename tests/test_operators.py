@@ -246,3 +246,16 @@ def test_factors_that_are_none(wrong):
     names = {**vars(wisp), "t": wisp.ones(2, 2)}
     with pytest.raises(TypeError):
         eval(wrong, names)
+
+
+def test_numbers_alone():
+    """The four basic operations take two numbers; others need a tensor."""
+    results = [wisp.add(2, 3), wisp.mul(2.0, 3), wisp.div(7, 2), wisp.div(7, 2, rounding_mode="trunc"), wisp.sub(1, 3)]
+    results += [wisp.floor_divide(5, 2), wisp.add(True, True), wisp.true_divide(1, 2), wisp.add(1j, 2)]
+    assert [r.item() for r in results] == [5, 6.0, 3.5, 3, -2, 2, True, 0.5, 2 + 1j]
+    kinds = [wisp.int64, wisp.float32, wisp.float32, wisp.int64, wisp.int64]
+    kinds += [wisp.int64, wisp.bool, wisp.float32, wisp.complex64]
+    assert [r.dtype for r in results] == kinds and all(r.dim() == 0 for r in results)
+    for function in (wisp.pow, wisp.remainder, wisp.bitwise_and, wisp.atan2, wisp.maximum, wisp.gt):
+        with pytest.raises(TypeError):
+            function(2, 1)

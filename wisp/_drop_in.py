@@ -7,13 +7,15 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import wisp
-from wisp import version
+from wisp import _dtypes_off, version
 
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
-)} | {"torch.fx": "wisp._fx_off"}  # fmt: skip
+)} | {
+    "torch._dynamo": "wisp._dynamo_off", "torch.distributed.fsdp": "wisp._fsdp_off", "torch.fx": "wisp._fx_off",
+}  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in")
@@ -71,6 +73,12 @@ def _nothing(*args):
     """Does nothing."""
 
 
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of softmax, by the name under which some libraries look for it."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
 def _is_only_asked():
     """Whether importlib.util.find_spec() wants to know if a module exists: it expects None, not an error."""
     return sys._getframe(3).f_globals.get("__name__") == "importlib.util"
@@ -108,6 +116,10 @@ def install():
     wisp.__version__ = version.__version__ = version.as_torch()
     wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
     wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
-    import_module("torch.fx")  # programs that import torch alone find it too
+    wisp._softmax_backward_data = _softmax_backward_data
+    _dtypes_off.add_to(wisp)
+    wisp._C.Graph, wisp._C.Value = wisp._C._jit.Graph, wisp._C._jit.Value  # named in annotations
+    for name in ("torch._dynamo", "torch.fx"):
+        import_module(name)  # programs that import torch alone find them too
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)

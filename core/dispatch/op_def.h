@@ -211,6 +211,7 @@ enum Trait : uint32_t {
   out_casts = 1 << 10,  // out= may have another dtype than the result (as for pointwise operators)
   in_place_only = 1 << 9,   // only the form "name_" is public: "zero_", "uniform_"
   writes_inputs = 1 << 11,  // the kernel changes tensors it is given: running statistics
+  numbers_alone = 1 << 12,  // pointwise, and no operand has to be a tensor
 };
 }  // namespace trait
 

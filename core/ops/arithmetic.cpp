@@ -193,7 +193,8 @@ void register_basic(Registry& r) {
                   return b.scalar(2).equals(1) ? b.grad() : mul(b.grad(), b.scalar(2).conj());
                 }}},
        .jvp = Jvp::linear,
-       .onnx = "Add"}));
+       .onnx = "Add",
+       .traits = trait::numbers_alone}));
   r.add(pointwise(
       Types::same,
       {.schema = "sub(Tensor|Scalar self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
@@ -209,7 +210,8 @@ void register_basic(Registry& r) {
                   return alpha.equals(1) ? neg(b.grad()) : mul(b.grad(), (-alpha).conj());
                 }}},
        .jvp = Jvp::linear,
-       .onnx = "Sub"}));
+       .onnx = "Sub",
+       .traits = trait::numbers_alone}));
   r.alias("subtract", "sub");
   r.add(pointwise(
       Types::same,
@@ -219,7 +221,8 @@ void register_basic(Registry& r) {
        .vjp = {{"self", "other", [](const Backward& b) { return times_conj(b.grad(), b[1]); }},
                {"other", "self", [](const Backward& b) { return times_conj(b.grad(), b[0]); }}},
        .jvp = Jvp::bilinear,
-       .onnx = "Mul"}));
+       .onnx = "Mul",
+       .traits = trait::numbers_alone}));
   r.alias("multiply", "mul");
   r.add(pointwise(
       Types::to_float,
@@ -229,7 +232,8 @@ void register_basic(Registry& r) {
        .opcode = code(Opcode::div),
        .vjp = {{"self", "other", [](const Backward& b) { return over_conj(b.grad(), b[1]); }},
                {"other", "result other", div_other_grad}},
-       .onnx = "Div"}));
+       .onnx = "Div",
+       .traits = trait::numbers_alone}));
   r.add(pointwise(
       Types::same,
       {.schema =
@@ -242,6 +246,7 @@ void register_basic(Registry& r) {
        .vjp = {{"self", "other rounding_mode", div_mode_self_grad},
                {"other", "result other rounding_mode", div_mode_other_grad}},
        .onnx = "Div",
+       .traits = trait::numbers_alone,
        .node = "DivBackward2"}));
   r.alias("divide", "div");
   r.alias("true_divide", "div");
@@ -260,7 +265,8 @@ void register_modulus(Registry& r) {
        .infer = infer_real,
        .opcode = code(Opcode::div_floor),
        .jvp = Jvp::none,
-       .onnx = "Floor"}));
+       .onnx = "Floor",
+       .traits = trait::numbers_alone}));
   r.add(pointwise(
       Types::same,
       {.schema = "remainder(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",

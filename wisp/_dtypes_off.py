@@ -1,0 +1,34 @@
+"""Names of dtypes that torch has and wisp has not. Programs mention them in tables and comparisons when they are imported,
+so while wisp stands in for torch the names are there; no tensor has such a dtype, and asking for one is an error."""
+
+_BITS = {"uint16": 16, "uint32": 32, "uint64": 64, "complex32": 32, "chalf": 32, "qint8": 8, "quint8": 8, "qint32": 32}
+_BITS |= {f"float8_{form}": 8 for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
+
+
+class AbsentDtype:
+    """The name of a dtype that no tensor can have."""
+
+    def __init__(self, name):
+        self.name, self.itemsize = name, _BITS[name] // 8
+        self.is_complex = name in ("complex32", "chalf")
+        self.is_floating_point = name.startswith("float")
+        self.is_signed = not name.startswith(("uint", "quint"))
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _named, (self.name,)
+
+
+_MADE = {name: AbsentDtype(name) for name in _BITS}
+
+
+def _named(name):
+    return _MADE[name]
+
+
+def add_to(module):
+    """Gives a module the names."""
+    for name, dtype in _MADE.items():
+        setattr(module, name, dtype)

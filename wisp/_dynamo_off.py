@@ -1,0 +1,30 @@
+"""What programs find as torch._dynamo: hints to a compiler of bytecode, which wisp has none of. Plans of wisp.compile do not
+depend on sizes or addresses, so there is nothing to be told."""
+
+from wisp.compiler import allow_in_graph, disable, is_compiling, reset
+
+__all__ = [
+    "allow_in_graph", "disable", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address",
+    "maybe_mark_dynamic", "reset",
+]  # fmt: skip
+
+
+def mark_static_address(t, guard=False):
+    """Does nothing."""
+
+
+def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
+    """Does nothing."""
+
+
+def mark_static(t, index=None):
+    """Does nothing."""
+
+
+maybe_mark_dynamic = mark_static
+
+
+def __getattr__(name):
+    from wisp._missing import MissingName
+
+    raise MissingName("torch._dynamo", name)
