@@ -66,7 +66,9 @@ def test_pairs_of_layouts(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(2000, 3), (999, 4), (700, 1), (50, 16), (41, 31), (300, 40), (64, 3, 8), (30, 7, 2, 5)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(2000, 3), (999, 4), (700, 1), (50, 16), (41, 31), (300, 40), (64, 3, 8), (30, 7, 2, 5)], ids=str
+)
 def test_broadcast_rows_and_columns(shape, dtype):
     x = numbers(shape, dtype, 2)
     for dims in itertools.product((True, False), repeat=len(shape)):
@@ -105,7 +107,16 @@ def test_threads_change_nothing(threads, dtype):
 def test_softmax_of_extreme_rows():
     """Denormal probabilities, infinities and NaN, by rows, by columns and by short rows."""
     inf, nan = float("inf"), float("nan")
-    rows = np.array([[0, -95, -103, -200], [1e30, -1e30, 0, 1], [inf, 0, 1, 2], [-inf, -inf, -inf, -inf], [nan, 0, 1, 2], [88, 87, -10, 89]])
+    rows = np.array(
+        [
+            [0, -95, -103, -200],
+            [1e30, -1e30, 0, 1],
+            [inf, 0, 1, 2],
+            [-inf, -inf, -inf, -inf],
+            [nan, 0, 1, 2],
+            [88, 87, -10, 89],
+        ]
+    )
     for width in (4, 40, 400):
         wide = np.tile(rows, (1, width // 4)).astype(np.float32)
         with np.errstate(all="ignore"):
@@ -200,7 +211,11 @@ def test_smallest_and_largest_at_once(dtype):
             same(high, wanted[1])
     if x.is_floating_point():
         x[3, 4] = float("nan")
-        assert all(v.isnan() for v in x.aminmax()) and x.aminmax(dim=1)[0][3].isnan() and not x.aminmax(dim=1)[1][4].isnan()
+        assert (
+            all(v.isnan() for v in x.aminmax())
+            and x.aminmax(dim=1)[0][3].isnan()
+            and not x.aminmax(dim=1)[1][4].isnan()
+        )
 
 
 def test_take_and_put_of_views():
