@@ -106,8 +106,8 @@ void fill_math(Kernels& table) {
     const T z = x < low ? low : x > high ? high : x;
     // The quotient of the larger and the smaller of z and 1 - z, by its distance from 1: around one
     // half, that says more. Raised where it would overflow.
-    const bool below = z < T(0.5), tiny = z < T(sizeof(T) == 4 ? 0x1p-100 : 0x1p-1000);
-    const T raised = z * (tiny ? T(0x1p64) : T(1));
+    const bool below = z < T(0.5), tiny = (z >= 0) & (z < T(sizeof(T) == 4 ? 0x1p-100 : 0x1p-1000));
+    const T raised = (z + T(0)) * (tiny ? T(0x1p64) : T(1));  // of -0, as of 0
     const T size = vmath::log1p(vmath::fabs(T(1) - (z + z)) / (below ? raised : T(1) - z)) +
                    (tiny ? T(64 * 0.69314718055994530942) : T(0));
     return below ? -size : size;
