@@ -113,8 +113,7 @@ void move_line(char* out, int64_t out_step, const char* in, int64_t in_step, int
     return kernels().reverse(out, in, static_cast<size_t>(item), n);
   by_item_size(static_cast<size_t>(item), [&]<class T>() {
     if (out_step == item) {
-      T* to = reinterpret_cast<T*>(out);
-      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, in + i * in_step, sizeof(T));
+      gather_line(reinterpret_cast<T*>(out), in, in_step, n);
     } else {
       for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * out_step, in + i * in_step, sizeof(T));
     }

@@ -238,6 +238,10 @@ class LineWorker {
         if (dtype == wanted) return from;
         break;
       case Way::strided:
+        if (dtype == wanted) {
+          gather(tile, from, cut_.item[k], n, item_size(dtype));
+          return tile;
+        }
         gather(spare_.bytes, from, cut_.item[k], n, item_size(dtype));
         from = spare_.bytes;
         break;
@@ -259,9 +263,7 @@ class LineWorker {
   }
 
   static void gather(char* out, const char* from, int64_t step, int64_t n, size_t item) {
-    by_item_size(item, [&]<class T>() {
-      for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * sizeof(T), from + i * step, sizeof(T));
-    });
+    by_item_size(item, [&]<class T>() { gather_line(reinterpret_cast<T*>(out), from, step, n); });
   }
 
   const Pointwise& call_;

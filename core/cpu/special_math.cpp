@@ -1,4 +1,6 @@
 // Special functions that few programs spend time in: computed in double, one element at a time.
+#include "cpu/special_math.h"
+
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -114,6 +116,8 @@ double lower_quantile(double p) {
   return x;
 }
 
+}  // namespace
+
 double ndtri(double p) {
   if (!(p >= 0 && p <= 1)) return nan;
   if (p == 0 || p == 1) return p == 0 ? -inf : inf;
@@ -121,11 +125,7 @@ double ndtri(double p) {
   return p < 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
 }
 
-double entr(double x) {
-  if (x != x) return x;
-  if (x > 0) return -x * std::log(x);
-  return x == 0 ? 0 : -inf;
-}
+namespace {
 
 // --- Hurwitz's zeta function: sum (q + k)^-s over k >= 0, by Euler and Maclaurin
 
@@ -176,11 +176,6 @@ double polygamma(double x, const Params& params) {
 
 // --- sinc
 
-double sinc(double x) {
-  const double angle = std::numbers::pi * x;
-  return x == 0 ? 1 : std::sin(angle) / angle;
-}
-
 template <class T>
 void complex_sinc_tile(void* out, const void* const* in, int64_t n, const Params&) {
   const auto* x = static_cast<const Complex<T>*>(in[0]);
@@ -225,10 +220,9 @@ void fill_special_math(Kernels& t) {
   unary(t, Opcode::i1e, [](double x, const Params&) { return scaled_bessel(x, 1); });
   unary(t, Opcode::erfcx, [](double x, const Params&) { return erfcx(x); });
   unary(t, Opcode::log_ndtr, [](double x, const Params&) { return log_ndtr(x); });
-  unary(t, Opcode::ndtri, [](double x, const Params&) { return ndtri(x); });
-  unary(t, Opcode::entr, [](double x, const Params&) { return entr(x); });
+  const auto quantile = [](double x, const Params&) { return ndtri(x); };
+  t.tile[int(Opcode::ndtri)][int(DType::float64)] = unary_tile<double, decltype(quantile)>;
   unary(t, Opcode::polygamma, [](double x, const Params& p) { return polygamma(x, p); });
-  unary(t, Opcode::sinc, [](double x, const Params&) { return sinc(x); });
   binary(t, Opcode::zeta, [](double s, double q) { return zeta(s, q); });
   t.tile[int(Opcode::sinc)][int(DType::complex64)] = complex_sinc_tile<float>;
   t.tile[int(Opcode::sinc)][int(DType::complex128)] = complex_sinc_tile<double>;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "base/dtype.h"
 #include "base/small_vector.h"
@@ -37,6 +38,24 @@ void by_item_size(size_t item, F f) {
       return f.template operator()<uint64_t>();
     default:
       return f.template operator()<Wide>();
+  }
+}
+
+// Copies n elements that are `step` bytes apart next to each other. Two and four elements apart is
+// usual (parts of complex numbers, columns of boxes); known when compiling, vectors can do it.
+template <class T, class Step>
+void gather_apart(T* out, const char* from, int64_t n, Step step) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(out + i, from + i * step, sizeof(T));
+}
+template <class T>
+void gather_line(T* out, const char* from, int64_t step, int64_t n) {
+  constexpr int64_t item = sizeof(T);
+  if (step == 2 * item) {
+    gather_apart(out, from, n, std::integral_constant<int64_t, 2 * item>());
+  } else if (step == 4 * item) {
+    gather_apart(out, from, n, std::integral_constant<int64_t, 4 * item>());
+  } else {
+    gather_apart(out, from, n, step);
   }
 }
 
@@ -111,6 +130,8 @@ class Walker {
       const int64_t run = std::min(n, sizes_[last] - index_[last]);
       if (step == static_cast<int64_t>(sizeof(T))) {
         reading ? std::memcpy(tile, at_, run * sizeof(T)) : std::memcpy(at_, tile, run * sizeof(T));
+      } else if constexpr (reading) {
+        gather_line(tile, at_, step, run);
       } else {
         for (int64_t i = 0; i < run; ++i) one<T, reading>(tile + i, at_ + i * step);
       }
@@ -129,6 +150,10 @@ class Walker {
         return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 3>());
       case 4:
         return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 4>());
+      case 8:
+        return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 8>());
+      case 16:
+        return move_rows_of<T, reading>(tile, rows, std::integral_constant<int64_t, 16>());
       default:
         return move_rows_of<T, reading>(tile, rows, sizes_.back());
     }
@@ -137,8 +162,19 @@ class Walker {
   void move_rows_of(T* tile, int64_t rows, Length length) {
     const int64_t step = strides_.back(), row = strides_[strides_.size() - 2];
     char* from = at_;
+    if (reading && step == 0) return repeat_rows<T>(tile, rows, length);
     for (int64_t r = 0; r < rows; ++r, from += row, tile += length) {
       for (int64_t i = 0; i < length; ++i) one<T, reading>(tile + i, from + i * step);
+    }
+  }
+  template <class T, class Length>
+  void repeat_rows(T* tile, int64_t rows, Length length) {
+    const int64_t row = strides_[strides_.size() - 2];
+    const char* from = at_;
+    for (int64_t r = 0; r < rows; ++r, from += row, tile += length) {
+      T value;
+      std::memcpy(&value, from, sizeof(T));
+      for (int64_t i = 0; i < length; ++i) tile[i] = value;
     }
   }
   template <class T, bool reading>

@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "cpu/copy.h"
 #include "cpu/grain.h"
+#include "cpu/range.h"
 #include "ops/families.h"
 #include "ops/number.h"
 #include "ops/ops.h"
@@ -125,13 +126,7 @@ void write_range(const Tensor& out, Scalar start, Scalar step) {
           data[i] = convert<T>(static_cast<int64_t>(value));
       });
     } else {
-      const double first = start.real(), each = step.real();
-      // Counted from the start of a piece in 32 bits, for whose conversion there are vectors.
-      parallel_for(out.numel(), grain, [=](int64_t begin, int64_t end) {
-        const double before = static_cast<double>(begin);
-        for (int32_t i = 0; i < static_cast<int32_t>(end - begin); ++i)
-          data[begin + i] = convert<T>(first + (before + i) * each);
-      });
+      cpu::write_range(out.dtype(), out->bytes(), out.numel(), start.real(), step.real());
     }
   });
 }

@@ -227,28 +227,21 @@ WISP_INLINE T next_after(T a, T b) {
   return a != a || b != b ? a + b : a == b ? b : next;
 }
 
-// By halving and subtracting: divisions take longer. The smallest negative number has no opposite;
-// its magnitude has the same bits.
 template <class T>
 WISP_INLINE T gcd_of(T a, T b) {
-  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  auto zeros = [](Word x) {
-    return sizeof(T) == 8 ? __builtin_ctzll(x) : __builtin_ctz(static_cast<uint32_t>(x));
-  };
-  auto magnitude = [](T x) {
-    return x < 0 ? Word(0) - static_cast<Word>(x) : static_cast<Word>(x);
-  };
-  Word u = magnitude(a), v = magnitude(b);
-  if (u == 0 || v == 0) return static_cast<T>(u | v);
-  const int twos = zeros(u | v);
-  u >>= zeros(u);
-  while (v != 0) {
-    v >>= zeros(v);
-    const Word less = u < v ? u : v;
-    v = u < v ? v - u : u - v;
-    u = less;
+  if constexpr (std::is_signed_v<T>) {
+    if (a < 0) a = static_cast<T>(-a);
+    if (b < 0) b = static_cast<T>(-b);
   }
-  return static_cast<T>(u << twos);
+  while (b != 0) {
+    const T rest = int_fmod(a, b, Params());
+    a = b;
+    b = rest;
+  }
+  if constexpr (std::is_signed_v<T>) {
+    if (a < 0) a = static_cast<T>(-a);
+  }
+  return a;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "cpu/kernels/tile.h"
+#include "cpu/special_math.h"
 #include "cpu/vmath.h"
 #include "cpu/vmath_special.h"
 #include "cpu/vmath_trig.h"
@@ -35,6 +36,18 @@ template <Opcode Op, class Fast, class IsSlow, class Slow>
 WISP_INLINE void patched(TileTable& table, Fast, IsSlow, Slow) {
   for_each_type<dtypes::real_math>(
       [&]<class T>() { table[int(Op)][int(dtype_of<T>)] = patched_tile<T, Fast, IsSlow, Slow>; });
+}
+
+constexpr double pi = 3.14159265358979323846;
+
+void patched_ndtri(void* out, const void* const* in, int64_t n, const Params& params) {
+  const auto fast = [](float p) {
+    return static_cast<float>(1.41421356237309504880 *
+                              vmath::erfinv(2 * static_cast<double>(p) - 1));
+  };
+  const auto is_slow = [](float p) { return p != 0 && vmath::fabs(p) < 0x1p-29f; };
+  const auto slow = [](float p) { return static_cast<float>(ndtri(static_cast<double>(p))); };
+  patched_tile<float, decltype(fast), decltype(is_slow), decltype(slow)>(out, in, n, params);
 }
 
 }  // namespace
@@ -87,12 +100,37 @@ void fill_math(Kernels& table) {
   unary<Opcode::digamma, real>(t, [](auto x) { return vmath::digamma(x); });
   unary<Opcode::logit, real>(t, [](auto x, const Params& p) {
     using T = decltype(x);
-    const T low = param<T>(p, 0);  // eps; negative if none was given
-    const T z = low < 0 ? x : x < low ? low : x > T(1) - low ? T(1) - low : x;
-    // Around one half the quotient is nearly 1: its distance from 1 says more than it does.
-    return z > T(0.25) && z < T(0.75) ? vmath::log1p((z + z - T(1)) / (T(1) - z))
-                                      : vmath::log(z / (T(1) - z));
+    const T eps = param<T>(p, 0);  // negative if none was given
+    const T low = eps < 0 ? -vmath::Format<T>::kInf : eps,
+            high = eps < 0 ? vmath::Format<T>::kInf : T(1) - eps;
+    const T z = x < low ? low : x > high ? high : x;
+    // The quotient of the larger and the smaller of z and 1 - z, by its distance from 1: around one
+    // half, that says more. Raised where it would overflow.
+    const bool below = z < T(0.5), tiny = (z >= 0) & (z < T(sizeof(T) == 4 ? 0x1p-100 : 0x1p-1000));
+    const T raised = (z + T(0)) * (tiny ? T(0x1p64) : T(1));  // of -0, as of 0
+    const T size = vmath::log1p(vmath::fabs(T(1) - (z + z)) / (below ? raised : T(1) - z)) +
+                   (tiny ? T(64 * 0.69314718055994530942) : T(0));
+    return below ? -size : size;
   });
+  unary<Opcode::entr, real>(t, [](auto x) {
+    using T = decltype(x);
+    const T inside = -x * vmath::log(x), outside = x == 0 ? T(0) : -vmath::Format<T>::kInf;
+    return x > 0 || x != x ? inside : outside;
+  });
+  // In double, whose multiple of pi is exact enough for the sine of large floats.
+  patched<Opcode::sinc>(
+      t,
+      [](auto x) {
+        const double angle = static_cast<double>(x) * pi, sine = vmath::sin(angle);
+        return static_cast<decltype(x)>(x == 0 ? 1.0 : sine / angle);
+      },
+      [](auto x) { return vmath::needs_slow_sin(static_cast<double>(x) * pi); },
+      [](auto x) {
+        const double angle = static_cast<double>(x) * pi;
+        return static_cast<decltype(x)>(std::sin(angle) / angle);
+      });
+  // 2 p - 1 is exact in double, unless a float is tiny.
+  table.tile[int(Opcode::ndtri)][int(DType::float32)] = patched_ndtri;
   binary<Opcode::pow, real>(t, [](auto a, auto b) { return vmath::pow(a, b); });
   binary<Opcode::atan2, real>(t, [](auto a, auto b) { return vmath::atan2(a, b); });
   binary<Opcode::hypot, real>(t, [](auto a, auto b) { return vmath::hypot(a, b); });
