@@ -128,6 +128,34 @@ def test_channel_norms(shape, groups):
         assert wisp.allclose(got, wanted)
 
 
+@pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64, wisp.bfloat16])
+@pytest.mark.parametrize("shape", [(3, 20, 5, 7), (2, 6, 3, 4, 5)])
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_keeps_channels_last(shape, dtype, training):
+    last = wisp.channels_last if len(shape) == 4 else wisp.channels_last_3d
+    exact = wisp.float64 if dtype == wisp.float64 else wisp.float32
+    channels = shape[1]
+    x, seed = wisp.randn(shape).to(dtype), wisp.randn(shape).to(dtype)
+    w, b, mean = (wisp.randn(channels, dtype=exact) for _ in range(3))
+    var = wisp.rand(channels, dtype=exact) + 0.5
+
+    def results(x, seed):
+        x = x.detach().requires_grad_()
+        weight, bias, means, vars = w.clone().requires_grad_(), b.clone().requires_grad_(), mean.clone(), var.clone()
+        y = F.batch_norm(x, means, vars, weight, bias, training)
+        y.backward(seed)
+        return [y, x.grad, weight.grad, bias.grad, means, vars]
+
+    plain = results(x, seed)
+    mixed = results(x.to(memory_format=last), seed)
+    both = results(x.to(memory_format=last), seed.to(memory_format=last))
+    tolerance = {wisp.float32: 1e-5, wisp.float64: 1e-12, wisp.bfloat16: 2e-2}[dtype]
+    for got in (mixed, both):
+        assert got[0].is_contiguous(memory_format=last)
+        for a, c in zip(got, plain):
+            assert wisp.allclose(a, c, rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_numbers_and_columns_beside_lines(dtype):
     a = (10 * rng.standard_normal((130, 70))).astype(dtype)
