@@ -48,8 +48,9 @@ def measure(case, sizes, threads, options):
     for _ in range(options.rounds):
         for name in options.libraries:
             own = {**sizes, **(WORKLOADS[case].rival if name == "torch" else {})}
+            switches = WORKLOADS[case].own if name == "wisp" else {}
             budget = {"seconds": options.seconds, "least": options.least}
-            reports[name].append(run(library=name, case=case, sizes=own, threads=threads, **budget))
+            reports[name].append(run(library=name, case=case, sizes=own, switches=switches, threads=threads, **budget))
     return {name: merged(found) for name, found in reports.items() if all(found)}
 
 

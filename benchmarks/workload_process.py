@@ -90,6 +90,8 @@ def main():
     T = importlib.import_module(task["library"])
     T.set_num_threads(task["threads"])
     T.manual_seed(0)
+    for name, value in task.get("switches", {}).items():
+        setattr(T.backends.cpu, name, value)
     print(json.dumps(measure(T, task) if "case" in task else limits(T, task)))
 
 

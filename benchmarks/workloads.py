@@ -14,7 +14,8 @@ from workload_models import numbers, words
 class Workload(NamedTuple):
     """build(T, **sizes) gives the step, products(**sizes) what it multiplies, tiny the sizes for a quick look.
 
-    rival: what PyTorch alone is told besides; states: numbers that the optimiser keeps per weight, None for inference.
+    rival: what PyTorch alone is told besides; own: switches that wisp alone turns; states: numbers that the optimiser keeps per weight,
+    None for inference.
     """
 
     build: Callable
@@ -23,6 +24,7 @@ class Workload(NamedTuple):
     tiny: dict
     states: int | None
     rival: dict
+    own: dict
 
 
 # --- steps
@@ -183,11 +185,14 @@ GPT_CASE = "GPT 6 x 384, batch 8"
 
 def table():
     def trained(build, products, sizes, tiny, states, **rival):
-        return Workload(build, products, sizes, {**sizes, **tiny}, states, rival)
+        return Workload(build, products, sizes, {**sizes, **tiny}, states, rival, {})
 
     def forward(build, products, sizes, tiny):
         one = {"batch": 1} if "batch" in sizes else {}
-        return Workload(build, products, {**sizes, **one}, {**sizes, **tiny, **one}, None, {})
+        return Workload(build, products, {**sizes, **one}, {**sizes, **tiny, **one}, None, {}, {})
+
+    def by_winograd(workload):
+        return workload._replace(own={"winograd": True})
 
     def rows(operator):
         return trained(rows_step, no_products, {**ROWS, "operator": operator}, SMALL_ROWS, 0)
@@ -198,6 +203,10 @@ def table():
     deep = {**RESNET, "batch": 8, "blocks": (3, 4, 23, 3)}
     one_word = {key: value for key, value in GPT.items() if key != "batch"}
     resnet = resnet_step, models.resnet_products
+    mnist = trained(digits_step, models.digits_products, DIGITS, SMALL_DIGITS, 2)
+    shallow = trained(*resnet, RESNET, SMALL_RESNET, 1)
+    against_last = trained(*resnet, RESNET, SMALL_RESNET, 1, channels_last=True)
+    one_image = forward(resnet_forward, models.resnet_products, RESNET, SMALL_RESNET)
     language = lstm_step, models.lstm_language_model_products
     cell = lstm_forward, models.lstm_products
     small_cell = {"hidden": 8}
@@ -205,17 +214,22 @@ def table():
     return {
         MLP_CASE: trained(mlp_step, models.mlp_products, mlp, small_mlp, 2),
         "two-layer net 1000-100-10, batch 64": trained(mlp_step, models.mlp_products, two_layers, small_mlp, 2),
-        DIGITS_CASE: trained(digits_step, digits, DIGITS, SMALL_DIGITS, 2),
-        "ResNet-50, batch 16": trained(*resnet, RESNET, SMALL_RESNET, 1),
-        "ResNet-50, batch 16, PyTorch in channels_last": trained(*resnet, RESNET, SMALL_RESNET, 1, channels_last=True),
+        DIGITS_CASE: mnist,
+        "MNIST CNN, batch 64, Winograd": by_winograd(mnist),
+        "ResNet-50, batch 16": shallow,
+        "ResNet-50, batch 16, Winograd": by_winograd(shallow),
+        "ResNet-50, batch 16, PyTorch in channels_last": against_last,
+        "ResNet-50, batch 16, Winograd, PyTorch in channels_last": by_winograd(against_last),
         "ResNet-101, batch 8": trained(*resnet, deep, SMALL_RESNET, 1),
+        "ResNet-101, batch 8, Winograd": by_winograd(trained(*resnet, deep, SMALL_RESNET, 1)),
         LSTM_CASE: trained(*language, LSTM, SMALL_LSTM, 0),
         "LSTM language model, 650 wide": trained(*language, {**LSTM, "hidden": 650}, SMALL_LSTM, 0),
         GPT_CASE: trained(gpt_step, models.gpt_products, GPT, {**SMALL_GPT, "batch": 2}, 2),
         "softmax, 2,500 rows of 4,000": rows("softmax"),
         "layer norm, 2,500 rows of 4,000": rows("layer norm"),
         "cross entropy, 2,500 rows of 4,000": rows("cross entropy"),
-        "inference: ResNet-50": forward(resnet_forward, models.resnet_products, RESNET, SMALL_RESNET),
+        "inference: ResNet-50": one_image,
+        "inference: ResNet-50, Winograd": by_winograd(one_image),
         "inference: MNIST CNN": forward(digits_forward, digits, DIGITS, SMALL_DIGITS),
         "inference: GPT, one token after 255": forward(gpt_token, models.gpt_token_products, one_word, SMALL_GPT),
         "inference: LSTM step, 200 wide": forward(*cell, LSTM_CELL, small_cell),

@@ -72,6 +72,8 @@ _set_library_folder: Any
 _special: Any
 _tangent: Any
 _usable_device: Any
+_winograd_enabled: Any
+_winograd_set_enabled: Any
 _without_history: Any
 
 _Number: TypeAlias = _int | _float | _bool | complex

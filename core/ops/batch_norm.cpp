@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/joint.h"
 #include "ops/norms.h"
+#include "ops/pixels.h"
 #include "ops/promotion.h"
 
 namespace wisp::ops {
@@ -40,7 +41,8 @@ void infer_batch_norm(Infer& infer) {
   for (int i = 1; i <= 4; ++i) check_channels(infer, i, channels);
   WISP_CHECK(infer.boolean(5) || (infer.has(3) && infer.has(4)),
              "running_mean and running_var must be defined in evaluation mode");
-  infer.push(input.sizes(), input.dtype(), input.device());
+  TensorSpec& out = infer.push(input.sizes(), input.dtype(), input.device());
+  if (has_pixels(input, input.ndim() - 2)) out.strides = channels_last_strides(input.sizes());
   for (int i = 0; i < 2; ++i) infer.push({channels}, math_dtype(input.dtype()), input.device());
 }
 
@@ -57,14 +59,15 @@ cpu::Channels channels_of(const Tensor& x, DType dtype) {
   return {dtype, x->size(0), x->size(1), lines ? x.numel() / lines : 0, false};
 }
 
-// Images that a kernel reads, the first of them arranged in blocks of channels: then they are
-// worked on so, and what is made from them lies likewise.
-class Blocks {
+// Images that a kernel reads and makes, all in the order of the first: if that is arranged in
+// blocks of channels, so is what is made from it; if its channels are last, each pixel is a row of
+// them.
+class Images {
  public:
   // `others` are read in plain order, and may be parts of the same memory.
-  Blocks(std::initializer_list<const Tensor*> images, const Tensor& out,
+  Images(std::initializer_list<const Tensor*> images, const Tensor& out,
          std::initializer_list<const Tensor*> others, DType dtype)
-      : dtype_(dtype) {
+      : dtype_(dtype), rows_(has_pixels(**images.begin(), (*images.begin())->ndim() - 2)) {
     if (!(**images.begin())->storage().is_arranged() || !can_arrange(out)) return;
     for (const Tensor* image : images) {
       if (image->dtype() != dtype) return;
@@ -73,18 +76,31 @@ class Blocks {
     order_ = order_of({images.begin(), 1}, out.sizes());
     if (order_) read_.emplace(std::span(images.begin(), images.size()), out.sizes(), *order_);
   }
-  int width() const { return order_ ? order_->block : 0; }
-  Tensor input(size_t i, const Tensor& image) const {
-    return order_ ? as_it_lies(image, read_->data(i)) : consecutive(image, dtype_);
+  int block() const { return order_ ? order_->block : 0; }
+  Tensor input(size_t i, const Tensor& image) {
+    if (order_) return as_it_lies(image, read_->data(i));
+    copies_[i] = in_layout(image, rows_, dtype_);
+    return rows_ ? rows_of(copies_[i]) : copies_[i];
   }
   Tensor output(const Tensor& out) const {
-    return order_ ? as_it_lies(out, arrange(out, *order_)) : out;
+    if (order_) return as_it_lies(out, arrange(out, *order_));
+    return rows_ && out.ndim() > 1 ? rows_of(out) : out;
   }
 
  private:
+  static Tensor rows_of(const Tensor& t) {
+    const size_t bytes = static_cast<size_t>(t.numel()) * t->item_size();
+    Ref<Storage> memory = Storage::wrap(t->bytes(), bytes, [](void*) {}, nullptr);
+    const int64_t channels = t->size(1);
+    return Tensor::adopt(
+        TensorImpl::make(std::move(memory), t.dtype(), Dims{t.numel() / channels, channels}));
+  }
+
   DType dtype_;
+  bool rows_;
   std::optional<Arrangement> order_;
   std::optional<InOrder> read_;
+  Tensor copies_[InOrder::most];
 };
 
 void batch_norm_kernel(const Call& call) {
@@ -96,15 +112,15 @@ void batch_norm_kernel(const Call& call) {
   }
   const Tensor weight = optional_consecutive(call[1], dtype),
                bias = optional_consecutive(call[2], dtype);
-  const Blocks blocks({&input}, call.out(0), {&weight, &bias}, dtype);
-  const Tensor x = blocks.input(0, input), out = blocks.output(call.out(0));
+  Images images({&input}, call.out(0), {&weight, &bias}, dtype);
+  const Tensor x = images.input(0, input), out = images.output(call.out(0));
   cpu::Channels shape = channels_of(x, dtype);
-  shape.block = blocks.width();
+  shape.block = images.block();
   if (call.boolean(5) && shape.block) {
     cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes()});
   } else if (call.boolean(5)) {
-    const uint64_t all = (uint64_t(1) << input.ndim()) - 1;
-    moments(input, input.sizes(), input.strides(), all & ~uint64_t(2), mean, var);
+    const uint64_t all = (uint64_t(1) << x.ndim()) - 1;
+    moments(x, x.sizes(), x.strides(), all & ~uint64_t(2), mean, var);
   }
   const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
@@ -126,6 +142,8 @@ void batch_norm_kernel(const Call& call) {
 void infer_batch_norm_grads(Infer& infer) {
   const Tensor &input = infer.tensor(1), &mean = infer.tensor(2);
   push_wanted(infer, infer.integer(6), input, {input.sizes(), mean.sizes(), mean.sizes()});
+  if ((infer.integer(6) & 1) && has_pixels(input, input.ndim() - 2))
+    infer.out(0).strides = channels_last_strides(input.sizes());
 }
 
 // The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
@@ -136,12 +154,12 @@ void batch_norm_grads_kernel(const Call& call) {
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
   const Tensor &x_given = call.tensor(1), &grad_given = call.tensor(0);
-  const Blocks blocks({&x_given, &grad_given}, call.out(0), {&mean, &var, &weight}, dtype);
-  const Tensor x = blocks.input(0, x_given), grad = blocks.input(1, grad_given),
-               result = blocks.output(call.out(0));
+  Images images({&x_given, &grad_given}, call.out(0), {&mean, &var, &weight}, dtype);
+  const Tensor x = images.input(0, x_given), grad = images.input(1, grad_given),
+               result = images.output(call.out(0));
   const Target out(result, dtype), weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
   cpu::Channels shape = channels_of(x, dtype);
-  shape.block = blocks.width();
+  shape.block = images.block();
   const ChannelTotals totals(shape, grad, x, mean);
   const double elements = static_cast<double>(shape.batch * shape.length);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
