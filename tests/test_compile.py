@@ -126,10 +126,9 @@ def test_copies_and_cycles():
         return x + 1
 
     assert copy.deepcopy(wisp.compile(f))(wisp.zeros(1)).item() == 1
-    compiled = wisp.compile(lambda: compiled)
-    gone = weakref.ref(compiled)
-    assert compiled() is compiled
-    del compiled
+    f.compiled = wisp.compile(f)  # each holds the other
+    gone = weakref.ref(f.compiled)
+    del f
     gc.collect()
     assert gone() is None
 

@@ -1,12 +1,12 @@
 // Lazy evaluation: switching it on for a thread, and how it went.
-#include "bindings/python.h"
+#include "lazy/lazy.h"
 
 #include <structmember.h>
 
 #include "bindings/arguments.h"
 #include "bindings/module.h"
+#include "bindings/python.h"
 #include "bindings/tensor_object.h"
-#include "lazy/lazy.h"
 
 namespace wisp::python {
 
@@ -24,8 +24,7 @@ PyObject* collect(PyObject*, PyObject* value) {
                     "_lazy_collect expects what it returned");
     const lazy::Collecting before =
         lazy::collect({static_cast<lazy::Extent>(what % extents), what / extents});
-    return must(
-        PyLong_FromLongLong(before.least * extents + static_cast<int64_t>(before.extent)));
+    return must(PyLong_FromLongLong(before.least * extents + static_cast<int64_t>(before.extent)));
   });
 }
 

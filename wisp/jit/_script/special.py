@@ -15,10 +15,15 @@ from wisp.jit._script.values import (
     Tuple,
 )
 
-
 # What isinstance() can tell when the program runs. Of what has items, their types are not known.
 _KINDS = {int: T.INT, float: T.FLOAT, bool: T.BOOL, complex: T.COMPLEX, str: T.STR, _C.Tensor: T.TENSOR}
-_WORDS = {**{cls: kind.kind for cls, kind in _KINDS.items()}, type(None): "NoneType", list: "list", tuple: "tuple", dict: "dict"}
+_WORDS = {
+    **{cls: kind.kind for cls, kind in _KINDS.items()},
+    type(None): "NoneType",
+    list: "list",
+    tuple: "tuple",
+    dict: "dict",
+}
 
 
 def _shown(cls):
