@@ -101,7 +101,7 @@ def first_calls():
 FIGURES = {"first": lambda times: times[0], "best": min}
 
 
-def lstm_steps(x, h, c, w_ih, w_hh, b):
+def same_input(x, h, c, w_ih, w_hh, b):
     for _ in range(100):
         gates = wisp.mm(x, w_ih) + wisp.mm(h, w_hh) + b
         i, f, g, o = gates.chunk(4, 1)
@@ -110,17 +110,29 @@ def lstm_steps(x, h, c, w_ih, w_hh, b):
     return h, c
 
 
+def input_of_each_step(xs, h, c, w_ih, w_hh, b):
+    for t in range(100):
+        gates = wisp.mm(xs[t], w_ih) + wisp.mm(h, w_hh) + b
+        i, f, g, o = gates.chunk(4, 1)
+        c = wisp.sigmoid(f) * c + wisp.sigmoid(i) * wisp.tanh(g)
+        h = wisp.sigmoid(o) * wisp.tanh(c)
+    return h, c
+
+
 def scripts(rounds):
     """Best seconds of 100 steps of an LSTM cell, run by Python and by the interpreter, in turns."""
-    compiled, results = wisp.jit.script(lstm_steps), {}
-    for batch, hidden, grad in itertools.product((1, 8), (16, 32), (False, True)):
-        states = [wisp.randn(batch, hidden) for _ in range(3)]
-        weights = [wisp.randn(hidden, 4 * hidden) * 0.1 for _ in range(2)] + [wisp.randn(4 * hidden)]
-        args = states + [weight.requires_grad_(grad) for weight in weights]
-        calls = {"eager": _bound(lstm_steps, args), "script": _bound(compiled, args)}
-        best = measure(calls, rounds)
-        name = f"LSTM cell, 100 steps, batch {batch}, {hidden} wide" + (", with gradients" if grad else "")
-        results[name] = best
+    results = {}
+    for function in (same_input, input_of_each_step):
+        compiled = wisp.jit.script(function)
+        for batch, hidden, grad in itertools.product((1, 8), (16, 32), (False, True)):
+            states = [wisp.randn(batch, hidden) for _ in range(3)]
+            if function is input_of_each_step:
+                states[0] = wisp.randn(100, batch, hidden)
+            weights = [wisp.randn(hidden, 4 * hidden) * 0.1 for _ in range(2)] + [wisp.randn(4 * hidden)]
+            args = states + [weight.requires_grad_(grad) for weight in weights]
+            name = f"{function.__name__.replace('_', ' ')}, batch {batch}, {hidden} wide"
+            calls = {"eager": _bound(function, args), "script": _bound(compiled, args)}
+            results[name + (", with gradients" if grad else "")] = measure(calls, rounds)
     return results
 
 

@@ -1,5 +1,9 @@
 """wisp.compile: the same results, computed before they are returned, with what libraries expect of it."""
 
+import copy
+import gc
+import weakref
+
 import pytest
 
 import wisp
@@ -109,6 +113,24 @@ def test_functions_of_small_tensors_stop_paying():
     for _ in range(20):
         assert wisp.equal(f(large), chain(large))
     assert wisp.lazy.counts()["fused"] > before
+
+
+def test_copies_and_cycles():
+    net = wisp.compile(nn.Linear(2, 2))
+    copied = copy.deepcopy(net)
+    with wisp.no_grad():
+        net.weight.zero_()
+    assert copied(wisp.ones(1, 2)).abs().sum() > 0 and net(wisp.zeros(1, 2)).shape == (1, 2)
+
+    def f(x):
+        return x + 1
+
+    assert copy.deepcopy(wisp.compile(f))(wisp.zeros(1)).item() == 1
+    f.compiled = wisp.compile(f)  # each holds the other
+    gone = weakref.ref(f.compiled)
+    del f
+    gc.collect()
+    assert gone() is None
 
 
 def test_functions_with_nothing_to_fuse_stop_paying():

@@ -1,6 +1,6 @@
 """Types that are known when the program runs, comments that give types, and names that a program has for itself."""
 
-from typing import Any, Dict, List, Optional, Union  # noqa: UP035
+from typing import Any
 
 import pytest
 
@@ -20,7 +20,7 @@ def kind_of(x: Any) -> str:
         return "number"
     if isinstance(x, Tensor):
         return f"Tensor {x.dim()}"
-    if isinstance(x, (list, tuple)) or isinstance(x, dict):
+    if isinstance(x, (list, tuple, dict)):
         return "items"
     return "None" if x is None else "?"
 
@@ -33,7 +33,7 @@ def test_isinstance_of_any(value):
 
 
 def test_isinstance_of_unions():
-    def f(x: Union[int, float], y: Union[int, str]) -> int:
+    def f(x: int | float, y: int | str) -> int:  # noqa: PYI041
         if isinstance(x, float):
             return 1
         if not isinstance(y, int):
@@ -47,9 +47,9 @@ def test_isinstance_of_unions():
 
 def test_isinstance_of_any_says_what_it_cannot_tell():
     def f(x: Any):
-        return isinstance(x, List[int])
+        return isinstance(x, list[int])
 
-    with pytest.raises(wisp.jit.CompileError, match=r"(?s)cannot tell whether .* Any is a List\[int\].*<--- HERE"):
+    with pytest.raises(wisp.jit.CompileError, match=r"(?s)cannot tell whether .* Any is a list\[int\].*<--- HERE"):
         script(f)
 
 
@@ -81,8 +81,8 @@ def test_a_class_that_names_itself():
     class Bag:
         def __init__(self, name: str):
             self.name = name
-            self.items: List[int] = []
-            self.newest: Optional[int] = None
+            self.items: list[int] = []
+            self.newest: int | None = None
 
         def put(self, item: int) -> "Bag":
             self.items.append(item)

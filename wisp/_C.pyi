@@ -13,6 +13,7 @@ from wisp import return_types
 from wisp._storage import TypedStorage, UntypedStorage
 
 # What the package around the core calls.
+_Compiled: Any
 _LinAlgError: Any
 _autocast: Any
 _cpu_capability: Any

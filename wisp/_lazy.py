@@ -121,19 +121,18 @@ class _Explanation:
 _IDLE, _PLAIN = 8, 16
 
 
-class _Collecting:
+class _Collecting(_C._Compiled):
     """The function with its kernels collected and, unless all of the program is evaluated lazily, run at its end."""
-
-    __slots__ = ("_function", "_idle", "_plain")
 
     def __init__(self, function):
         self._function = function
         self._idle = self._plain = 0
 
-    def __call__(self, *args, **kwargs):
-        if self._plain:
-            self._plain -= 1
-            return self._function(*args, **kwargs)
+    def __reduce__(self):
+        return type(self), (self._function,)
+
+    def _collect(self, *args, **kwargs):
+        """A call that is none of the next `_plain` ones."""
         outer = _C._lazy_collect(_LARGE)
         if _extent(outer):
             _C._lazy_collect(outer)

@@ -436,8 +436,8 @@ const Instruction* Frame::control(const Instruction& in) {
     case Step::once: {
       // Whoever watches calls sees each of them.
       const Datum& made = registers_[code_.outputs[in.outputs]];
-      const bool stays = made.is_tensor() && !mode.interceptor &&
-                         !(mode.grad && made.tensor().requires_grad());
+      const bool stays =
+          made.is_tensor() && !mode.interceptor && !(mode.grad && made.tensor().requires_grad());
       return stays ? target : &in + 1;
     }
     case Step::loop_start:

@@ -31,7 +31,11 @@ const Operator* find_operator(std::string_view name) {
 
 const char* find_python_function(std::string_view name) {
   static const std::unordered_map<std::string_view, const char*> all = {
-      {"Int", "int"}, {"Float", "float"}, {"Bool", "bool"}, {"Complex", "complex"}, {"_is_instance", "isinstance"}};
+      {"Int", "int"},
+      {"Float", "float"},
+      {"Bool", "bool"},
+      {"Complex", "complex"},
+      {"_is_instance", "isinstance"}};
   const auto found = all.find(name);
   return found == all.end() ? nullptr : found->second;
 }

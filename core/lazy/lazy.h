@@ -29,7 +29,6 @@ struct Collecting {
 // From now on these. Returns what it was.
 Collecting collect(const Collecting& what);
 
-
 // Runs everything that was put off, on whichever thread.
 void run();
 

@@ -54,7 +54,7 @@ class Sequence {
   void read_entry(const Entry& entry);
   void write_key();
 
-  std::vector<int> table_;  // hashed by storage: index into memories, or -1
+  std::vector<int> table_;   // hashed by storage: index into memories, or -1
   std::vector<int> places_;  // cells of the tensors of all entries
   std::vector<uint32_t> starts_;
 };

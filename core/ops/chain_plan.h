@@ -21,7 +21,7 @@ struct ChainStage {
   bool spreads = false;          // ... or are so, and are put in their places in a larger tensor
   ChainSpot in[3] = {}, out = {};
   int inputs = 1;
-  int order = -1;  // without a kernel: how they lie, in Plan::orders ...
+  int order = -1;        // without a kernel: how they lie, in Plan::orders ...
   bool by_rows = false;  // ... which is in rows of a matrix
   int64_t elements = 0;
 };

@@ -122,9 +122,9 @@ class Classes:
     def declare_attribute(self, target, declared):
         """self.name: declared = ... in __init__ of a class"""
         kind = self.type_of(self.expression(target.value))
-        if kind is not None and kind.kind == "class" and isinstance(kind.host, ClassSpec):
-            if self.frame.name.rpartition(".")[2] == "__init__":
-                kind.host.attributes.setdefault(target.attr, declared)
+        of_class = kind is not None and kind.kind == "class" and isinstance(kind.host, ClassSpec)
+        if of_class and self.frame.name.rpartition(".")[2] == "__init__":
+            kind.host.attributes.setdefault(target.attr, declared)
 
     def find_method(self, owner, name):
         spec = self.type_of(owner).host

@@ -15,7 +15,6 @@ from wisp.jit._script.values import (
     Tuple,
 )
 
-
 # What isinstance() can tell when the program runs. Of what has items, their types are not known.
 _KINDS = {int: T.INT, float: T.FLOAT, bool: T.BOOL, complex: T.COMPLEX, str: T.STR, _C.Tensor: T.TENSOR}
 _WORDS = {
