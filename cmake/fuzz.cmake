@@ -5,7 +5,7 @@ if(NOT WISP_FUZZ)
 endif()
 
 # Readers call few operators and kernels: those only have to be there, and to be built quickly.
-foreach(target kernels_baseline loops)
+foreach(target kernels_baseline_full kernels_baseline_lean loops)
   target_compile_options(${target} PRIVATE -O1 -fno-sanitize=all)
 endforeach()
 file(GLOB operator_sources CONFIGURE_DEPENDS core/ops/*.cpp core/lazy/*.cpp core/transform/*.cpp)

@@ -101,6 +101,11 @@ def test_all_unsupported_operators_are_named(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
 
 
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(RuntimeError, match=r"Parent directory \S*/absent does not exist"):
+        wisp.onnx.export(nn.Linear(2, 2), wisp.ones(1, 2), tmp_path / "absent" / "model.onnx")
+
+
 def test_files(tmp_path):
     model, x, buffer = three_layers(), R(4, 10), io.BytesIO()
     wisp.onnx.export(model, x, buffer)

@@ -13,9 +13,9 @@ cmake -S . -B $build -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clan
   -DWISP_LIBRARY=OFF -DWISP_PRECOMPILE=OFF >/dev/null
 ninja -C $build
 PYTHONPATH=. python tools/fuzz_seeds.py $build/seeds
-export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=1024
 mkdir -p $build/findings
-[ $# -gt 0 ] || set -- archive program checkpoint npy
+[ $# -gt 0 ] || set -- archive program checkpoint npy run
 for name in "$@"; do
   mkdir -p $build/corpus/"$name"
   $build/fuzz_"$name" $build/corpus/"$name" $build/seeds/"$name" -dict=$build/seeds/"$name".dict -max_total_time="$seconds" \

@@ -79,6 +79,11 @@ def traced():
 def compiled():
     net = wisp.jit.script(Net().eval())
     frozen = wisp.jit.freeze(wisp.jit.script(nn.Sequential(nn.Linear(2, 3), nn.Tanh()).eval()))
+    # Files say what programs were called with.
+    net(wisp.ones(2, 1, 9))
+    texts("a", 2)
+    shapes(wisp.ones(2, 2))
+    frozen(wisp.ones(1, 2))
     return {"net": net, "texts": texts, "shapes": shapes, "traced": traced(), "frozen": frozen}
 
 
@@ -161,8 +166,10 @@ def array_seeds():
 def seeds():
     archives = {name: to_bytes(wisp.jit.save, made) for name, made in compiled().items()}
     checkpoints = {name: to_bytes(wisp.save, value) for name, value in saved().items()}
+    parts = [archive_seed(file) for file in archives.values()] + [archives["texts"]]
     return {
-        "archive": [archive_seed(file) for file in archives.values()] + [archives["texts"]],
+        "archive": parts,
+        "run": parts,
         "checkpoint": [checkpoint_seed(file) for file in checkpoints.values()] + [checkpoints["views"]],
         "program": [archive_seed(file).split(b"\0")[2] for file in archives.values()],
         "npy": list(array_seeds()),

@@ -6,18 +6,6 @@
 
 namespace {
 
-std::string archive(const std::vector<std::string_view>& parts) {
-  const std::string program(parts[2]), data(parts[3]);
-  std::string header(parts[1]);
-  const std::string entry =
-      wisp::str("\"__program__\":{\"dtype\":\"U8\",\"shape\":[", program.size(),
-                "],\"data_offsets\":[", data.size(), ",", data.size() + program.size(), "]}");
-  const size_t end = header.rfind('}');
-  const bool alone = header.find_first_not_of("{ }") == std::string::npos;
-  if (end != std::string::npos) header.insert(end, (alone ? "" : ",") + entry);
-  return wisp::fuzz::container("wisp.jit", parts[0], header, data + program);
-}
-
 void look_at(const wisp::api::jit::Module& module) {
   module.train(!module.is_training());
   module.named_parameters();
@@ -29,7 +17,7 @@ void look_at(const wisp::api::jit::Module& module) {
 
 extern "C" int LLVMFuzzerTestOneInput(const char* bytes, size_t size) {
   const auto parts = wisp::fuzz::split({bytes, size}, 4);
-  const wisp::fuzz::File file(parts.size() < 4 ? std::string(bytes, size) : archive(parts));
+  const wisp::fuzz::File file(parts.size() < 4 ? std::string(bytes, size) : wisp::fuzz::archive(parts));
   try {
     look_at(wisp::api::jit::load(file.path()));
   } catch (const wisp::Error&) {}

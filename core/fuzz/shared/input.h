@@ -30,4 +30,8 @@ class File {
 std::string container(std::string_view key, std::string_view document, std::string_view header,
                       std::string_view data);
 
+// A file of a compiled program, from its description, its header without the program, the program
+// and the data of the rest.
+std::string archive(const std::vector<std::string_view>& parts);
+
 }  // namespace wisp::fuzz

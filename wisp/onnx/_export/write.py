@@ -1,7 +1,6 @@
 """Models as files."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from wisp import version
@@ -9,6 +8,7 @@ from wisp.onnx._export.inner import value_info
 from wisp.onnx._package import numpy_helper, onnx
 from wisp.onnx._tensors import to_array
 from wisp.onnx.errors import CheckerError
+from wisp.serialization._files import write_path
 
 _LARGEST = 2**31 - 2**20  # bytes that fit into a file of the format
 
@@ -90,7 +90,7 @@ def save(model, file, external_data):
     if external:
         _save_apart(model, path)
     else:
-        _replace(path, model.SerializeToString())
+        write_path(path, [model.SerializeToString()])
 
 
 def _save_apart(model, path):
@@ -107,23 +107,5 @@ def _save_apart(model, path):
         tensor.data_location = onnx.TensorProto.EXTERNAL
         for key, value in entries.items():
             tensor.external_data.add(key=key, value=str(value))
-    _replace(path.with_name(f"{path.name}.data"), data)
-    _replace(path, saved.SerializeToString())
-
-
-def _replace(path, data):
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask():
-    now = os.umask(0)
-    os.umask(now)
-    return now
+    write_path(path.with_name(f"{path.name}.data"), [data])
+    write_path(path, [saved.SerializeToString()])
