@@ -1,12 +1,12 @@
 // Lazy evaluation: switching it on for a thread, and how it went.
-#include "lazy/lazy.h"
-
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <structmember.h>
 
 #include "bindings/arguments.h"
 #include "bindings/module.h"
-#include "bindings/python.h"
 #include "bindings/tensor_object.h"
+#include "lazy/lazy.h"
 
 namespace wisp::python {
 
