@@ -179,7 +179,9 @@ def test_bench_needs_no_inputs(tool, tmp_path, name):
     silent = wisp.jit.trace(module, args, _store_inputs=False)
     for compiled in (wisp.jit.script(module), wisp.jit.freeze(silent)):
         compiled.save(path)
-        assert [line.startswith(each) for line, each in zip(bench(tool, path), found, strict=True)] == [True] * len(found)
+        assert [line.startswith(each) for line, each in zip(bench(tool, path), found, strict=True)] == [True] * len(
+            found
+        )
 
 
 def test_bench_of_models(tool, tmp_path):

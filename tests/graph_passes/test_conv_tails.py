@@ -150,7 +150,17 @@ def test_nan_and_infinity_are_not_lost():
     made = frozen(module)
     x = wisp.randn(1, 16, 12, 12)
     with wisp.no_grad():
-        for value in (1.0, float("nan"), float("inf"), float("-inf"), float("nan"), 2.0, float("nan"), 3.0, float("nan")):
+        for value in (
+            1.0,
+            float("nan"),
+            float("inf"),
+            float("-inf"),
+            float("nan"),
+            2.0,
+            float("nan"),
+            3.0,
+            float("nan"),
+        ):
             other = wisp.randn(1, 16, 12, 12)
             other[0, 3, 4, 5] = value
             wisp.testing.assert_close(made(x, other), module(x, other), rtol=1e-5, atol=1e-5, equal_nan=True)
