@@ -259,7 +259,9 @@ def test_values_of_all_kinds_pass_the_border():
 def test_freezing_folds_what_is_fixed():
     frozen = freeze(trace(trained().eval(), X))
     operators = [kind for kind in kinds(frozen.graph) if kind != "prim::Constant"]
-    assert operators == ["aten::conv2d", "aten::relu", "aten::mean.dim", "aten::linear"]
+    assert operators == ["prim::FusionGroup", "aten::mean.dim", "aten::linear"]
+    (group,) = (node for node in frozen.graph.nodes() if node.kind() == "prim::FusionGroup")
+    assert kinds(group.blocks()[0]) == ["aten::conv2d", "aten::relu"]
 
 
 @pytest.mark.parametrize("compiled", [script, lambda net: trace(net, X)])

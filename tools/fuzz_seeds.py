@@ -81,7 +81,7 @@ def compiled():
     frozen = wisp.jit.freeze(wisp.jit.script(nn.Sequential(nn.Linear(2, 3), nn.Tanh()).eval()))
     # Files say what programs were called with.
     net(wisp.ones(2, 1, 9))
-    texts("a", 2)
+    texts._c.example = ["a", 2]  # it would print
     shapes(wisp.ones(2, 2))
     frozen(wisp.ones(1, 2))
     return {"net": net, "texts": texts, "shapes": shapes, "traced": traced(), "frozen": frozen}

@@ -251,15 +251,15 @@ void destroy_function(FunctionObject& self) {
   self.program.~Ref();
 }
 
-PyGetSetDef function_getset[] = {{"name", function_name, nullptr, nullptr, nullptr},
-                                 {"graph", function_graph, nullptr, nullptr, nullptr},
-                                 {"schema", function_schema, nullptr, nullptr, nullptr},
-                                 {"params", function_params, nullptr, nullptr, nullptr},
-                                 {"program", function_program, nullptr, nullptr, nullptr},
-                                 {"code", function_code, nullptr, nullptr, nullptr},
-                                 {"example", function_example, function_set_example, nullptr,
-                                  nullptr},
-                                 {}};
+PyGetSetDef function_getset[] = {
+    {"name", function_name, nullptr, nullptr, nullptr},
+    {"graph", function_graph, nullptr, nullptr, nullptr},
+    {"schema", function_schema, nullptr, nullptr, nullptr},
+    {"params", function_params, nullptr, nullptr, nullptr},
+    {"program", function_program, nullptr, nullptr, nullptr},
+    {"code", function_code, nullptr, nullptr, nullptr},
+    {"example", function_example, function_set_example, nullptr, nullptr},
+    {}};
 PyMethodDef function_methods[] = {{"complete", function_complete, METH_VARARGS, nullptr}, {}};
 PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},

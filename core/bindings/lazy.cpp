@@ -1,12 +1,13 @@
 // Lazy evaluation: switching it on for a thread, and how it went.
 #define PY_SSIZE_T_CLEAN
+#include "lazy/lazy.h"
+
 #include <Python.h>
 #include <structmember.h>
 
 #include "bindings/arguments.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
-#include "lazy/lazy.h"
 
 namespace wisp::python {
 

@@ -21,8 +21,8 @@ using Pass = ConvPass;
 
 // False, with nothing done, if this convolution is none for oneDNN: of another dtype than float32
 // and, where the processor has it, bfloat16; too small to be worth the call; or of a shape it does
-// not know. A tail (see ConvCall) with relu may also end so after y was written, if there may be NaN
-// in it: relu of oneDNN would make zeros of them.
+// not know. A tail (see ConvCall) with relu may also end so after y was written, if there may be
+// NaN in it: relu of oneDNN would make zeros of them.
 bool conv(Pass pass, const ConvCall& call);
 
 // See conv_result_block.

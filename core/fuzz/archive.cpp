@@ -17,7 +17,8 @@ void look_at(const wisp::api::jit::Module& module) {
 
 extern "C" int LLVMFuzzerTestOneInput(const char* bytes, size_t size) {
   const auto parts = wisp::fuzz::split({bytes, size}, 4);
-  const wisp::fuzz::File file(parts.size() < 4 ? std::string(bytes, size) : wisp::fuzz::archive(parts));
+  const wisp::fuzz::File file(parts.size() < 4 ? std::string(bytes, size)
+                                               : wisp::fuzz::archive(parts));
   try {
     look_at(wisp::api::jit::load(file.path()));
   } catch (const wisp::Error&) {}

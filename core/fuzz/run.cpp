@@ -1,6 +1,6 @@
-// Programs of damaged archives, run: with the inputs that the file says, or that are found for them.
-// Inputs are those of archive.cpp. How long a loop may go on and what memory may be asked for is
-// bounded here and by tools/fuzz.sh.
+// Programs of damaged archives, run: with the inputs that the file says, or that are found for
+// them. Inputs are those of archive.cpp. How long a loop may go on and what memory may be asked for
+// is bounded here and by tools/fuzz.sh.
 #include <chrono>
 
 #include "base/error.h"

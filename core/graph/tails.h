@@ -1,5 +1,5 @@
-// Convolutions with a tail: an image is added to what they give, then relu. The pass conv_tails puts
-// such into a group, and the interpreter does the group in one step where it can.
+// Convolutions with a tail: an image is added to what they give, then relu. The pass conv_tails
+// puts such into a group, and the interpreter does the group in one step where it can.
 #pragma once
 
 #include <optional>

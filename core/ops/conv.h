@@ -19,7 +19,8 @@ inline bool has_channels_last(const Tensor& t) {
 }
 
 // relu(y + other), or a part of it, of the y that conv1d, conv2d or conv3d would give for these
-// arguments, computed in one step. Undefined if that cannot be done: the parts are to be called then.
+// arguments, computed in one step. Undefined if that cannot be done: the parts are to be called
+// then.
 Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu);
 
 void convolution_kernel(const Call& call);

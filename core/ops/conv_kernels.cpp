@@ -258,8 +258,9 @@ Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu) {
   if (!is_plain_call(args, other)) return {};
   const OpDef& op = op_def<"convolution">();
   static constexpr int64_t none[] = {0};
-  const Arg all[] = {args[0], args[1],      args[2],           args[3], args[4],
-                     args[5], Arg(false), Arg(IntSpan(none)), args[6]};
+  const Arg all[] = {args[0], args[1], args[2],    args[3],
+                     args[4], args[5], Arg(false), Arg(IntSpan(none)),
+                     args[6]};
   Infer infer(op, all);
   op.infer(infer);
   const TensorSpec& spec = infer.out();

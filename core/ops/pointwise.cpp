@@ -56,7 +56,8 @@ void infer_pointwise(Infer& infer, Types types) {
     }
     tensors[count++] = &arg;
   }
-  WISP_CHECK_TYPE(count > 0 || op.has(trait::numbers_alone), infer.name(), "(): at least one argument must be a Tensor");
+  WISP_CHECK_TYPE(count > 0 || op.has(trait::numbers_alone), infer.name(),
+                  "(): at least one argument must be a Tensor");
   infer_layout(spec, {tensors, static_cast<size_t>(count)});
   const DType common = promotion.result();
   spec.dtype = apply_types(types, common);

@@ -77,8 +77,8 @@ std::string archive(const std::vector<std::string_view>& parts) {
   const std::string program(parts[2]), data(parts[3]);
   std::string header(parts[1]);
   const std::string entry =
-      str("\"__program__\":{\"dtype\":\"U8\",\"shape\":[", program.size(),
-                "],\"data_offsets\":[", data.size(), ",", data.size() + program.size(), "]}");
+      str("\"__program__\":{\"dtype\":\"U8\",\"shape\":[", program.size(), "],\"data_offsets\":[",
+          data.size(), ",", data.size() + program.size(), "]}");
   const size_t end = header.rfind('}');
   const bool alone = header.find_first_not_of("{ }") == std::string::npos;
   if (end != std::string::npos) header.insert(end, (alone ? "" : ",") + entry);

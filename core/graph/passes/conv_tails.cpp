@@ -1,5 +1,5 @@
-// An image that is added to the result of a convolution, and relu after that, go into one group with
-// it: the interpreter has them done while the result is written (see graph/tails.h).
+// An image that is added to the result of a convolution, and relu after that, go into one group
+// with it: the interpreter has them done while the result is written (see graph/tails.h).
 #include <array>
 
 #include "graph/aliases.h"

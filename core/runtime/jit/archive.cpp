@@ -115,7 +115,8 @@ class Reader {
       const graph::Type& type = *function.params[i].type;
       Datum value = graph::converted(read[i], type);
       if (!graph::is_of_type(value, type))
-        fail_damaged("an input of ", function.name, " is not of type '", graph::to_string(type), "'");
+        fail_damaged("an input of ", function.name, " is not of type '", graph::to_string(type),
+                     "'");
       function.example.push_back(std::move(value));
     }
   }

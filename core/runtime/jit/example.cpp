@@ -1,7 +1,8 @@
 // Inputs to try a method with.
+#include "graph/example.h"
+
 #include <chrono>
 
-#include "graph/example.h"
 #include "runtime/bridge.h"
 #include "runtime/creation.h"
 #include "runtime/internal/datums.h"
@@ -57,8 +58,7 @@ Example drawn(const Function& function, const std::vector<Datum>& values,
   Example made;
   Drawing drawing;
   for (size_t i = 0; i < values.size(); ++i)
-    made.inputs.push_back(
-        {function.params[i].name, drawing.draw(to_value(values[i])), reasons[i]});
+    made.inputs.push_back({function.params[i].name, drawing.draw(to_value(values[i])), reasons[i]});
   return made;
 }
 

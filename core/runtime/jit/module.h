@@ -50,9 +50,9 @@ class Module {
     return run_method(method, std::vector<Value>{Value(inputs)...});
   }
   bool has_method(const std::string& method) const;
-  // Inputs like those that the method was traced with, or called with first, before it was saved: of
-  // the same shapes and dtypes, with random numbers. Where the file does not say, such that are found
-  // by looking at the graph and trying; an Error if none are.
+  // Inputs like those that the method was traced with, or called with first, before it was saved:
+  // of the same shapes and dtypes, with random numbers. Where the file does not say, such that are
+  // found by looking at the graph and trying; an Error if none are.
   Example example(const std::string& method = "forward") const;
   // The same as the file says it; without inputs if it does not.
   Example saved_example(const std::string& method = "forward") const;

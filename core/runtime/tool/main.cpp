@@ -57,9 +57,10 @@ std::vector<int64_t> sizes_of(const std::string& option, const std::string& text
   return sizes;
 }
 
-constexpr DType dtypes_of_shapes[] = {
-    DType::bool_,    DType::uint8,    DType::int8,    DType::int16,     DType::int32,    DType::int64,
-    DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::complex64, DType::complex128};
+constexpr DType dtypes_of_shapes[] = {DType::bool_,   DType::uint8,     DType::int8,
+                                      DType::int16,   DType::int32,     DType::int64,
+                                      DType::float16, DType::bfloat16,  DType::float32,
+                                      DType::float64, DType::complex64, DType::complex128};
 
 // "1,3,224,224" or "int64:1,16"
 Input shape_of(const std::string& option, const std::string& text) {
