@@ -3,47 +3,21 @@
 import threading
 import types
 
-from wisp import _C
+from wisp import _C, futures
 
 
-class Future:
+class Future(futures.Future):
     """The result of a call made by fork(). ``Future[T]`` is its type in annotations of compiled functions."""
 
     __class_getitem__ = classmethod(types.GenericAlias)
 
-    def __init__(self):
-        self._finished = threading.Event()
-        self._result = self._error = None
-
     def _run(self, func, args, kwargs):
+        value = error = None
         try:
-            self._result = func(*args, **kwargs)
-        except BaseException as error:  # noqa: BLE001 (wait() raises it)
-            self._error = error
-        finally:
-            self._finished.set()
-
-    def done(self):
-        """Whether the result is there."""
-        return self._finished.is_set()
-
-    def wait(self):
-        """The result of the call, or its exception, once it is there."""
-        self._finished.wait()
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-    value = wait
-
-    def then(self, callback):
-        """A future of ``callback(self)``."""
-
-        def run():
-            self._finished.wait()
-            return callback(self)
-
-        return fork(run)
+            value = func(*args, **kwargs)
+        except BaseException as raised:  # noqa: BLE001 (wait() raises it)
+            error = raised
+        self._finish(value, error)
 
 
 def fork(func, *args, **kwargs):
