@@ -153,7 +153,7 @@ class Zipped:
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w") as archive:
             for name, data in zip(names, parts, strict=True):
-                archive.writestr(name, data)
+                archive.writestr(zipfile.ZipInfo(name), data)  # not of this second: files are the same every time
         return made.getvalue()
 
     def load(self, data):
