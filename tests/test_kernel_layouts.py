@@ -237,3 +237,18 @@ def test_range_of_floats(n):
         got = wisp.arange(0.5, 0.5 + 0.25 * n, 0.25, dtype=getattr(wisp, dtype))
         expected = (0.5 + 0.25 * np.arange(n)).astype(dtype)
         np.testing.assert_array_equal(got.numpy(), expected)
+
+
+def test_a_bad_index_in_place_writes_nothing():
+    index = wisp.zeros(50, 40, dtype=wisp.int64)
+    index[49, 39] = 7
+    for write in (
+        lambda x: x.scatter_(1, index, wisp.ones(50, 40)),
+        lambda x: x.scatter_(1, index, 1.0),
+        lambda x: x.scatter_add_(1, index, wisp.ones(50, 40)),
+        lambda x: x.scatter_reduce_(1, index, wisp.ones(50, 40), "prod", include_self=False),
+    ):
+        x = wisp.full((50, 5), 3.0)
+        with pytest.raises(RuntimeError, match="index 7 is out of bounds for dimension 1 with size 5"):
+            write(x)
+        assert (x == 3).all()

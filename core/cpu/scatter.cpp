@@ -119,6 +119,19 @@ void check_inside(const Lines& lines, const char* index, int64_t step, int64_t n
 
 }  // namespace
 
+void check_lines(const Lines& lines) {
+  Dims sizes(lines.sizes);
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (lines.index.strides[dim] == 0 && sizes[dim] > 1) sizes[dim] = 1;  // looked at once
+  }
+  const LoopPlan plan(sizes, {lines.index});
+  const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
+  parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
+    for_each_run(plan, std::array{lines.index.data}, begin, end,
+                 [&](const auto& at, int64_t n) { check_inside(lines, at[0], step, n); });
+  });
+}
+
 void gather(const Lines& lines, const Operand& out, const Operand& self) {
   // The position along dim comes from the index alone.
   Dims strides(self.strides);

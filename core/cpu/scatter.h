@@ -15,8 +15,9 @@ struct Lines {
   const char* what;  // for errors
 };
 
-// Both fail if an index is negative or too large. Indices are looked at line by line while they are
-// in the nearest cache, so lines before a bad one may have been written.
+// All three fail if an index is negative or too large. The other two look at indices line by line
+// while they are in the nearest cache, so lines before a bad one may have been written.
+void check_lines(const Lines& lines);
 
 // out[.., i, ..] = self[.., index[.., i, ..], ..].
 void gather(const Lines& lines, const Operand& out, const Operand& self);

@@ -48,18 +48,20 @@ void check_src(const Args& args) {
 // The lines of a gather or scatter; keeps what they point to.
 class LineJob {
  public:
-  LineJob(const Args& args)
-      : sizes_(at_least_1d(args.tensor(2).sizes())),
-        index_(args.tensor(2).dtype() == DType::int64 ? args.tensor(2)
-                                                      : consecutive(args.tensor(2), DType::int64)),
+  explicit LineJob(const Call& call)
+      : sizes_(at_least_1d(call.tensor(2).sizes())),
+        index_(call.tensor(2).dtype() == DType::int64 ? call.tensor(2)
+                                                      : consecutive(call.tensor(2), DType::int64)),
         strides_(at_least_1d(index_.strides())) {
-    const Tensor& self = args.tensor(0);
-    const int64_t dim = wrap_dim(args.integer(1), self.ndim());
+    const Tensor& self = call.tensor(0);
+    const int64_t dim = wrap_dim(call.integer(1), self.ndim());
     lines = {.sizes = sizes_,
              .dim = dim,
              .length = self.ndim() ? self->size(dim) : 1,
              .index = {index_->bytes(), strides_, DType::int64},
-             .what = args.name()};
+             .what = call.name()};
+    // In place, a bad index must not leave half of the others written.
+    if (!empty() && call.out().is_same(self)) cpu::check_lines(lines);
   }
   LineJob(const LineJob&) = delete;
   bool empty() const { return index_.numel() == 0; }
