@@ -13,16 +13,6 @@ add_library(wisp SHARED $<TARGET_OBJECTS:runtime>)
 target_link_libraries(wisp PRIVATE wisp_core)
 # What is in it is found in it, whatever else a program has loaded.
 target_link_options(wisp PRIVATE -Wl,-Bsymbolic)
-# Kernels of different dtypes are often the same instructions: a linker that can keeps one of each. (Nothing compares
-# the addresses of functions that may be alike.)
-include(CheckLinkerFlag)
-foreach(linker gold lld)
-  check_linker_flag(CXX "-fuse-ld=${linker};-Wl,--icf=all" WISP_FOLDS_WITH_${linker})
-  if(WISP_FOLDS_WITH_${linker} AND NOT WISP_SANITIZE)
-    target_link_options(wisp PRIVATE -fuse-ld=${linker} -Wl,--icf=all)
-    break()
-  endif()
-endforeach()
 set_target_properties(wisp PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${place}/lib)
 set_target_properties(wisp_core PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${place}/lib OUTPUT_NAME wisp)
 
