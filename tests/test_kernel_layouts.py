@@ -145,6 +145,34 @@ def test_scatter_and_gather_look_at_every_index(dim, reduce):
                 x.scatter_reduce(dim, index, x, reduce)
 
 
+def test_scatter_by_an_index_that_is_written_meanwhile():
+    """Where it would be read again it is far outside."""
+    for write in (
+        lambda x: x.scatter_(0, x, wisp.full((64,), 1 << 50)),
+        lambda x: x.scatter_(0, x, 1 << 50),
+        lambda x: x.scatter_reduce_(0, x, wisp.full((64,), 1 << 50), "amax"),
+    ):
+        x = wisp.arange(64).flip(0).contiguous()
+        write(x)
+        assert (x == 1 << 50).all()
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("width", [1, 3, 64, 200])
+def test_scatter_of_whole_rows(width, reduce):
+    """Rows that share an index against the same without the zero stride."""
+    x, source = wisp.randn(50, width), wisp.randn(120, width)
+    index = wisp.randint(0, 50, (120, 1)).expand(120, width)
+    for include_self in (True, False):
+        got = x.scatter_reduce(0, index, source, reduce, include_self=include_self)
+        expected = x.t().scatter_reduce(1, index.contiguous().t(), source.t(), reduce, include_self=include_self)
+        assert got.equal(expected.t())
+    bad = index.clone()[:, :1]
+    bad[100] = 50
+    with pytest.raises(RuntimeError, match="index 50 is out of bounds for dimension 0"):
+        x.clone().scatter_(0, bad.expand(120, width), source)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 @pytest.mark.parametrize("size", [(5, 7), (20, 33), (40, 64), (41, 100), (9, 16), (13, 150)])
 def test_interpolation_of_long_rows(mode, size):

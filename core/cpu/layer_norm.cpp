@@ -1,9 +1,12 @@
 #include "cpu/layer_norm.h"
 
+#include <cstring>
+
 #include "base/parallel.h"
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
+#include "cpu/stream.h"
 
 namespace wisp::cpu {
 
@@ -15,6 +18,11 @@ const LayerNormKernel& kernel_for(DType dtype) {
   const LayerNormKernel& kernel = kernels().layer_norm[static_cast<int>(dtype)];
   if (!kernel.row) fail_not_implemented("layer_norm", dtype);
   return kernel;
+}
+
+template <class Call>
+int64_t bytes_of(const Call& call) {
+  return call.rows * call.columns * static_cast<int64_t>(item_size(call.dtype));
 }
 
 int64_t grain_for(int64_t columns) {
@@ -47,19 +55,17 @@ void all_grads(const LayerNormGradCall& call, const LayerNormKernel& kernel) {
   const int64_t bytes = call.columns * static_cast<int64_t>(item_size(call.dtype));
   const Scratch<char> weights(call.weight_grad ? blocks * bytes : 0),
       biases(call.bias_grad ? blocks * bytes : 0);
-  std::fill(weights.begin(), weights.end(), 0);
-  std::fill(biases.begin(), biases.end(), 0);
   parallel_for(blocks, std::max<int64_t>(1, grain_for(call.columns) / some),
                [&](int64_t begin, int64_t end) {
                  for (int64_t block = begin; block < end; ++block) {
                    char* weight = call.weight_grad ? weights.data() + block * bytes : nullptr;
                    char* bias = call.bias_grad ? biases.data() + block * bytes : nullptr;
+                   if (weight) std::memset(weight, 0, static_cast<size_t>(bytes));
+                   if (bias) std::memset(bias, 0, static_cast<size_t>(bytes));
                    const int64_t last = std::min(call.rows, (block + 1) * some);
-                   for (int64_t row = block * some; row < last; ++row) {
-                     if (call.x_grad) kernel.row_grad(call, row);
-                     kernel.add_parameter_grads(call, row, weight, bias);
-                   }
+                   kernel.rows_grad(call, block * some, last, weight, bias);
                  }
+                 if (call.streams) stream_done();
                });
   join_blocks(call.dtype, weights.data(), blocks, call.columns, call.weight_grad);
   join_blocks(call.dtype, biases.data(), blocks, call.columns, call.bias_grad);
@@ -67,20 +73,26 @@ void all_grads(const LayerNormGradCall& call, const LayerNormKernel& kernel) {
 
 }  // namespace
 
-void layer_norm(const LayerNormCall& call) {
+void layer_norm(LayerNormCall call) {
   const LayerNormKernel& kernel = kernel_for(call.dtype);
+  const int64_t bytes = bytes_of(call);
+  call.streams = streams({.read = bytes, .written = bytes});
   parallel_for(call.rows, even_grain(call.rows, grain_for(call.columns), 1),
                [&](int64_t begin, int64_t end) {
                  for (int64_t row = begin; row < end; ++row) kernel.row(call, row);
+                 if (call.streams) stream_done();
                });
 }
 
-void layer_norm_grad(const LayerNormGradCall& call) {
+void layer_norm_grad(LayerNormGradCall call) {
   const LayerNormKernel& kernel = kernel_for(call.dtype);
+  const int64_t bytes = bytes_of(call);
+  call.streams = call.x_grad && streams({.read = 2 * bytes, .written = bytes});
   if (call.weight_grad || call.bias_grad) return all_grads(call, kernel);
   parallel_for(call.rows, even_grain(call.rows, grain_for(call.columns), 1),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t row = begin; row < end; ++row) kernel.row_grad(call, row);
+                 kernel.rows_grad(call, begin, end, nullptr, nullptr);
+                 if (call.streams) stream_done();
                });
 }
 

@@ -14,8 +14,9 @@ struct LayerNormCall {
   double eps;
   const char *x, *weight, *bias;
   char *y, *mean, *rstd;
+  bool streams = false;  // whether y is written past the caches: set by layer_norm()
 };
-void layer_norm(const LayerNormCall& call);
+void layer_norm(LayerNormCall call);
 
 // Results that are not wanted are null.
 struct LayerNormGradCall {
@@ -23,16 +24,15 @@ struct LayerNormGradCall {
   int64_t rows, columns;
   const char *grad, *x, *mean, *rstd, *weight;
   char *x_grad, *weight_grad, *bias_grad;
+  bool streams = false;  // as above
 };
-void layer_norm_grad(const LayerNormGradCall& call);
+void layer_norm_grad(LayerNormGradCall call);
 
 struct LayerNormKernel {
-  // One row of n elements.
   void (*row)(const LayerNormCall& call, int64_t row) = nullptr;
-  void (*row_grad)(const LayerNormGradCall& call, int64_t row) = nullptr;
-  // Adds what a row gives to the gradients of weight and bias, unless those are null.
-  void (*add_parameter_grads)(const LayerNormGradCall& call, int64_t row, void* weight_grad,
-                              void* bias_grad) = nullptr;
+  // Adds what rows give to the gradients of weight and bias, unless those are null.
+  void (*rows_grad)(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weight_grad,
+                    void* bias_grad) = nullptr;
 };
 
 }  // namespace wisp::cpu

@@ -42,7 +42,10 @@ void for_lines(const Lines& lines, const Across& a, const Across& b, const Acros
   std::array<int64_t, 3> between{};
   for (size_t k = 0; k < 3 && plan.ndim() > 0; ++k) between[k] = plan.strides[k].back();
   const std::array<char*, 3> data{a.operand.data, b.operand.data, c.operand.data};
-  const int64_t some = even_grain(plan.numel, std::max<int64_t>(1, grain / length), 1);
+  // Lines that share their indices are written as rows, which should be some cache lines long.
+  const bool rows = between[1] == 0;
+  const int64_t some =
+      even_grain(plan.numel, std::max<int64_t>(rows ? 128 : 1, grain / length), rows ? 16 : 1);
   parallel_for(plan.numel, some, [&](int64_t begin, int64_t end) {
     for_each_run(plan, data, begin, end,
                  [&](const std::array<char*, 3>& at, int64_t n) { body(at, n, between); });
@@ -107,9 +110,21 @@ void scatter_line(char* self, const char* index, const char* src, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[places[i]] = Op::apply(to[places[i]], from[i]);
 }
 
+// n neighbouring lines that share their indices: whole rows meet.
+template <class T, class Op>
+void scatter_rows(char* self, int64_t self_step, const char* index, int64_t index_step,
+                  const char* src, int64_t src_step, int64_t length, int64_t n) {
+  for (int64_t i = 0; i < length; ++i) {
+    T* to = reinterpret_cast<T*>(self + read_index(index + i * index_step) * self_step);
+    const T* from = reinterpret_cast<const T*>(src + i * src_step);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) to[j] = Op::apply(to[j], from[j]);
+  }
+}
+
 // Fails if one of n indices is outside.
 void check_inside(const Lines& lines, const char* index, int64_t step, int64_t n) {
-  if (WISP_LIKELY(all_inside(index, step, n, lines.length))) return;
+  if (WISP_LIKELY(lines.checked || all_inside(index, step, n, lines.length))) return;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t at = read_index(index + i * step);
     WISP_CHECK(at >= 0 && at < lines.length, lines.what, "(): index ", at,
@@ -119,17 +134,19 @@ void check_inside(const Lines& lines, const char* index, int64_t step, int64_t n
 
 }  // namespace
 
-void check_lines(const Lines& lines) {
+void check_lines(Lines& lines) {
   Dims sizes(lines.sizes);
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
     if (lines.index.strides[dim] == 0 && sizes[dim] > 1) sizes[dim] = 1;  // looked at once
   }
   const LoopPlan plan(sizes, {lines.index});
   const int64_t step = plan.ndim() ? plan.strides[0].back() : 0;
+  // The last pieces first: those that the writing begins with are then still in the caches.
   parallel_for(plan.numel, even_grain(plan.numel, grain), [&](int64_t begin, int64_t end) {
-    for_each_run(plan, std::array{lines.index.data}, begin, end,
+    for_each_run(plan, std::array{lines.index.data}, plan.numel - end, plan.numel - begin,
                  [&](const auto& at, int64_t n) { check_inside(lines, at[0], step, n); });
   });
+  lines.checked = true;
 }
 
 void gather(const Lines& lines, const Operand& out, const Operand& self) {
@@ -163,6 +180,10 @@ void scatter(const Lines& lines, Combine how, const Operand& self, const Operand
     constexpr int64_t item = sizeof(T);
     const bool dense = index.step == sizeof(int64_t) && to.step == item && from.step == item;
     for_lines(lines, to, index, from, [&](const auto& at, int64_t n, const auto& between) {
+      if (n > 1 && between[1] == 0 && between[0] == item && between[2] == item) {
+        check_inside(lines, at[1], index.step, length);
+        return scatter_rows<T, Op>(at[0], to.step, at[1], index.step, at[2], from.step, length, n);
+      }
       for (int64_t j = 0; j < n; ++j) {
         const char* places = at[1] + j * between[1];
         check_inside(lines, places, index.step, length);

@@ -13,11 +13,13 @@ struct Lines {
   int64_t length;    // of the indexed tensor along dim
   Operand index;     // int64
   const char* what;  // for errors
+  bool checked = false;
 };
 
-// All three fail if an index is negative or too large. The other two look at indices line by line
-// while they are in the nearest cache, so lines before a bad one may have been written.
-void check_lines(const Lines& lines);
+// All three fail if an index is negative or too large. The other two look at indices that were not
+// checked line by line, while they are in the nearest cache: lines before a bad one may have been
+// written.
+void check_lines(Lines& lines);
 
 // out[.., i, ..] = self[.., index[.., i, ..], ..].
 void gather(const Lines& lines, const Operand& out, const Operand& self);

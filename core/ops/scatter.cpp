@@ -50,7 +50,7 @@ class LineJob {
  public:
   explicit LineJob(const Call& call)
       : sizes_(at_least_1d(call.tensor(2).sizes())),
-        index_(call.tensor(2).dtype() == DType::int64 ? call.tensor(2)
+        index_(call.tensor(2).dtype() == DType::int64 ? apart_from(call.out(), call.tensor(2))
                                                       : consecutive(call.tensor(2), DType::int64)),
         strides_(at_least_1d(index_.strides())) {
     const Tensor& self = call.tensor(0);

@@ -3,12 +3,14 @@
 #include <cmath>
 
 #include "cpu/kernels/fold.h"
+#include "cpu/kernels/past_caches.h"
 
 namespace wisp::cpu {
 
 namespace {
 
-constexpr int64_t piece = 1024;  // elements whose products stay in the first-level cache
+constexpr int64_t piece = 512;  // elements that stay in the first-level cache from loop to loop
+constexpr int64_t rows_together = 4;
 
 template <class T>
 const T* at(const char* data, int64_t i) {
@@ -18,6 +20,33 @@ template <class T>
 T* at(char* data, int64_t i) {
   return data ? reinterpret_cast<T*>(data) + i : nullptr;
 }
+
+// Calls f(begin, end) for pieces of n elements.
+template <class F>
+WISP_INLINE void for_pieces(int64_t n, F f) {
+  for (int64_t begin = 0; begin < n; begin += piece)
+    f(begin, begin + piece < n ? begin + piece : n);
+}
+
+// Where a piece of a result is put: past the caches, if it is larger than those, by way of a
+// buffer.
+template <class T>
+class Written {
+ public:
+  WISP_INLINE Written(T* out, int64_t n, bool streams)
+      : place(streams ? buffer_ : out), out_(out), n_(n), streams_(streams) {}
+  WISP_INLINE ~Written() {
+    if (streams_) write_past_caches(out_, buffer_, n_);
+  }
+  Written(const Written&) = delete;
+  T* const place;
+
+ private:
+  alignas(64) T buffer_[piece];
+  T* out_;
+  int64_t n_;
+  bool streams_;
+};
 
 template <class T>
 void row(const LayerNormCall& call, int64_t index) {
@@ -30,61 +59,96 @@ void row(const LayerNormCall& call, int64_t index) {
   const T rstd = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + call.eps));
   *at<T>(call.mean, index) = mean;
   *at<T>(call.rstd, index) = rstd;
-  if (weight && bias) {
+  for_pieces(n, [&](int64_t begin, int64_t end) {
+    const Written<T> to(y + begin, end - begin, call.streams);
+    T* z = to.place - begin;
+    if (weight && bias) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
-    return;
-  }
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
-  for (int64_t i = 0; weight && i < n; ++i) y[i] *= weight[i];
-  for (int64_t i = 0; bias && i < n; ++i) y[i] += bias[i];
-}
-
-// With g = grad * weight and the normalised z: (g - mean(g) - z mean(g z)) rstd.
-template <class T>
-void row_grad(const LayerNormGradCall& call, int64_t index) {
-  const int64_t n = call.columns;
-  const T *x = at<T>(call.x, index * n), *grad = at<T>(call.grad, index * n),
-          *weight = at<T>(call.weight, 0);
-  T* out = at<T>(call.x_grad, index * n);
-  const T mean = *at<T>(call.mean, index), rstd = *at<T>(call.rstd, index);
-  double sum = 0, sum_z = 0;
-  T g[piece], gz[piece];
-  for (int64_t begin = 0; begin < n; begin += piece) {
-    const int64_t count = n - begin < piece ? n - begin : piece;
-    for (int64_t i = 0; i < count; ++i)
-      g[i] = weight ? grad[begin + i] * weight[begin + i] : grad[begin + i];
-    for (int64_t i = 0; i < count; ++i) gz[i] = g[i] * ((x[begin + i] - mean) * rstd);
-    sum += sum_of(g, count, [](T v) { return v; });
-    sum_z += sum_of(gz, count, [](T v) { return v; });
-  }
-  const T mean_g = static_cast<T>(sum / static_cast<double>(n));
-  const T mean_gz = static_cast<T>(sum_z / static_cast<double>(n));
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    const T weighted = weight ? grad[i] * weight[i] : grad[i];
-    out[i] = (weighted - mean_g - (x[i] - mean) * rstd * mean_gz) * rstd;
-  }
-}
-
-template <class T>
-void add_parameter_grads(const LayerNormGradCall& call, int64_t index, void* weights,
-                         void* biases) {
-  const int64_t n = call.columns;
-  T *weight_grad = static_cast<T*>(weights), *bias_grad = static_cast<T*>(biases);
-  const T *grad = at<T>(call.grad, index * n), *x = at<T>(call.x, index * n);
-  const T mean = *at<T>(call.mean, index), rstd = *at<T>(call.rstd, index);
-  if (weight_grad && bias_grad) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) {
-      weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
-      bias_grad[i] += grad[i];
+      for (int64_t i = begin; i < end; ++i) z[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+      return;
     }
-    return;
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) z[i] = (x[i] - mean) * rstd;
+    for (int64_t i = begin; weight && i < end; ++i) z[i] *= weight[i];
+    for (int64_t i = begin; bias && i < end; ++i) z[i] += bias[i];
+  });
+}
+
+// The means over a row of g = grad * weight and of g z, where z is the normalised row.
+template <class T>
+struct GradMeans {
+  T g, gz;
+};
+template <class T>
+WISP_INLINE GradMeans<T> grad_means(const T* grad, const T* x, const T* weight, int64_t n, T mean,
+                                    T rstd) {
+  double sum = 0, sum_z = 0;
+  for_pieces(n, [&](int64_t begin, int64_t end) {
+    T g[piece], gz[piece];
+    for (int64_t i = begin; i < end; ++i) {
+      const T weighted = weight ? grad[i] * weight[i] : grad[i];
+      g[i - begin] = weighted;
+      gz[i - begin] = weighted * ((x[i] - mean) * rstd);
+    }
+    sum += sum_of(g, end - begin, [](T v) { return v; });
+    sum_z += sum_of(gz, end - begin, [](T v) { return v; });
+  });
+  const double count = static_cast<double>(n);
+  return {static_cast<T>(sum / count), static_cast<T>(sum_z / count)};
+}
+
+template <class T>
+WISP_INLINE void add_to_parameters(const T* grad, const T* x, int64_t begin, int64_t end, T mean,
+                                   T rstd, T* weight_grad, T* bias_grad) {
+  for (int64_t i = begin; weight_grad && i < end; ++i)
+    weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
+  for (int64_t i = begin; bias_grad && i < end; ++i) bias_grad[i] += grad[i];
+}
+
+// (g - mean(g) - z mean(g z)) rstd.
+template <class T>
+WISP_INLINE void input_grad(T* out, const T* grad, const T* x, const T* weight, int64_t begin,
+                            int64_t end, T mean, T rstd, const GradMeans<T>& means, bool streams) {
+  const Written<T> to(out + begin, end - begin, streams);
+  T* place = to.place - begin;
+#pragma GCC ivdep
+  for (int64_t i = begin; i < end; ++i) {
+    const T weighted = weight ? grad[i] * weight[i] : grad[i];
+    place[i] = (weighted - means.g - (x[i] - mean) * rstd * means.gz) * rstd;
   }
-  for (int64_t i = 0; weight_grad && i < n; ++i) weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
-  for (int64_t i = 0; bias_grad && i < n; ++i) bias_grad[i] += grad[i];
+}
+
+// Some rows together: what they give to weight and bias adds up in the nearest cache.
+template <class T>
+void some_rows_grad(const LayerNormGradCall& call, int64_t first, int64_t count, T* weight_grad,
+                    T* bias_grad) {
+  const int64_t n = call.columns;
+  const T *x = at<T>(call.x, first * n), *grad = at<T>(call.grad, first * n),
+          *weight = at<T>(call.weight, 0), *mean = at<T>(call.mean, first),
+          *rstd = at<T>(call.rstd, first);
+  T* out = at<T>(call.x_grad, first * n);
+  GradMeans<T> means[rows_together];
+  for (int64_t r = 0; out && r < count; ++r)
+    means[r] = grad_means(grad + r * n, x + r * n, weight, n, mean[r], rstd[r]);
+  for_pieces(n, [&](int64_t begin, int64_t end) {
+    for (int64_t r = 0; r < count; ++r) {
+      const T *row_grad = grad + r * n, *row = x + r * n;
+      if (out) {
+        input_grad(out + r * n, row_grad, row, weight, begin, end, mean[r], rstd[r], means[r],
+                   call.streams);
+      }
+      add_to_parameters(row_grad, row, begin, end, mean[r], rstd[r], weight_grad, bias_grad);
+    }
+  });
+}
+
+template <class T>
+void rows_grad(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weight_grad,
+               void* bias_grad) {
+  for (int64_t row = begin; row < end; row += rows_together) {
+    some_rows_grad(call, row, end - row < rows_together ? end - row : rows_together,
+                   static_cast<T*>(weight_grad), static_cast<T*>(bias_grad));
+  }
 }
 
 }  // namespace
@@ -92,9 +156,8 @@ void add_parameter_grads(const LayerNormGradCall& call, int64_t index, void* wei
 namespace WISP_ISA {
 
 void fill_layer_norm(Kernels& table) {
-  for_each_type<dtypes::real_math>([&]<class T>() {
-    table.layer_norm[int(dtype_of<T>)] = {row<T>, row_grad<T>, add_parameter_grads<T>};
-  });
+  for_each_type<dtypes::real_math>(
+      [&]<class T>() { table.layer_norm[int(dtype_of<T>)] = {row<T>, rows_grad<T>}; });
 }
 
 }  // namespace WISP_ISA
