@@ -131,6 +131,23 @@ def test_softmax_of_extreme_rows():
             assert x.logsumexp(1)[2] == inf and x.logsumexp(1)[3] == -inf and x.logsumexp(1)[4].isnan()
 
 
+@pytest.mark.parametrize("rows", [1, 5, 70, 600])
+@pytest.mark.parametrize("width", [1, 2, 17, 64, 100, 112, 113])
+def test_softmax_of_short_rows(width, rows):
+    """Rows done together against the same in double, whose blocks are others, and against columns."""
+    x, grad = wisp.randn(rows, width) * 3, wisp.randn(rows, width)
+    for function in (wisp.softmax, wisp.log_softmax):
+        results = []
+        for made, g in ((x, grad), (x.double(), grad.double()), (x.t().contiguous().t(), grad)):
+            made = made.detach().requires_grad_()
+            y = function(made, 1)
+            y.backward(g)
+            results.append((y.detach(), made.grad))
+        for (got, expected), columns in zip(zip(*results[:2], strict=True), results[2], strict=True):
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(columns.numpy(), expected.numpy(), rtol=2e-6, atol=2e-6)
+
+
 @pytest.mark.parametrize("reduce", ["sum", "amax"])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_scatter_and_gather_look_at_every_index(dim, reduce):

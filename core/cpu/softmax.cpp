@@ -12,7 +12,8 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t grain_elements = 1 << 12;
-constexpr int64_t long_line = 1 << 15;  // from here on, a line is cut into pieces of that size
+constexpr int64_t turned_bytes = 1 << 14;  // of short lines that are done together
+constexpr int64_t long_line = 1 << 15;     // from here on, a line is cut into pieces of that size
 
 const SoftmaxKernel& kernel_for(bool log, DType dtype) {
   const SoftmaxKernel& kernel = kernels().softmax[log][static_cast<int>(dtype)];
@@ -38,16 +39,70 @@ void for_each_block(const Lines& lines, DType dtype, F f) {
                });
 }
 
-// Rows of a few elements: f(first byte, rows) for some at a time.
+// Rows of a few elements are turned around, some at a time, and done as columns: a vector has
+// elements of many rows, and nothing is added up across it.
 bool has_short_lines(const Lines& lines) {
   return lines.inner == 1 && lines.length > 0 && lines.length <= max_short_line;
 }
-template <class F>
-void for_short_lines(const Lines& lines, DType dtype, F f) {
-  const int64_t bytes = lines.length * static_cast<int64_t>(item_size(dtype));
-  const int64_t grain = even_grain(lines.outer, grain_elements / lines.length, 1);
-  parallel_for(lines.outer, grain,
-               [&](int64_t begin, int64_t end) { f(begin * bytes, end - begin); });
+
+class ShortLines {
+ public:
+  ShortLines(const Lines& lines, DType dtype)
+      : lines_(lines),
+        item_(static_cast<int64_t>(item_size(dtype))),
+        height_(std::clamp<int64_t>(turned_bytes / (lines.length * item_) / 16 * 16, 16,
+                                    max_softmax_columns)) {}
+
+  struct Buffer {
+    alignas(64) char data[std::max(turned_bytes, max_short_line * 16 * 8)];
+  };
+
+  // f(first byte, rows) for some at a time.
+  template <class F>
+  void for_each(F f) const {
+    const int64_t bytes = lines_.length * item_;
+    const int64_t grain = std::max(height_, grain_elements / lines_.length / height_ * height_);
+    parallel_for(lines_.outer, even_grain(lines_.outer, grain, height_),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; row += height_)
+                     f(row * bytes, std::min(height_, end - row));
+                 });
+  }
+  void turn(Buffer& to, const char* rows, int64_t count) const {
+    kernels().turn(rows, lines_.length * item_, to.data, height_ * item_, lines_.length, count,
+                   static_cast<size_t>(item_));
+  }
+  void turn_back(char* rows, const Buffer& from, int64_t count) const {
+    kernels().turn(from.data, height_ * item_, rows, lines_.length * item_, count, lines_.length,
+                   static_cast<size_t>(item_));
+  }
+  int64_t length() const { return lines_.length; }
+  int64_t step() const { return height_; }
+
+ private:
+  const Lines& lines_;
+  const int64_t item_, height_;
+};
+
+void softmax_short(const SoftmaxCall& call, const SoftmaxKernel& kernel) {
+  const ShortLines lines(call.lines, call.dtype);
+  lines.for_each([&](int64_t at, int64_t rows) {
+    ShortLines::Buffer x;
+    lines.turn(x, call.x + at, rows);
+    kernel.columns(x.data, x.data, rows, lines.length(), lines.step());
+    lines.turn_back(call.y + at, x, rows);
+  });
+}
+
+void softmax_grad_short(const SoftmaxGradCall& call, const SoftmaxKernel& kernel) {
+  const ShortLines lines(call.lines, call.dtype);
+  lines.for_each([&](int64_t at, int64_t rows) {
+    ShortLines::Buffer grad, y;
+    lines.turn(grad, call.grad + at, rows);
+    lines.turn(y, call.y + at, rows);
+    kernel.columns_grad(grad.data, grad.data, y.data, rows, lines.length(), lines.step());
+    lines.turn_back(call.x_grad + at, grad, rows);
+  });
 }
 
 bool has_long_lines(const Lines& lines) { return lines.inner == 1 && lines.length > 2 * long_line; }
@@ -106,11 +161,7 @@ void softmax_grad_long(const SoftmaxGradCall& call, const SoftmaxKernel& kernel)
 void softmax(const SoftmaxCall& call) {
   const SoftmaxKernel& kernel = kernel_for(call.log, call.dtype);
   const Lines& lines = call.lines;
-  if (has_short_lines(lines)) {
-    return for_short_lines(lines, call.dtype, [&](int64_t at, int64_t rows) {
-      kernel.rows(call.y + at, call.x + at, rows, lines.length);
-    });
-  }
+  if (has_short_lines(lines)) return softmax_short(call, kernel);
   if (has_long_lines(lines)) return softmax_long(call, kernel);
   for_each_block(lines, call.dtype, [&](int64_t at, int64_t columns) {
     if (lines.inner == 1) return kernel.row(call.y + at, call.x + at, lines.length);
@@ -121,11 +172,7 @@ void softmax(const SoftmaxCall& call) {
 void softmax_grad(const SoftmaxGradCall& call) {
   const SoftmaxKernel& kernel = kernel_for(call.log, call.dtype);
   const Lines& lines = call.lines;
-  if (has_short_lines(lines)) {
-    return for_short_lines(lines, call.dtype, [&](int64_t at, int64_t rows) {
-      kernel.rows_grad(call.x_grad + at, call.grad + at, call.y + at, rows, lines.length);
-    });
-  }
+  if (has_short_lines(lines)) return softmax_grad_short(call, kernel);
   if (has_long_lines(lines)) return softmax_grad_long(call, kernel);
   for_each_block(lines, call.dtype, [&](int64_t at, int64_t columns) {
     if (lines.inner == 1)

@@ -31,18 +31,15 @@ struct SoftmaxStats {
 };
 
 constexpr int64_t max_softmax_columns = 256;  // handled together
-constexpr int64_t max_short_line = 64;        // elements
+constexpr int64_t max_short_line = 112;       // elements
 
 // One of softmax and log_softmax, of one dtype.
 struct SoftmaxKernel {
   // A line of n consecutive elements.
   void (*row)(void* y, const void* x, int64_t n) = nullptr;
   void (*row_grad)(void* x_grad, const void* grad, const void* y, int64_t n) = nullptr;
-  // `rows` lines of n <= max_short_line elements, one after the other.
-  void (*rows)(void* y, const void* x, int64_t rows, int64_t n) = nullptr;
-  void (*rows_grad)(void* x_grad, const void* grad, const void* y, int64_t rows,
-                    int64_t n) = nullptr;
-  // n <= max_softmax_columns neighbouring lines of `rows` elements, `step` elements apart.
+  // n <= max_softmax_columns neighbouring lines of `rows` elements, `step` elements apart. In place
+  // too.
   void (*columns)(void* y, const void* x, int64_t n, int64_t rows, int64_t step) = nullptr;
   void (*columns_grad)(void* x_grad, const void* grad, const void* y, int64_t n, int64_t rows,
                        int64_t step) = nullptr;

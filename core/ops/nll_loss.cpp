@@ -12,6 +12,9 @@ namespace wisp::ops {
 
 namespace {
 
+// Up to here log_softmax() of several rows at once is faster than a kernel that does all of a row.
+constexpr int64_t few_classes = 64;
+
 // --- _nll_loss(self, target, weight, reduction, ignore_index) -> (output, total_weight)
 
 int64_t class_dim(IntSpan sizes) { return sizes.size() == 1 ? 0 : 1; }
@@ -306,7 +309,7 @@ void cross_entropy_body(const Args& args, TensorList& outs) {
   if (same(x.sizes(), target.sizes()))
     return outs.push(entropy_of_probabilities(args, how, smoothing));
   const int64_t dim = class_dim(x.sizes());
-  const bool rows = x.ndim() <= 2 && x->size(dim) > cpu::max_short_line;
+  const bool rows = x.ndim() <= 2 && x->size(dim) > few_classes;
   if (rows && smoothing == 0 && is_floating(x.dtype())) {
     return outs.push(
         invoke<"_cross_entropy">(x, target, args[2], static_cast<int64_t>(how), args[4]));

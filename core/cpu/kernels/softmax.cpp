@@ -34,39 +34,6 @@ void row(void* out, const void* in, int64_t n) {
   }
 }
 
-// Short rows: exponentials and logarithms of several rows at once keep vectors full.
-template <class T, bool log>
-void rows(void* out, const void* in, int64_t count, int64_t n) {
-  T kept[exp_piece];
-  double sum[exp_piece];
-  const int64_t at_once = exp_piece / n;
-  for (int64_t first = 0; first < count; first += at_once) {
-    const int64_t height = count - first < at_once ? count - first : at_once;
-    const T* x = static_cast<const T*>(in) + first * n;
-    T* y = static_cast<T*>(out) + first * n;
-    for (int64_t r = 0; r < height; ++r) {
-      const T largest = largest_of(x + r * n, n);
-      for (int64_t i = 0; i < n; ++i) kept[r * n + i] = x[r * n + i] - largest;
-    }
-    T* exponential = log ? kept : y;
-    if constexpr (log) {
-      for (int64_t i = 0; i < height * n; ++i) y[i] = kept[i];
-    }
-#pragma GCC ivdep
-    for (int64_t i = 0; i < height * n; ++i) exponential[i] = vmath::exp_below(kept[i]);
-    for (int64_t r = 0; r < height; ++r) {
-      const double total = sum_plain(exponential + r * n, n);
-      const bool usual = total < std::numeric_limits<double>::infinity();
-      sum[r] = usual ? total : std::numeric_limits<double>::quiet_NaN();
-    }
-    for (int64_t r = 0; r < height; ++r) sum[r] = log ? vmath::log(sum[r]) : 1 / sum[r];
-    for (int64_t r = 0; r < height; ++r) {
-      const T scale = static_cast<T>(sum[r]);
-      for (int64_t i = r * n; i < (r + 1) * n; ++i) y[i] = log ? y[i] - scale : y[i] * scale;
-    }
-  }
-}
-
 template <class T>
 SoftmaxStats stats(const void* in, int64_t n) {
   const auto all = ExpSum<T>::of(static_cast<const T*>(in), n);
@@ -117,29 +84,18 @@ void row_grad(void* out, const void* grads, const void* results, int64_t n) {
   apply_grad<T, log>(out, grads, results, n, grad_sum<T, log>(grads, results, n));
 }
 
-template <class T, bool log>
-void rows_grad(void* out, const void* grads, const void* results, int64_t count, int64_t n) {
-  T kept[exp_piece];
-  const int64_t at_once = exp_piece / n;
-  for (int64_t first = 0; first < count; first += at_once) {
-    const int64_t height = count - first < at_once ? count - first : at_once;
-    const T *grad = static_cast<const T*>(grads) + first * n,
-            *y = static_cast<const T*>(results) + first * n;
-    T* x_grad = static_cast<T*>(out) + first * n;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < height * n; ++i) kept[i] = log ? vmath::exp(y[i]) : grad[i] * y[i];
-    for (int64_t r = 0; r < height; ++r) {
-      const T sum = static_cast<T>(sum_plain((log ? grad : kept) + r * n, n));
-      for (int64_t i = r * n; i < (r + 1) * n; ++i) {
-        x_grad[i] = log ? grad[i] - kept[i] * sum : (grad[i] - sum) * y[i];
-      }
-    }
-  }
-}
-
 // --- Neighbouring lines
 
 constexpr int64_t rows_at_once = 64;  // added up in the element type; what they give, in double
+
+// Calls f(first, count) for rows, four at a time, the last of them one by one; counts are
+// constants.
+template <class F>
+WISP_INLINE void for_fours(int64_t rows, F f) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) f(r, std::integral_constant<int64_t, 4>());
+  for (; r < rows; ++r) f(r, std::integral_constant<int64_t, 1>());
+}
 
 template <class T, bool log>
 void columns(void* out, const void* in, int64_t n, int64_t rows, int64_t step) {
@@ -151,10 +107,15 @@ void columns(void* out, const void* in, int64_t n, int64_t rows, int64_t step) {
     largest[i] = -std::numeric_limits<T>::infinity();
     sum[i] = 0;
   }
-  for (int64_t r = 0; r < rows; ++r) {
+  for_fours(rows, [&](int64_t r, auto count) {
     const T* line = x + r * step;
-    for (int64_t i = 0; i < n; ++i) largest[i] = line[i] > largest[i] ? line[i] : largest[i];
-  }
+    for (int64_t i = 0; i < n; ++i) {
+      T most = largest[i];
+      for (int64_t k = 0; k < count; ++k)
+        most = line[i + k * step] > most ? line[i + k * step] : most;
+      largest[i] = most;
+    }
+  });
   for (int64_t first = 0; first < rows; first += rows_at_once) {
     for (int64_t i = 0; i < n; ++i) part[i] = 0;
     for (int64_t r = first; r < rows && r < first + rows_at_once; ++r) {
@@ -187,9 +148,19 @@ void columns_grad(void* out, const void* grads, const void* results, int64_t n, 
   double total[max_softmax_columns];
   T sum[max_softmax_columns];
   for (int64_t i = 0; i < n; ++i) total[i] = 0;
-  for (int64_t r = 0; r < rows; ++r) {
-    const T *g = grad + r * step, *v = y + r * step;
-    for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(log ? g[i] : g[i] * v[i]);
+  for (int64_t first = 0; first < rows; first += rows_at_once) {
+    for (int64_t i = 0; i < n; ++i) sum[i] = 0;
+    for_fours(rows - first < rows_at_once ? rows - first : rows_at_once,
+              [&](int64_t r, auto count) {
+                const T *g = grad + (first + r) * step, *v = y + (first + r) * step;
+                for (int64_t i = 0; i < n; ++i) {
+                  T part = 0;
+                  for (int64_t k = 0; k < count; ++k)
+                    part += log ? g[i + k * step] : g[i + k * step] * v[i + k * step];
+                  sum[i] += part;
+                }
+              });
+    for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(sum[i]);
   }
   for (int64_t i = 0; i < n; ++i) sum[i] = static_cast<T>(total[i]);
   for (int64_t r = 0; r < rows; ++r) {
@@ -202,9 +173,8 @@ void columns_grad(void* out, const void* grads, const void* results, int64_t n, 
 
 template <class T, bool log>
 SoftmaxKernel make_softmax() {
-  return {row<T, log>,      row_grad<T, log>,     rows<T, log>, rows_grad<T, log>,
-          columns<T, log>,  columns_grad<T, log>, stats<T>,     apply<T, log>,
-          grad_sum<T, log>, apply_grad<T, log>};
+  return {row<T, log>, row_grad<T, log>, columns<T, log>,  columns_grad<T, log>,
+          stats<T>,    apply<T, log>,    grad_sum<T, log>, apply_grad<T, log>};
 }
 
 }  // namespace
