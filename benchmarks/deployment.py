@@ -1,11 +1,12 @@
 """Models without Python: the program `wisp` on compiled models against onnxruntime on the same models exported, with one
-sample at a time and alternately; and how long a process takes to its first result.
+sample at a time; and how long a process takes to its first result.
 
     python benchmarks/deployment.py [--rounds N] [--json FILE]
 
-Needs onnx and onnxruntime. `wisp bench` measures calls from C++. onnxruntime is called through its binding for Python with
-inputs and outputs bound beforehand, which costs it a few microseconds per call: `call` is what a model that does
-nothing takes there.
+Needs onnx and onnxruntime. Each measurement is a process of its own that has the machine to itself for about a second, and the two
+programs take turns. `wisp bench` measures calls from C++. onnxruntime has its default settings and is called through its binding for
+Python with inputs and outputs bound beforehand, which costs it some microseconds per call: `call` is what a model that does
+nothing takes, and the last column leaves that difference out.
 """
 
 import argparse
@@ -20,7 +21,6 @@ import tempfile
 import time
 
 import numpy
-import onnxruntime
 
 import wisp
 import wisp.config
@@ -50,16 +50,16 @@ class Nothing(nn.Module):
 
 
 def models():
-    """name -> (module, inputs, how many calls make a round)"""
+    """name -> (module, inputs, how many calls make a measurement)"""
     wisp.manual_seed(0)
     image, width = wisp.randn(1, 3, 224, 224), 512
     state = [wisp.randn(1, 1, width) for _ in range(3)]
     return {
-        "ResNet-50": (wisp.models.resnet50(), [image], 15),
-        "MNIST CNN": (workload_models.digits_cnn(wisp, 28, 0.25), [wisp.randn(1, 1, 28, 28)], 400),
-        "LSTM step, 512": (LSTMStep(width), state, 1000),
-        "call": (Nothing(), [wisp.randn(1)], 1000),
-        "ResNet-18": (wisp.models.resnet18(), [image], 30),
+        "call": (Nothing(), [wisp.randn(1)], 20000),
+        "ResNet-50": (wisp.models.resnet50(), [image], 25),
+        "ResNet-18": (wisp.models.resnet18(), [image], 60),
+        "MNIST CNN": (workload_models.digits_cnn(wisp, 28, 0.25), [wisp.randn(1, 1, 28, 28)], 5000),
+        "LSTM step, 512": (LSTMStep(width), state, 10000),
     }
 
 
@@ -68,7 +68,9 @@ class Case:
 
     def __init__(self, folder, name, module, inputs, calls):
         self.name, self.calls, self.module = name, calls, module.eval()
-        base = pathlib.Path(folder) / re.sub(r"\W+", "_", name)
+        self.folder = pathlib.Path(folder) / re.sub(r"\W+", "_", name)
+        self.folder.mkdir()
+        base = self.folder / "model"
         self.compiled, self.exported = f"{base}.pt", f"{base}.onnx"
         with wisp.no_grad():
             traced = wisp.jit.trace(self.module, tuple(inputs))
@@ -79,7 +81,6 @@ class Case:
         for path, array in zip(self.files, self.arrays, strict=True):
             with open(path, "wb") as file:
                 numpy.save(file, array)
-        self.session = None
 
     def command(self, what, *options):
         inputs = [word for path in self.files for word in ("--input", path)]
@@ -92,54 +93,45 @@ class Case:
         )
         return [float(re.search(rf"{word} +([\d.]+)", shown.stdout)[1]) for word in ("min", "median")]
 
-    def time_onnxruntime(self):
-        binding = self.bound()
-        self.session.run_with_iobinding(binding)
-        times = []
-        for _ in range(self.calls):
-            start = time.perf_counter()
-            self.session.run_with_iobinding(binding)
-            times.append(1e3 * (time.perf_counter() - start))
-        return [min(times), statistics.median(times)]
-
-    def bound(self):
-        if self.session is None:
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = THREADS
-            # Threads that wait by computing would take the processor from the other program.
-            options.add_session_config_entry("session.force_spinning_stop", "1")
-            self.session = onnxruntime.InferenceSession(self.exported, options, providers=["CPUExecutionProvider"])
-        binding = self.session.io_binding()
-        for declared, array in zip(self.session.get_inputs(), self.arrays, strict=True):
-            binding.bind_cpu_input(declared.name, array)
-        for declared in self.session.get_outputs():
-            binding.bind_output(declared.name, "cpu")
-        return binding
+    def time_onnxruntime(self, *options):
+        program = pathlib.Path(__file__).parent / "onnxruntime_process.py"
+        command = [sys.executable, program, self.exported, str(self.calls), str(THREADS), *self.files, *options]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
     def check(self):
         """Both compute the same."""
         with wisp.no_grad():
             expected = self.module(*map(wisp.from_numpy, self.arrays))
         expected = expected if isinstance(expected, tuple) else (expected,)
-        binding = self.bound()
-        self.session.run_with_iobinding(binding)
+        self.time_onnxruntime("--outputs", self.folder)
         outputs = [f"{self.compiled}.{i}.npy" for i in range(len(expected))]
         subprocess.run(self.command("run", *(word for path in outputs for word in ("--output", path))), check=True)
-        for path, other, right in zip(outputs, binding.copy_outputs_to_cpu(), expected, strict=True):
-            with open(path, "rb") as file:
-                found = wisp.from_numpy(numpy.load(file))
-            wisp.testing.assert_close(found, right, rtol=1e-3, atol=1e-4)
-            wisp.testing.assert_close(wisp.from_numpy(other), right, rtol=1e-3, atol=1e-4)
+        for i, right in enumerate(expected):
+            for path in (outputs[i], self.folder / f"{i}.npy"):
+                wisp.testing.assert_close(wisp.from_numpy(numpy.load(path)), right, rtol=1e-3, atol=1e-4)
 
 
 def compare(case, rounds):
-    """The best of all rounds, of each program: {"wisp": [min, median], ...}"""
+    """What each round measured, of each program: {"wisp": [[min, median], ...], ...}"""
     case.check()
     found = {"wisp": [], "onnxruntime": []}
     for _ in range(rounds):
         found["wisp"].append(case.time_wisp())
         found["onnxruntime"].append(case.time_onnxruntime())
-    return {name: [min(column) for column in zip(*times, strict=True)] for name, times in found.items()}
+    return found
+
+
+def summary(found):
+    """The shortest call of all rounds, and the median of their medians, of each program."""
+    return {name: [min(best), statistics.median(medians)]
+            for name, (best, medians) in ((name, zip(*times, strict=True)) for name, times in found.items())}  # fmt: skip
+
+
+def row(name, result, nothing):
+    ours, other = result["wisp"], result["onnxruntime"]
+    extra = max(0, nothing["onnxruntime"][0] - nothing["wisp"][0])
+    ratios = other[0] / ours[0], other[1] / ours[1], (other[0] - extra) / ours[0]
+    return f"| {name} | {ours[0]:.4f} ms | {other[0]:.4f} ms | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |"
 
 
 def start_time(case, rounds):
@@ -155,25 +147,21 @@ def start_time(case, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--only", default="", help="models whose names match; the call of nothing always")
     parser.add_argument("--json", help="file to write the times to")
     options = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as folder:
-        cases = {name: Case(folder, name, *each) for name, each in models().items()}
+        chosen = {name: each for name, each in models().items() if name == "call" or re.search(options.only, name)}
+        cases = {name: Case(folder, name, *each) for name, each in chosen.items()}
         for name, case in cases.items():
-            results[name] = compare(case, options.rounds)
-            ours, other = (results[name][program] for program in ("wisp", "onnxruntime"))
-            print(
-                f"| {name} | {ours[0]:.4f} ms | {other[0]:.4f} ms | {other[0] / ours[0]:.2f} | {other[1] / ours[1]:.2f} |",
-                flush=True,
-            )
-        results["start"] = start_time(cases["ResNet-18"], options.rounds)
-        print(
-            "first result of ResNet-18: {process:.1f} ms, of which the call alone {call:.1f} ms".format(
-                **results["start"]
-            )
-        )
+            results[name] = summary(compare(case, options.rounds))
+            print(row(name, results[name], results["call"]), flush=True)
+        if "ResNet-18" in cases:
+            results["start"] = start_time(cases["ResNet-18"], options.rounds)
+            shown = "first result of ResNet-18: {process:.1f} ms, of which the call alone {call:.1f} ms"
+            print(shown.format(**results["start"]))
     if options.json:
         with open(options.json, "w") as f:
             json.dump(results, f, indent=1)

@@ -10,11 +10,9 @@ import argparse
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import wisp
 from wisp import nn
@@ -22,6 +20,7 @@ from wisp import nn
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import workload_models as make
 import workloads
+from timing import measured
 
 THREADS = 2
 PROGRAMS = ("wisp", "compiled", "onnxruntime")
@@ -87,28 +86,10 @@ def run_wisp(name, compiled):
 
 
 def run_onnxruntime(name, path):
-    import onnxruntime
+    from onnxruntime_process import bound
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    binding = session.io_binding()
-    for declared, x in zip(session.get_inputs(), MODELS[name][1](), strict=True):
-        binding.bind_cpu_input(declared.name, x.numpy())
-    for declared in session.get_outputs():
-        binding.bind_output(declared.name, "cpu")
-    return measured(lambda: session.run_with_iobinding(binding), MODELS[name][2])
-
-
-def measured(call, count):
-    for _ in range(max(3, count // 10)):
-        call()
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
-        call()
-        times.append(1e3 * (time.perf_counter() - start))
-    return [min(times), statistics.median(times)]
+    call = bound(path, THREADS, [x.numpy() for x in MODELS[name][1]()])[0]
+    return measured(call, MODELS[name][2])
 
 
 def export(name, path):

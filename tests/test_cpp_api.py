@@ -358,6 +358,15 @@ def test_config_says_what_it_knows():
     assert done.returncode == 2 and done.stderr.startswith("usage: ")
 
 
+def test_the_library_is_small(tmp_path):
+    """Our own code; oneDNN and OpenBLAS are libraries of their own."""
+    strip = shutil.which("strip")
+    if strip is None:
+        pytest.skip("needs strip")
+    run(strip, "-o", tmp_path / "libwisp.so", pathlib.Path(wisp.config.lib_dir()) / "libwisp.so")
+    assert (tmp_path / "libwisp.so").stat().st_size <= 10_000_000
+
+
 def test_only_what_headers_declare_is_exported():
     nm = shutil.which("nm")
     if nm is None:

@@ -393,4 +393,6 @@ def check_c_errors(errors):
         "from_blob(): sizes and strides must not be negative, got [-1] and [1]",
     ]  # fmt: skip
     assert errors[4:7] == ["the data of a tensor is missing", "input 0 is missing", "'ForC' has no method 'nothing'"]
-    assert errors[7].startswith("ForC.forward() is missing value for argument 'mask'")
+    missing = ["a tensor is null", "a shape is missing", "input 0 is missing", *["an argument is null"] * 3]
+    assert errors[7:13] == missing
+    assert errors[13].startswith("ForC.forward() is missing value for argument 'mask'")

@@ -304,6 +304,7 @@ HOSTILE = {
     "no such class": _set("objects", 0, "class", "__wisp__.Absent"),
     "a class that is no text": _set("objects", 0, "class", 3),
     "deep lists": _set("objects", 0, "attributes", "names", json.loads('{"list": [' * 400 + "]}" * 400)),
+    "an integer of 65 bits": _set("objects", 0, "attributes", "table", {"dict": [["a", 1 << 64]]}),
     "no program": lambda d, p, b: "program 1\n",
     "text": lambda d, p, b: "hello",
     "an unknown operator": lambda d, p, b: p.replace("aten::mul", "aten::mulch"),

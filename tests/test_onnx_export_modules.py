@@ -9,6 +9,7 @@ onnx = pytest.importorskip("onnx")
 import wisp
 from tests.onnx_exports import check, check_other_sizes
 from wisp import nn
+from wisp.onnx._export import OLDEST_OPSET
 
 R = wisp.randn
 LINE, IMAGE, VOLUME = (2, 4, 8), (2, 4, 8, 8), (2, 4, 6, 6, 6)
@@ -81,15 +82,32 @@ RANDOM = {"FractionalMaxPool2d": R(IMAGE), "FractionalMaxPool3d": R(VOLUME)}
 ALL = {name for name, kind in vars(nn).items() if inspect.isclass(kind) and issubclass(kind, nn.Module)}
 
 
-@pytest.mark.parametrize("name", sorted(ALL - BASES - set(RANDOM)))
-def test_module(name):
+def made(name):
+    """A module, and arguments for it."""
     given, args = CASES.get(name, ((), (R(3, 4),)))
     module = getattr(nn, name)(*given)
     module(*args)  # lazy ones find out what they are
-    module.eval()
+    return module.eval(), args
+
+
+@pytest.mark.parametrize("name", sorted(ALL - BASES - set(RANDOM)))
+def test_module(name):
+    module, args = made(name)
     exported = wisp.onnx.export(module, args)
     check(exported, module, args, tolerance=1e-4)
     check_other_sizes(exported, module, args, tolerance=1e-4)
+
+
+NEEDS = {"EmbeddingBag": 16, "Fold": 18, "MultiLabelMarginLoss": 16}  # the oldest version, where it is not 13
+
+
+@pytest.mark.parametrize("name", sorted(ALL - BASES - set(RANDOM)))
+def test_oldest_and_newest_version(name):
+    module, args = made(name)
+    for opset in (NEEDS.get(name, OLDEST_OPSET), onnx.defs.onnx_opset_version()):
+        exported = wisp.onnx.export(module, args, dynamic_axes={}, opset_version=opset)
+        assert exported.opset_import[0].version == opset
+        check(exported, module, args, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("name", RANDOM)

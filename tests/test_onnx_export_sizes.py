@@ -119,3 +119,44 @@ def test_sizes_that_fit_by_chance():
 
     model = export_and_check(product, wisp.randn(2, 5, 6))
     assert size_names(model)[0][0]
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(20, 8)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0), 2)
+
+    def forward(self, ids, mask):
+        return self.encoder(self.words(ids), src_key_padding_mask=mask == 0)
+
+
+def test_an_encoder_with_padding_takes_any_length():
+    def inputs(batch, length, ends):
+        places = wisp.arange(length)
+        return wisp.randint(0, 20, (batch, length)), (places < ends).long().expand(batch, length).contiguous()
+
+    broken = wisp.tensor([[1, 0, 1, 1, 0]])  # padding that is not at the end is computed for, as in eager mode
+    others = [inputs(3, 9, 5), (wisp.randint(0, 20, (1, 5)), broken)]
+    model = export_and_check(Classifier().eval(), *inputs(2, 7, 4), others=others)
+    assert size_names(model) == [["ids_dim_0", "ids_dim_1"]] * 2
+
+
+@pytest.mark.parametrize("corners", [False, True])
+def test_sampling_by_matrices_takes_any_batch(corners):
+    def sampled(x, theta):
+        grid = nn.functional.affine_grid(theta, [x.size(0), x.size(1), 3, 5], align_corners=corners)
+        return nn.functional.grid_sample(x, grid, align_corners=corners)
+
+    model = export_and_check(sampled, R(2, 3, 6, 7), R(2, 2, 3) / 2, others=[(R(4, 3, 5, 8), R(4, 2, 3) / 2)])
+    assert size_names(model) == [["x_dim_0", "x_dim_1", "x_dim_2", "x_dim_3"], ["x_dim_0", "", ""]]
+
+
+def test_a_grid_of_the_size_of_an_image():
+    def sampled(x, theta):
+        return nn.functional.grid_sample(
+            x, nn.functional.affine_grid(theta, x.shape, align_corners=False), align_corners=False
+        )
+
+    model = export_and_check(sampled, R(2, 3, 6, 7), R(2, 2, 3) / 2, others=[(R(4, 3, 5, 8), R(4, 2, 3) / 2)])
+    assert "AffineGrid" in kinds(model)

@@ -213,6 +213,13 @@ def test_structures_too_deep_to_be_saved(tmp_path, format):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where nobody can make files")
+def test_errors_name_the_file_that_was_asked_for():
+    with pytest.raises(OSError) as caught:
+        wisp.save({}, "/proc/absent.pt")
+    assert caught.value.filename == "/proc/absent.pt" and ".tmp" not in str(caught.value)
+
+
 def test_bad_arguments(tmp_path):
     with pytest.raises(AttributeError, match="'write' attribute"):
         wisp.save({}, 3)

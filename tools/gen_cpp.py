@@ -160,10 +160,10 @@ class Function:
 
     def body(self, arguments=None):
         arguments = ", ".join(arguments or self.arguments)
-        call = f"run<{self.result()}>(op, {{{arguments}}})"
+        call = f'run<{self.result()}>(op, "{self.row["name"]}", {{{arguments}}})'
         if self.is_factory:
             call = f"options.applied_to({call})"
-        return f'{{ static const OpDef& op = entry("{self.row["name"]}"); return {call}; }}'
+        return f"{{ static Entry op; return {call}; }}"
 
     # --- as a method
 
@@ -181,7 +181,7 @@ class Function:
     def in_place_body(self):
         own = self.self_parameter().name
         arguments = ", ".join("*this" if argument == own else argument for argument in self.arguments)
-        return f'{{ static const OpDef& op = entry("{self.row["name"]}"); run_in_place(op, {{{arguments}}}); return *this; }}'
+        return f'{{ static Entry op; run_in_place(op, "{self.row["name"]}", {{{arguments}}}); return *this; }}'
 
 
 def without_ambiguity(functions):
@@ -211,6 +211,15 @@ def _make_flags_strict(function, others):
             and others_kinds[differ[0]] in ("int64_t", "IntList", "OptionalIntList")
         ):
             function.parameters[differ[0]].kind = "Flag"
+
+
+def same_functions(groups, others):
+    """The names that stand for the same overloads, written the same, in both."""
+    return [name for name, group in groups.items() if name in others and _written(group) == _written(others[name])]
+
+
+def _written(group):
+    return [(f.row["name"], f.result(), f.listed(True)) for f in group]
 
 
 def rows_with_aliases():
@@ -264,15 +273,17 @@ def _as_method(row, name):
 def header():
     lines = [NOTE, "#pragma once", "", '#include "runtime/tensor.h"', "", "#pragma GCC visibility push(default)",
              "namespace wisp::api {"]  # fmt: skip
-    at_top = set(functions_of(FUNCTION, ""))
+    at_top = functions_of(FUNCTION, "")
     for home, space, prefix in SPACES:
+        groups = functions_of(home, prefix)
         lines += [f"namespace {space} {{"] if space else []
-        for group in functions_of(home, prefix).values():
+        borrowed = same_functions(groups, at_top) if home == FUNCTIONAL else []
+        lines += [f"using api::{name};" for name in borrowed]
+        for group in (group for name, group in groups.items() if name not in borrowed):
             lines += [f"{f.result()} {f.name}({f.listed(True)});" for f in group]
         lines += [f"}}  // namespace {space}"] if space else []
         if home == FUNCTIONAL:
-            names = [name for name in functions_of(home, prefix) if name not in at_top]
-            lines += [f"using nn::functional::{name};" for name in names]
+            lines += [f"using nn::functional::{name};" for name in groups if name not in at_top]
     return "\n".join([*lines, "}  // namespace wisp::api", "#pragma GCC visibility pop", ""])
 
 
@@ -287,9 +298,12 @@ def declarations():
 
 def definitions():
     lines = [NOTE, '#include "runtime/operators.h"', "", '#include "runtime/bridge.h"', "", "namespace wisp::api {"]
+    at_top = functions_of(FUNCTION, "")
     for home, space, prefix in SPACES:
+        groups = functions_of(home, prefix)
         lines += [f"namespace {space} {{"] if space else []
-        for group in functions_of(home, prefix).values():
+        borrowed = same_functions(groups, at_top) if home == FUNCTIONAL else []
+        for group in (group for name, group in groups.items() if name not in borrowed):
             lines += [f"{f.result()} {f.name}({f.listed(False)}) {f.body()}" for f in group]
         lines += [f"}}  // namespace {space}"] if space else []
     for group in methods(False).values():

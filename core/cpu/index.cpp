@@ -118,27 +118,50 @@ void pick_some(const T* self, const int64_t* offsets, int64_t n, const Trail& tr
   }
 }
 
-// Writes columns [begin, end) of the trailing run, or all of it if there are several runs.
 // Runs that follow each other in both; they do not overlap.
 template <class T, class Op>
 void combine_run(T* to, const T* values, int64_t n) {
-  if constexpr (std::is_same_v<Op, Add> && std::is_floating_point_v<T>) {
-    const void* both[] = {to, values, nullptr};
-    tile_kernel(Opcode::add, dtype_of<T>)(to, both, n, Params());
-  } else {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) to[i] = Op::apply(to[i], values[i]);
+  if constexpr (std::is_same_v<Op, Add> && std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    if (n >= 32) {  // else the call takes longer than the loop
+      const void* both[] = {to, values, nullptr};
+      return tile_kernel(Opcode::add, dtype_of<T>)(to, both, n, Params());
+    }
   }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) to[i] = Op::apply(to[i], values[i]);
 }
 
+// What is put where, and the loop for its dtype and the way to combine.
+struct Put {
+  using Loop = void (*)(const Put& put, char* self, const char* values, int64_t begin, int64_t end);
+  const Places& places;
+  Trail trail{places.trail_sizes, places.trail_strides};
+  bool single;  // one value for all places
+  int64_t item;
+  Loop loop;
+};
+
+// Writes columns [begin, end) of the trailing run, or all of it if there are several runs.
 template <class T, class Op>
-void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, const T* values,
-              bool single, int64_t begin, int64_t end) {
+void put_some(const Put& put, char* self_data, const char* value_data, int64_t begin, int64_t end) {
+  T* self = reinterpret_cast<T*>(self_data);
+  const T* values = reinterpret_cast<const T*>(value_data);
+  const std::span<const int64_t> offsets = put.places.offsets;
+  const Trail& trail = put.trail;
+  const bool single = put.single;
   const int64_t step = trail.step(), advance = single ? 0 : 1;
   if (trail.numel == 1) {
     for (int64_t offset : offsets) {
       self[offset] = Op::apply(self[offset], *values);
       values += advance;
+    }
+    return;
+  }
+  if (trail.is_one_run() && step == 1 && !single) {  // rows, most often short ones
+    const int64_t run = trail.run();
+    for (int64_t offset : offsets) {
+      combine_run<T, Op>(self + offset + begin, values + begin, end - begin);
+      values += run;
     }
     return;
   }
@@ -160,33 +183,30 @@ void put_some(T* self, std::span<const int64_t> offsets, const Trail& trail, con
   }
 }
 
-template <class T, class Op>
-void put_typed(const Places& places, T* self, const T* values, bool single) {
-  const Trail trail(places.trail_sizes, places.trail_strides);
+void put_all(const Put& put, char* self, const char* values) {
+  const Places& places = put.places;
   const int64_t picks = static_cast<int64_t>(places.offsets.size());
-  const int64_t leads = count(places.lead_sizes), block = picks * trail.numel;
+  const int64_t leads = count(places.lead_sizes), block = picks * put.trail.numel;
   if (block == 0 || leads == 0) return;
-  const int64_t run = trail.run();
+  const int64_t run = put.trail.run();
   if (leads > 1) {
     const int64_t some = even_grain(leads, std::max<int64_t>(1, grain / block), 1);
     parallel_for(leads, some, [&](int64_t begin, int64_t end) {
       for (int64_t l = begin; l < end; ++l) {
-        const T* from = single ? values : values + l * block;
-        put_some<T, Op>(self + lead_offset(places, l), places.offsets, trail, from, single, 0, run);
+        const char* from = put.single ? values : values + l * block * put.item;
+        put.loop(put, self + lead_offset(places, l) * put.item, from, 0, run);
       }
     });
-  } else if (trail.is_one_run() && run > 1) {
-    // Places may repeat: a thread takes some columns of all of them, so that the order is kept
-    // however they are cut.
-    const int64_t share = (run + num_threads() - 1) / num_threads();
-    const int64_t columns = even_grain(run, std::max<int64_t>({64, grain / picks, share}), 16);
-    const int64_t base = lead_offset(places, 0);
-    parallel_for(run, columns, [&](int64_t begin, int64_t end) {
-      put_some<T, Op>(self + base, places.offsets, trail, values, single, begin, end);
-    });
-  } else {
-    put_some<T, Op>(self + lead_offset(places, 0), places.offsets, trail, values, single, 0, run);
+    return;
   }
+  char* base = self + lead_offset(places, 0) * put.item;
+  if (!put.trail.is_one_run() || run == 1) return put.loop(put, base, values, 0, run);
+  // Places may repeat: a thread takes some columns of all of them, so that the order is kept
+  // however they are cut.
+  const int64_t share = (run + num_threads() - 1) / num_threads();
+  const int64_t columns = even_grain(run, std::max<int64_t>({64, grain / picks, share}), 16);
+  parallel_for(run, columns,
+               [&](int64_t begin, int64_t end) { put.loop(put, base, values, begin, end); });
 }
 
 // Fails if a negative number was seen among the differences to both bounds that were joined.
@@ -287,10 +307,10 @@ void pick(const Places& places, size_t item, const char* self, char* out) {
 
 void put(const Places& places, Combine how, DType dtype, char* self, const char* values,
          bool single) {
-  by_combine(how, dtype, "index_put", [&]<class T, class Op>() {
-    put_typed<T, Op>(places, reinterpret_cast<T*>(self), reinterpret_cast<const T*>(values),
-                     single);
-  });
+  Put::Loop loop = nullptr;
+  by_combine(how, dtype, "index_put", [&]<class T, class Op>() { loop = put_some<T, Op>; });
+  const int64_t item = static_cast<int64_t>(item_size(dtype));
+  put_all({.places = places, .single = single, .item = item, .loop = loop}, self, values);
 }
 
 }  // namespace wisp::cpu

@@ -132,6 +132,43 @@ void check_inside(const Lines& lines, const char* index, int64_t step, int64_t n
   }
 }
 
+template <class X>
+using Three = std::array<X, 3>;  // of what is written, the index, what is read
+
+struct Scatter {
+  const Lines& lines;
+  int64_t length;
+  Three<int64_t> step;  // bytes between elements along the dimension
+};
+using ScatterLoop = void (*)(const Scatter&, const Three<char*>& at, int64_t n,
+                             const Three<int64_t>& between);
+
+// n lines, the first at `at`, `between` bytes from one to the next.
+template <class T, class Op>
+void scatter_lines(const Scatter& scatter, const Three<char*>& at, int64_t n,
+                   const Three<int64_t>& between) {
+  const int64_t to = scatter.step[0], index = scatter.step[1], from = scatter.step[2];
+  constexpr int64_t item = sizeof(T);
+  const bool dense = index == sizeof(int64_t) && to == item && from == item;
+  if (n > 1 && between[1] == 0 && between[0] == item && between[2] == item) {
+    check_inside(scatter.lines, at[1], index, scatter.length);
+    return scatter_rows<T, Op>(at[0], to, at[1], index, at[2], from, scatter.length, n);
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    const char* places = at[1] + j * between[1];
+    check_inside(scatter.lines, places, index, scatter.length);
+    if (dense) {
+      scatter_line<T, Op>(at[0] + j * between[0], places, at[2] + j * between[2], scatter.length);
+    }
+  }
+  if (dense) return;
+  for_elements(scatter.length, index, n, between[1], [&](int64_t i, int64_t j) {
+    const int64_t place = read_index(at[1] + i * index + j * between[1]);
+    T& target = *reinterpret_cast<T*>(at[0] + place * to + j * between[0]);
+    target = Op::apply(target, *reinterpret_cast<const T*>(at[2] + i * from + j * between[2]));
+  });
+}
+
 }  // namespace
 
 void check_lines(Lines& lines) {
@@ -175,31 +212,13 @@ void gather(const Lines& lines, const Operand& out, const Operand& self) {
 
 void scatter(const Lines& lines, Combine how, const Operand& self, const Operand& src) {
   const Across to(self, lines.dim), index(lines.index, lines.dim), from(src, lines.dim);
-  const int64_t length = lines.sizes[lines.dim];
-  by_combine(how, self.dtype, "scatter", [&]<class T, class Op>() {
-    constexpr int64_t item = sizeof(T);
-    const bool dense = index.step == sizeof(int64_t) && to.step == item && from.step == item;
-    for_lines(lines, to, index, from, [&](const auto& at, int64_t n, const auto& between) {
-      if (n > 1 && between[1] == 0 && between[0] == item && between[2] == item) {
-        check_inside(lines, at[1], index.step, length);
-        return scatter_rows<T, Op>(at[0], to.step, at[1], index.step, at[2], from.step, length, n);
-      }
-      for (int64_t j = 0; j < n; ++j) {
-        const char* places = at[1] + j * between[1];
-        check_inside(lines, places, index.step, length);
-        if (dense) {
-          scatter_line<T, Op>(at[0] + j * between[0], places, at[2] + j * between[2], length);
-        }
-      }
-      if (dense) return;
-      for_elements(length, index.step, n, between[1], [&](int64_t i, int64_t j) {
-        const int64_t place = read_index(at[1] + i * index.step + j * between[1]);
-        T& target = *reinterpret_cast<T*>(at[0] + place * to.step + j * between[0]);
-        target =
-            Op::apply(target, *reinterpret_cast<const T*>(at[2] + i * from.step + j * between[2]));
-      });
-    });
-  });
+  ScatterLoop loop = nullptr;
+  by_combine(how, self.dtype, "scatter", [&]<class T, class Op>() { loop = scatter_lines<T, Op>; });
+  const Scatter scatter{lines, lines.sizes[lines.dim], {to.step, index.step, from.step}};
+  for_lines(lines, to, index, from,
+            [&](const Three<char*>& at, int64_t n, const Three<int64_t>& between) {
+              loop(scatter, at, n, between);
+            });
 }
 
 }  // namespace wisp::cpu

@@ -78,16 +78,25 @@ void search_sorted(const Search& job, int64_t* out) {
   });
 }
 
+namespace {
+
+template <class Key>
+void sort_rows(const Key* keys, int64_t rows, int64_t width, int64_t* order) {
+  std::stable_sort(order, order + rows, [&](int64_t a, int64_t b) {
+    const Key *left = keys + a * width, *right = keys + b * width;
+    return std::lexicographical_compare(left, left + width, right, right + width);
+  });
+}
+
+}  // namespace
+
 void order_of_rows(DType dtype, int64_t rows, int64_t width, const char* in, int64_t* order) {
   std::iota(order, order + rows, int64_t(0));
   visit<dtypes::all_real>(dtype, "unique", [&]<class T>() {
     Scratch<KeyOf<T>> keys(rows * width);
     const auto* values = reinterpret_cast<const T*>(in);
     for (int64_t i = 0; i < rows * width; ++i) keys[i] = sort_key(values[i]);
-    std::stable_sort(order, order + rows, [&](int64_t a, int64_t b) {
-      const KeyOf<T>*left = keys.data() + a * width, *right = keys.data() + b * width;
-      return std::lexicographical_compare(left, left + width, right, right + width);
-    });
+    sort_rows(keys.data(), rows, width, order);
   });
 }
 

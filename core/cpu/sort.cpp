@@ -99,7 +99,9 @@ class RowSort {
   void run(const T* in, T* values, int64_t* indices) {
     if (!pack(in)) {
       sort_words(words_.data(), spare_.data(), n_, index_bits_, key_bits_ - lost_bits_);
-      if (lost_bits_ > 0) sort_ties(in);
+      if constexpr (sizeof(T) > 4) {  // an index has 32 bits at most: shorter keys have room
+        if (lost_bits_ > 0) sort_ties(in);
+      }
     }
     const uint64_t mask = (uint64_t(1) << index_bits_) - 1;
     parallel_for(n_, piece, [&](int64_t begin, int64_t end) {

@@ -32,9 +32,10 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return parts;
 }
 
-// Fills what follows from the schema: "append.t(T[] self, T item) -> ()".
-void read_schema(Builtin& builtin) {
-  const std::string_view text = builtin.schema;
+// With what follows from the schema: "append.t(T[] self, T item) -> ()".
+Builtin read_schema(const BuiltinRow& row) {
+  Builtin builtin{row, {}, {}, {}, {}};
+  const std::string_view text = row.schema;
   const size_t open = text.find('('), arrow = text.rfind(" -> ");
   const std::string_view full = text.substr(0, open);
   const size_t dot = full.find('.');
@@ -47,17 +48,19 @@ void read_schema(Builtin& builtin) {
   }
   const std::string_view result = text.substr(arrow + 4);
   if (result != "()") builtin.result = result;
+  return builtin;
 }
 
 std::vector<Builtin> make_table() {
+  std::vector<BuiltinRow> rows;
+  add_number_builtins(rows);
+  add_math_builtins(rows);
+  add_string_builtins(rows);
+  add_list_builtins(rows);
+  add_dict_builtins(rows);
+  add_tensor_builtins(rows);
   std::vector<Builtin> table;
-  add_number_builtins(table);
-  add_math_builtins(table);
-  add_string_builtins(table);
-  add_list_builtins(table);
-  add_dict_builtins(table);
-  add_tensor_builtins(table);
-  for (Builtin& builtin : table) read_schema(builtin);
+  for (const BuiltinRow& row : rows) table.push_back(read_schema(row));
   std::stable_sort(table.begin(), table.end(),
                    [](const Builtin& a, const Builtin& b) { return a.name < b.name; });
   return table;

@@ -17,18 +17,20 @@ using BuiltinFn = Datum (*)(std::span<Datum> args);
 // The schema has the form of the table's, with T, K, V for types that follow from the arguments:
 //   "add.int(int a, int b) -> int", "len.t(T[] a) -> int", "append.t(T[] self, T item) -> ()".
 // A last parameter "Any... values" takes any number of arguments.
-struct Builtin {
-  std::string schema;
+struct BuiltinRow {
+  const char* schema;
   BuiltinFn run;
   bool pure = true;  // its result depends on the values of its arguments alone and it writes none
+};
 
-  // Filled from the schema.
-  std::string name = {}, overload = {};
+// A row, and what follows from its schema.
+struct Builtin : BuiltinRow {
+  std::string name, overload;
   struct Param {
     std::string name, type;
   };
-  std::vector<Param> params = {};
-  std::string result = {};  // empty: none
+  std::vector<Param> params;
+  std::string result;  // empty: none
   std::string full_name() const { return overload.empty() ? name : name + "." + overload; }
 };
 

@@ -61,8 +61,8 @@ Datum set_default(BuiltinArgs args) {
 
 }  // namespace
 
-void add_dict_builtins(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_dict_builtins(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"len.dict(Dict(K, V) a) -> int",
        [](BuiltinArgs a) -> Datum {
          return static_cast<int64_t>(a[0].dict_data().entries.size());

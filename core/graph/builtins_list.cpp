@@ -123,8 +123,8 @@ Datum extend(BuiltinArgs args) {
   return {};
 }
 
-void add_reading(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_reading(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"len.t(T[] a) -> int", [](BuiltinArgs a) -> Datum { return size_of(a[0]); }},
       {"__getitem__.t(T[] list, int index) -> T",
        [](BuiltinArgs a) -> Datum {
@@ -183,8 +183,8 @@ void add_reading(std::vector<Builtin>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
-void add_writing(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_writing(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"append.t(T[] self, T item) -> ()",
        [](BuiltinArgs a) -> Datum {
          a[0].items().push_back(std::move(a[1]));
@@ -236,7 +236,7 @@ void add_writing(std::vector<Builtin>& table) {
 
 }  // namespace
 
-void add_list_builtins(std::vector<Builtin>& table) {
+void add_list_builtins(std::vector<BuiltinRow>& table) {
   add_reading(table);
   add_writing(table);
 }

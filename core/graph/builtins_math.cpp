@@ -76,7 +76,7 @@ Datum extreme_of(BuiltinArgs args) {
   return best;
 }
 
-void add_functions(std::vector<Builtin>& table) {
+void add_functions(std::vector<BuiltinRow>& table) {
 #define WISP_FUNCTION(name, expression)             \
   table.push_back({name ".float(float x) -> float", \
                    unary<double, [](double x) -> double { return expression; }>});
@@ -120,8 +120,8 @@ void add_functions(std::vector<Builtin>& table) {
 #undef WISP_FUNCTION
 }
 
-void add_integers(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_integers(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"floor.float(float x) -> int",
        unary<double, [](double x) { return rounded_to_integer(std::floor(x)); }>},
       {"ceil.float(float x) -> int",
@@ -156,8 +156,8 @@ void add_integers(std::vector<Builtin>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
-void add_extremes(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_extremes(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"max.int(int a, int b) -> int",
        binary<int64_t, [](int64_t a, int64_t b) { return (b > a) ? b : a; }>},
       {"max.float(float a, float b) -> float",
@@ -191,7 +191,7 @@ void add_extremes(std::vector<Builtin>& table) {
 
 }  // namespace
 
-void add_math_builtins(std::vector<Builtin>& table) {
+void add_math_builtins(std::vector<BuiltinRow>& table) {
   add_functions(table);
   add_integers(table);
   add_extremes(table);

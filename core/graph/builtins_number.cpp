@@ -111,7 +111,7 @@ Datum parse_real(BuiltinArgs args) {
   return status == std::errc() ? value : std::strtod(begin, nullptr);
 }
 
-void add_arithmetic(std::vector<Builtin>& table) {
+void add_arithmetic(std::vector<BuiltinRow>& table) {
 #define WISP_ARITHMETIC(name, op)                                                    \
   table.push_back({name ".int(int a, int b) -> int",                                 \
                    binary<int64_t, [](int64_t a, int64_t b) { return (a op b); }>}); \
@@ -129,7 +129,7 @@ void add_arithmetic(std::vector<Builtin>& table) {
 #undef WISP_ARITHMETIC
 }
 
-void add_divisions(std::vector<Builtin>& table) {
+void add_divisions(std::vector<BuiltinRow>& table) {
   constexpr auto divide_reals = [](double a, double b) { return divide(a, b); };
   constexpr auto divide_complex = [](Complex a, Complex b) { return divide(a, b); };
   constexpr auto divide_ints = [](int64_t a, int64_t b) {
@@ -143,7 +143,7 @@ void add_divisions(std::vector<Builtin>& table) {
     return power(static_cast<double>(a), static_cast<double>(b));
   };
   constexpr auto power_complex = [](Complex a, Complex b) { return std::pow(a, b); };
-  const Builtin entries[] = {
+  static constexpr BuiltinRow entries[] = {
       {"div.int(int a, int b) -> float", binary<int64_t, divide_ints>},
       {"div.float(float a, float b) -> float", binary<double, divide_reals>},
       {"div.complex(complex a, complex b) -> complex", binary<Complex, divide_complex>},
@@ -175,7 +175,7 @@ void add_divisions(std::vector<Builtin>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
-void add_comparisons(std::vector<Builtin>& table) {
+void add_comparisons(std::vector<BuiltinRow>& table) {
 #define WISP_COMPARISON(name, op)                                                             \
   table.push_back({name ".int(int a, int b) -> bool",                                         \
                    binary<int64_t, [](int64_t a, int64_t b) { return (a op b); }>});          \
@@ -194,7 +194,7 @@ void add_comparisons(std::vector<Builtin>& table) {
   WISP_COMPARISON("gt", >)
   WISP_COMPARISON("ge", >=)
 #undef WISP_COMPARISON
-  const Builtin entries[] = {
+  static constexpr BuiltinRow entries[] = {
       {"eq.int(int a, int b) -> bool",
        binary<int64_t, [](int64_t a, int64_t b) { return a == b; }>},
       {"eq.float(float a, float b) -> bool",
@@ -251,8 +251,8 @@ bool is_instance(const Datum& value, std::string_view kind) {
   }
 }
 
-void add_logic(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_logic(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"__and__.int(int a, int b) -> int",
        binary<int64_t, [](int64_t a, int64_t b) { return a & b; }>},
       {"__and__.bool(bool a, bool b) -> bool", binary<bool, [](bool a, bool b) { return a && b; }>},
@@ -289,8 +289,8 @@ void add_logic(std::vector<Builtin>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
-void add_conversions(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_conversions(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"Int.float(float a) -> int", unary<double, to_integer>},
       {"Int.bool(bool a) -> int", unary<bool, [](bool a) { return static_cast<int64_t>(a); }>},
       {"Int.Scalar(Scalar a) -> int",
@@ -326,7 +326,7 @@ void add_conversions(std::vector<Builtin>& table) {
 
 }  // namespace
 
-void add_number_builtins(std::vector<Builtin>& table) {
+void add_number_builtins(std::vector<BuiltinRow>& table) {
   add_arithmetic(table);
   add_divisions(table);
   add_comparisons(table);

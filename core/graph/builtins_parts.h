@@ -11,12 +11,12 @@ namespace wisp::graph {
 
 using BuiltinArgs = std::span<Datum>;
 
-void add_number_builtins(std::vector<Builtin>& table);
-void add_math_builtins(std::vector<Builtin>& table);
-void add_string_builtins(std::vector<Builtin>& table);
-void add_list_builtins(std::vector<Builtin>& table);
-void add_dict_builtins(std::vector<Builtin>& table);
-void add_tensor_builtins(std::vector<Builtin>& table);
+void add_number_builtins(std::vector<BuiltinRow>& table);
+void add_math_builtins(std::vector<BuiltinRow>& table);
+void add_string_builtins(std::vector<BuiltinRow>& table);
+void add_list_builtins(std::vector<BuiltinRow>& table);
+void add_dict_builtins(std::vector<BuiltinRow>& table);
+void add_tensor_builtins(std::vector<BuiltinRow>& table);
 
 // Reads a plain value as a C++ type.
 template <class T>

@@ -280,8 +280,8 @@ Datum character_of(BuiltinArgs args) {
   return encode_utf8(std::u32string(1, static_cast<char32_t>(code)));
 }
 
-void add_tests(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_tests(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"len.str(str a) -> int",
        [](BuiltinArgs a) -> Datum {
          return characters_before(a[0].string(), a[0].string().size());
@@ -312,8 +312,8 @@ void add_tests(std::vector<Builtin>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
-void add_making(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_making(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"add.str(str a, str b) -> str",
        [](BuiltinArgs a) -> Datum { return a[0].string() + a[1].string(); }},
       {"mul.str(str text, int times) -> str", repeated},
@@ -359,7 +359,7 @@ void add_making(std::vector<Builtin>& table) {
 
 }  // namespace
 
-void add_string_builtins(std::vector<Builtin>& table) {
+void add_string_builtins(std::vector<BuiltinRow>& table) {
   add_tests(table);
   add_making(table);
 }

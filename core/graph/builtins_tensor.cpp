@@ -185,8 +185,8 @@ Datum ask(BuiltinArgs args) {
   return f(args[0].tensor());
 }
 
-void add_questions(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_questions(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"size(Tensor self) -> int[]", ask<[](const Tensor& t) { return list_of_ints(t.sizes()); }>},
       {"size.int(Tensor self, int dim) -> int", with_dim},
       {"stride(Tensor self) -> int[]",
@@ -238,8 +238,8 @@ void add_questions(std::vector<Builtin>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
-void add_values(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_values(std::vector<BuiltinRow>& table) {
+  static constexpr BuiltinRow entries[] = {
       {"item(Tensor self) -> Scalar",
        [](BuiltinArgs a) -> Datum { return number_in(a[0], "Scalar"); }},
       {"Int.Tensor(Tensor a) -> int",
@@ -285,7 +285,7 @@ void add_values(std::vector<Builtin>& table) {
 
 }  // namespace
 
-void add_tensor_builtins(std::vector<Builtin>& table) {
+void add_tensor_builtins(std::vector<BuiltinRow>& table) {
   add_questions(table);
   add_values(table);
 }

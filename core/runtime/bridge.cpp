@@ -15,6 +15,27 @@ const OpDef& entry(std::string_view name) {
   return registry().get(name);
 }
 
+const OpDef& Entry::find(const char* name) {
+  const OpDef& op = entry(name);
+  found_.store(&op, std::memory_order_release);
+  return op;
+}
+
+Packed::Packed(const Operand& operand) {
+  if (operand.tensor()) arg = core(*operand.tensor());
+  if (operand.number()) arg = Arg(wisp::Scalar(*operand.number()));
+}
+Packed::Packed(const OptionalIntList& list) {
+  if (list.has_value()) arg = span(list.value());
+}
+Packed::Packed(const Repeated& repeated) {
+  if (!repeated.given) return;
+  const IntList& list = *repeated.list;
+  std::fill_n(few_, max_repeats, list.size() == 1 ? list[0] : 0);
+  arg = list.size() == 1 ? IntSpan(few_, static_cast<size_t>(repeated.count)) : span(list);
+}
+Packed::Packed(const Scalar& number) : arg(wisp::Scalar(number)) {}
+
 namespace {
 
 // Undefined tensors are None, which only some parameters take.
@@ -52,6 +73,10 @@ void call_packed(const OpDef& op, Arguments arguments, TensorList& outs) {
 
 void run_in_place(const OpDef& op, Arguments arguments) {
   call_in_place(op, Unpacked(op, arguments).args);
+}
+
+void run_in_place(Entry& entry, const char* name, Arguments arguments) {
+  run_in_place(entry.named(name), arguments);
 }
 
 }  // namespace wisp::api

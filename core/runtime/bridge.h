@@ -1,6 +1,8 @@
 // Between the tensors of programs (wisp::api) and those of the core. Not part of what is installed.
 #pragma once
 
+#include <atomic>
+
 #include "dispatch/call.h"
 #include "runtime/tensor.h"
 
@@ -32,28 +34,19 @@ inline Repeated repeated(const OptionalIntList& list, int count) {
   return {list.has_value(), &list.value(), count};
 }
 
-// An argument of a call. It stays where it was made: what it points to may be inside.
+// An argument of a call. It stays where it was made: what it points to may be inside. What is more
+// than a few stores is a function, as there are more than a thousand places that pack arguments.
 class Packed {
  public:
   Packed(const Tensor& tensor) : arg(core(tensor)) {}
   Packed(const Tensors& tensors) : arg(core(tensors)) {}
-  Packed(const Operand& operand) {
-    if (operand.tensor()) arg = core(*operand.tensor());
-    if (operand.number()) arg = Arg(wisp::Scalar(*operand.number()));
-  }
+  Packed(const Operand& operand);
   Packed(const IntList& list) : arg(span(list)) {}
-  Packed(const OptionalIntList& list) {
-    if (list.has_value()) arg = span(list.value());
-  }
-  Packed(const Repeated& repeated) {
-    if (!repeated.given) return;
-    const IntList& list = *repeated.list;
-    std::fill_n(few_, max_repeats, list.size() == 1 ? list[0] : 0);
-    arg = list.size() == 1 ? IntSpan(few_, static_cast<size_t>(repeated.count)) : span(list);
-  }
+  Packed(const OptionalIntList& list);
+  Packed(const Repeated& repeated);
   Packed(const std::vector<double>& reals) : arg(std::span<const double>(reals)) {}
   Packed(const Generator& generator) : arg(static_cast<wisp::Generator*>(generator.get())) {}
-  Packed(const Scalar& number) : arg(wisp::Scalar(number)) {}
+  Packed(const Scalar& number);
   Packed(Flag flag) : arg(static_cast<bool>(flag)) {}
   Packed(bool value) : arg(value) {}
   Packed(int value) : arg(value) {}
@@ -82,6 +75,20 @@ using Arguments = std::initializer_list<Packed>;
 // The table entry of that name. The first use of any makes the core ready.
 const OpDef& entry(std::string_view name);
 
+// Where a function keeps its entry once it has been found. It starts as zeros and may be found
+// twice, so that no function has to guard its making.
+class Entry {
+ public:
+  const OpDef& named(const char* name) {
+    const OpDef* found = found_.load(std::memory_order_acquire);
+    return WISP_LIKELY(found != nullptr) ? *found : find(name);
+  }
+
+ private:
+  WISP_COLD const OpDef& find(const char* name);
+  std::atomic<const OpDef*> found_ = nullptr;
+};
+
 void call_packed(const OpDef& op, Arguments arguments, TensorList& outs);
 void run_in_place(const OpDef& op, Arguments arguments);
 
@@ -103,5 +110,11 @@ Result run(const OpDef& op, Arguments arguments) {
     }(std::make_index_sequence<std::tuple_size_v<Result>>());
   }
 }
+
+template <class Result>
+__attribute__((noinline)) Result run(Entry& entry, const char* name, Arguments arguments) {
+  return run<Result>(entry.named(name), arguments);
+}
+void run_in_place(Entry& entry, const char* name, Arguments arguments);
 
 }  // namespace wisp::api

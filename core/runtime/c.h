@@ -54,6 +54,7 @@ WISP_C_API wisp_tensor* wisp_tensor_wrap(void* data, wisp_dtype dtype, const int
                                          size_t ndim);
 WISP_C_API void wisp_tensor_free(wisp_tensor* tensor);
 
+/* What a tensor is and holds. Of a null pointer they return 0 or null, which is a failure. */
 WISP_C_API wisp_dtype wisp_tensor_dtype(const wisp_tensor* tensor);
 WISP_C_API size_t wisp_tensor_ndim(const wisp_tensor* tensor);
 WISP_C_API const int64_t* wisp_tensor_shape(const wisp_tensor* tensor);

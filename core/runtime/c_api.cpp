@@ -48,6 +48,16 @@ Result guarded(Result failed, F f) noexcept {
   return failed;
 }
 
+// What f says of a tensor; 0 or null if there is none.
+template <class F>
+auto asked(const wisp_tensor* tensor, F f) noexcept {
+  using Result = decltype(f(tensor->tensor));
+  return guarded(Result(), [&]() -> Result {
+    WISP_CHECK_VALUE(tensor, "a tensor is null");
+    return f(tensor->tensor);
+  });
+}
+
 wisp::DType dtype_in(wisp_dtype dtype) {
   const auto number = static_cast<unsigned>(dtype);
   WISP_CHECK_VALUE(number < wisp::num_dtypes, "there is no dtype ", number);
@@ -143,20 +153,22 @@ wisp_tensor* wisp_tensor_wrap(void* data, wisp_dtype dtype, const int64_t* shape
 void wisp_tensor_free(wisp_tensor* tensor) { delete tensor; }
 
 wisp_dtype wisp_tensor_dtype(const wisp_tensor* tensor) {
-  return static_cast<wisp_dtype>(tensor->tensor.dtype());
+  return asked(tensor, [](const api::Tensor& t) { return static_cast<wisp_dtype>(t.dtype()); });
 }
 size_t wisp_tensor_ndim(const wisp_tensor* tensor) {
-  return static_cast<size_t>(tensor->tensor.dim());
+  return asked(tensor, [](const api::Tensor& t) { return static_cast<size_t>(t.dim()); });
 }
 const int64_t* wisp_tensor_shape(const wisp_tensor* tensor) {
-  return api::core(tensor->tensor).sizes().data();
+  return asked(tensor, [](const api::Tensor& t) { return api::core(t).sizes().data(); });
 }
 size_t wisp_tensor_numel(const wisp_tensor* tensor) {
-  return static_cast<size_t>(tensor->tensor.numel());
+  return asked(tensor, [](const api::Tensor& t) { return static_cast<size_t>(t.numel()); });
 }
-size_t wisp_tensor_nbytes(const wisp_tensor* tensor) { return tensor->tensor.nbytes(); }
+size_t wisp_tensor_nbytes(const wisp_tensor* tensor) {
+  return asked(tensor, [](const api::Tensor& t) { return t.nbytes(); });
+}
 const void* wisp_tensor_data(const wisp_tensor* tensor) {
-  return guarded<const void*>(nullptr, [&] { return tensor->tensor.data_ptr(); });
+  return asked(tensor, [](const api::Tensor& t) -> const void* { return t.data_ptr(); });
 }
 
 // --- modules

@@ -6,748 +6,709 @@
 #include "runtime/bridge.h"
 
 namespace wisp::api {
-Tensor fill(const Tensor& self, const Operand& value) { static const OpDef& op = entry("fill"); return run<Tensor>(op, {self, value}); }
-Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) { static const OpDef& op = entry("clone"); return run<Tensor>(op, {self, memory_format}); }
-Tensor empty(IntList size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static const OpDef& op = entry("empty"); return options.applied_to(run<Tensor>(op, {size, options.dtype(), options.device(), memory_format})); }
-Tensor zeros(IntList size, const TensorOptions& options) { static const OpDef& op = entry("zeros"); return options.applied_to(run<Tensor>(op, {size, options.dtype(), options.device()})); }
-Tensor ones(IntList size, const TensorOptions& options) { static const OpDef& op = entry("ones"); return options.applied_to(run<Tensor>(op, {size, options.dtype(), options.device()})); }
-Tensor full(IntList size, Scalar fill_value, const TensorOptions& options) { static const OpDef& op = entry("full"); return options.applied_to(run<Tensor>(op, {size, fill_value, options.dtype(), options.device()})); }
-Tensor empty_strided(IntList size, IntList stride, const TensorOptions& options) { static const OpDef& op = entry("empty_strided"); return options.applied_to(run<Tensor>(op, {size, stride, options.dtype(), options.device()})); }
-Tensor empty_permuted(IntList size, IntList physical_layout, const TensorOptions& options) { static const OpDef& op = entry("empty_permuted"); return options.applied_to(run<Tensor>(op, {size, physical_layout, options.dtype(), options.device()})); }
-Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) { static const OpDef& op = entry("eye"); return options.applied_to(run<Tensor>(op, {n, m, options.dtype(), options.device()})); }
-Tensor arange(Scalar end, const TensorOptions& options) { static const OpDef& op = entry("arange"); return options.applied_to(run<Tensor>(op, {end, options.dtype(), options.device()})); }
-Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& options) { static const OpDef& op = entry("arange.start"); return options.applied_to(run<Tensor>(op, {start, end, step, options.dtype(), options.device()})); }
-Tensor range(Scalar start, Scalar end, Scalar step, const TensorOptions& options) { static const OpDef& op = entry("range"); return options.applied_to(run<Tensor>(op, {start, end, step, options.dtype(), options.device()})); }
-Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& options) { static const OpDef& op = entry("linspace"); return options.applied_to(run<Tensor>(op, {start, end, steps, options.dtype(), options.device()})); }
-Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, const TensorOptions& options) { static const OpDef& op = entry("logspace"); return options.applied_to(run<Tensor>(op, {start, end, steps, base, options.dtype(), options.device()})); }
-Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static const OpDef& op = entry("empty_like"); return options.applied_to(run<Tensor>(op, {self, options.dtype(), options.device(), memory_format})); }
-Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static const OpDef& op = entry("zeros_like"); return options.applied_to(run<Tensor>(op, {self, options.dtype(), options.device(), memory_format})); }
-Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static const OpDef& op = entry("ones_like"); return options.applied_to(run<Tensor>(op, {self, options.dtype(), options.device(), memory_format})); }
-Tensor full_like(const Tensor& self, Scalar fill_value, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static const OpDef& op = entry("full_like"); return options.applied_to(run<Tensor>(op, {self, fill_value, options.dtype(), options.device(), memory_format})); }
-Tensor add(const Operand& self, const Operand& other, Scalar alpha) { static const OpDef& op = entry("add"); return run<Tensor>(op, {self, other, alpha}); }
-Tensor sub(const Operand& self, const Operand& other, Scalar alpha) { static const OpDef& op = entry("sub"); return run<Tensor>(op, {self, other, alpha}); }
-Tensor mul(const Operand& self, const Operand& other) { static const OpDef& op = entry("mul"); return run<Tensor>(op, {self, other}); }
-Tensor div(const Operand& self, const Operand& other) { static const OpDef& op = entry("div"); return run<Tensor>(op, {self, other}); }
-Tensor div(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static const OpDef& op = entry("div.mode"); return run<Tensor>(op, {self, other, rounding_mode}); }
-Tensor floor_divide(const Operand& self, const Operand& other) { static const OpDef& op = entry("floor_divide"); return run<Tensor>(op, {self, other}); }
-Tensor remainder(const Operand& self, const Operand& other) { static const OpDef& op = entry("remainder"); return run<Tensor>(op, {self, other}); }
-Tensor fmod(const Operand& self, const Operand& other) { static const OpDef& op = entry("fmod"); return run<Tensor>(op, {self, other}); }
-Tensor pow(const Operand& self, const Operand& exponent) { static const OpDef& op = entry("pow"); return run<Tensor>(op, {self, exponent}); }
-Tensor maximum(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("maximum"); return run<Tensor>(op, {self, other}); }
-Tensor minimum(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("minimum"); return run<Tensor>(op, {self, other}); }
-Tensor neg(const Tensor& self) { static const OpDef& op = entry("neg"); return run<Tensor>(op, {self}); }
-Tensor abs(const Tensor& self) { static const OpDef& op = entry("abs"); return run<Tensor>(op, {self}); }
-Tensor sign(const Tensor& self) { static const OpDef& op = entry("sign"); return run<Tensor>(op, {self}); }
-Tensor sgn(const Tensor& self) { static const OpDef& op = entry("sgn"); return run<Tensor>(op, {self}); }
-Tensor square(const Tensor& self) { static const OpDef& op = entry("square"); return run<Tensor>(op, {self}); }
-Tensor relu(const Tensor& self) { static const OpDef& op = entry("relu"); return run<Tensor>(op, {self}); }
-Tensor floor(const Tensor& self) { static const OpDef& op = entry("floor"); return run<Tensor>(op, {self}); }
-Tensor ceil(const Tensor& self) { static const OpDef& op = entry("ceil"); return run<Tensor>(op, {self}); }
-Tensor trunc(const Tensor& self) { static const OpDef& op = entry("trunc"); return run<Tensor>(op, {self}); }
-Tensor round(const Tensor& self) { static const OpDef& op = entry("round"); return run<Tensor>(op, {self}); }
-Tensor round(const Tensor& self, int64_t decimals) { static const OpDef& op = entry("round.decimals"); return run<Tensor>(op, {self, decimals}); }
-Tensor frac(const Tensor& self) { static const OpDef& op = entry("frac"); return run<Tensor>(op, {self}); }
-Tensor sqrt(const Tensor& self) { static const OpDef& op = entry("sqrt"); return run<Tensor>(op, {self}); }
-Tensor rsqrt(const Tensor& self) { static const OpDef& op = entry("rsqrt"); return run<Tensor>(op, {self}); }
-Tensor reciprocal(const Tensor& self) { static const OpDef& op = entry("reciprocal"); return run<Tensor>(op, {self}); }
-Tensor exp(const Tensor& self) { static const OpDef& op = entry("exp"); return run<Tensor>(op, {self}); }
-Tensor exp2(const Tensor& self) { static const OpDef& op = entry("exp2"); return run<Tensor>(op, {self}); }
-Tensor expm1(const Tensor& self) { static const OpDef& op = entry("expm1"); return run<Tensor>(op, {self}); }
-Tensor log(const Tensor& self) { static const OpDef& op = entry("log"); return run<Tensor>(op, {self}); }
-Tensor log2(const Tensor& self) { static const OpDef& op = entry("log2"); return run<Tensor>(op, {self}); }
-Tensor log10(const Tensor& self) { static const OpDef& op = entry("log10"); return run<Tensor>(op, {self}); }
-Tensor log1p(const Tensor& self) { static const OpDef& op = entry("log1p"); return run<Tensor>(op, {self}); }
-Tensor sigmoid(const Tensor& self) { static const OpDef& op = entry("sigmoid"); return run<Tensor>(op, {self}); }
-Tensor sin(const Tensor& self) { static const OpDef& op = entry("sin"); return run<Tensor>(op, {self}); }
-Tensor cos(const Tensor& self) { static const OpDef& op = entry("cos"); return run<Tensor>(op, {self}); }
-Tensor tan(const Tensor& self) { static const OpDef& op = entry("tan"); return run<Tensor>(op, {self}); }
-Tensor asin(const Tensor& self) { static const OpDef& op = entry("asin"); return run<Tensor>(op, {self}); }
-Tensor acos(const Tensor& self) { static const OpDef& op = entry("acos"); return run<Tensor>(op, {self}); }
-Tensor atan(const Tensor& self) { static const OpDef& op = entry("atan"); return run<Tensor>(op, {self}); }
-Tensor sinh(const Tensor& self) { static const OpDef& op = entry("sinh"); return run<Tensor>(op, {self}); }
-Tensor cosh(const Tensor& self) { static const OpDef& op = entry("cosh"); return run<Tensor>(op, {self}); }
-Tensor tanh(const Tensor& self) { static const OpDef& op = entry("tanh"); return run<Tensor>(op, {self}); }
-Tensor asinh(const Tensor& self) { static const OpDef& op = entry("asinh"); return run<Tensor>(op, {self}); }
-Tensor acosh(const Tensor& self) { static const OpDef& op = entry("acosh"); return run<Tensor>(op, {self}); }
-Tensor atanh(const Tensor& self) { static const OpDef& op = entry("atanh"); return run<Tensor>(op, {self}); }
-Tensor erf(const Tensor& self) { static const OpDef& op = entry("erf"); return run<Tensor>(op, {self}); }
-Tensor erfc(const Tensor& self) { static const OpDef& op = entry("erfc"); return run<Tensor>(op, {self}); }
-Tensor erfinv(const Tensor& self) { static const OpDef& op = entry("erfinv"); return run<Tensor>(op, {self}); }
-Tensor conj_physical(const Tensor& self) { static const OpDef& op = entry("conj_physical"); return run<Tensor>(op, {self}); }
-Tensor eq(const Operand& self, const Operand& other) { static const OpDef& op = entry("eq"); return run<Tensor>(op, {self, other}); }
-Tensor ne(const Operand& self, const Operand& other) { static const OpDef& op = entry("ne"); return run<Tensor>(op, {self, other}); }
-Tensor lt(const Operand& self, const Operand& other) { static const OpDef& op = entry("lt"); return run<Tensor>(op, {self, other}); }
-Tensor le(const Operand& self, const Operand& other) { static const OpDef& op = entry("le"); return run<Tensor>(op, {self, other}); }
-Tensor gt(const Operand& self, const Operand& other) { static const OpDef& op = entry("gt"); return run<Tensor>(op, {self, other}); }
-Tensor ge(const Operand& self, const Operand& other) { static const OpDef& op = entry("ge"); return run<Tensor>(op, {self, other}); }
-Tensor isnan(const Tensor& self) { static const OpDef& op = entry("isnan"); return run<Tensor>(op, {self}); }
-Tensor isinf(const Tensor& self) { static const OpDef& op = entry("isinf"); return run<Tensor>(op, {self}); }
-Tensor isfinite(const Tensor& self) { static const OpDef& op = entry("isfinite"); return run<Tensor>(op, {self}); }
-Tensor isposinf(const Tensor& self) { static const OpDef& op = entry("isposinf"); return run<Tensor>(op, {self}); }
-Tensor isneginf(const Tensor& self) { static const OpDef& op = entry("isneginf"); return run<Tensor>(op, {self}); }
-Tensor signbit(const Tensor& self) { static const OpDef& op = entry("signbit"); return run<Tensor>(op, {self}); }
-Tensor logical_and(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("logical_and"); return run<Tensor>(op, {self, other}); }
-Tensor logical_or(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("logical_or"); return run<Tensor>(op, {self, other}); }
-Tensor logical_xor(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("logical_xor"); return run<Tensor>(op, {self, other}); }
-Tensor logical_not(const Tensor& self) { static const OpDef& op = entry("logical_not"); return run<Tensor>(op, {self}); }
-Tensor bitwise_and(const Operand& self, const Operand& other) { static const OpDef& op = entry("bitwise_and"); return run<Tensor>(op, {self, other}); }
-Tensor bitwise_or(const Operand& self, const Operand& other) { static const OpDef& op = entry("bitwise_or"); return run<Tensor>(op, {self, other}); }
-Tensor bitwise_xor(const Operand& self, const Operand& other) { static const OpDef& op = entry("bitwise_xor"); return run<Tensor>(op, {self, other}); }
-Tensor bitwise_not(const Tensor& self) { static const OpDef& op = entry("bitwise_not"); return run<Tensor>(op, {self}); }
-Tensor bitwise_left_shift(const Operand& self, const Operand& other) { static const OpDef& op = entry("bitwise_left_shift"); return run<Tensor>(op, {self, other}); }
-Tensor bitwise_right_shift(const Operand& self, const Operand& other) { static const OpDef& op = entry("bitwise_right_shift"); return run<Tensor>(op, {self, other}); }
-Tensor where(const Tensor& condition, const Operand& self, const Operand& other) { static const OpDef& op = entry("where"); return run<Tensor>(op, {condition, self, other}); }
-Tensors where(const Tensor& condition) { static const OpDef& op = entry("where.condition"); return run<Tensors>(op, {condition}); }
-Tensor clamp(const Tensor& self, const Operand& min, const Operand& max) { static const OpDef& op = entry("clamp"); return run<Tensor>(op, {self, min, max}); }
-Tensor lerp(const Tensor& self, const Tensor& end, const Operand& weight) { static const OpDef& op = entry("lerp"); return run<Tensor>(op, {self, end, weight}); }
-Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) { static const OpDef& op = entry("addcmul"); return run<Tensor>(op, {self, tensor1, tensor2, value}); }
-Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) { static const OpDef& op = entry("addcdiv"); return run<Tensor>(op, {self, tensor1, tensor2, value}); }
-Tensor squeeze(const Tensor& self) { static const OpDef& op = entry("squeeze"); return run<Tensor>(op, {self}); }
-Tensor squeeze(const Tensor& self, int64_t dim) { static const OpDef& op = entry("squeeze.dim"); return run<Tensor>(op, {self, dim}); }
-Tensor squeeze(const Tensor& self, IntList dim) { static const OpDef& op = entry("squeeze.dims"); return run<Tensor>(op, {self, dim}); }
-Tensor unsqueeze(const Tensor& self, int64_t dim) { static const OpDef& op = entry("unsqueeze"); return run<Tensor>(op, {self, dim}); }
-Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) { static const OpDef& op = entry("transpose"); return run<Tensor>(op, {self, dim0, dim1}); }
-Tensor t(const Tensor& self) { static const OpDef& op = entry("t"); return run<Tensor>(op, {self}); }
-Tensor permute(const Tensor& self, IntList dims) { static const OpDef& op = entry("permute"); return run<Tensor>(op, {self, dims}); }
-Tensor select(const Tensor& self, int64_t dim, int64_t index) { static const OpDef& op = entry("select"); return run<Tensor>(op, {self, dim, index}); }
-Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { static const OpDef& op = entry("diagonal"); return run<Tensor>(op, {self, offset, dim1, dim2}); }
-Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { static const OpDef& op = entry("as_strided"); return run<Tensor>(op, {self, size, stride, storage_offset}); }
-Tensor view_as_real(const Tensor& self) { static const OpDef& op = entry("view_as_real"); return run<Tensor>(op, {self}); }
-Tensor view_as_complex(const Tensor& self) { static const OpDef& op = entry("view_as_complex"); return run<Tensor>(op, {self}); }
-Tensor reshape(const Tensor& self, IntList shape) { static const OpDef& op = entry("reshape"); return run<Tensor>(op, {self, shape}); }
-Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) { static const OpDef& op = entry("flatten"); return run<Tensor>(op, {self, start_dim, end_dim}); }
-Tensor unflatten(const Tensor& self, int64_t dim, IntList sizes) { static const OpDef& op = entry("unflatten"); return run<Tensor>(op, {self, dim, sizes}); }
-Tensor ravel(const Tensor& self) { static const OpDef& op = entry("ravel"); return run<Tensor>(op, {self}); }
-Tensor atleast_1d(const Tensor& self) { static const OpDef& op = entry("atleast_1d"); return run<Tensor>(op, {self}); }
-Tensors atleast_1d(const Tensors& tensors) { static const OpDef& op = entry("atleast_1d.list"); return run<Tensors>(op, {tensors}); }
-Tensor atleast_2d(const Tensor& self) { static const OpDef& op = entry("atleast_2d"); return run<Tensor>(op, {self}); }
-Tensors atleast_2d(const Tensors& tensors) { static const OpDef& op = entry("atleast_2d.list"); return run<Tensors>(op, {tensors}); }
-Tensor atleast_3d(const Tensor& self) { static const OpDef& op = entry("atleast_3d"); return run<Tensor>(op, {self}); }
-Tensors atleast_3d(const Tensors& tensors) { static const OpDef& op = entry("atleast_3d.list"); return run<Tensors>(op, {tensors}); }
-Tensor broadcast_to(const Tensor& self, IntList size) { static const OpDef& op = entry("broadcast_to"); return run<Tensor>(op, {self, size}); }
-Tensors broadcast_tensors(const Tensors& tensors) { static const OpDef& op = entry("broadcast_tensors"); return run<Tensors>(op, {tensors}); }
-Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) { static const OpDef& op = entry("narrow"); return run<Tensor>(op, {self, dim, start, length}); }
-Tensor movedim(const Tensor& self, int64_t source, int64_t destination) { static const OpDef& op = entry("movedim"); return run<Tensor>(op, {self, source, destination}); }
-Tensor movedim(const Tensor& self, IntList source, IntList destination) { static const OpDef& op = entry("movedim.list"); return run<Tensor>(op, {self, source, destination}); }
-Tensor adjoint(const Tensor& self) { static const OpDef& op = entry("adjoint"); return run<Tensor>(op, {self}); }
-Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) { static const OpDef& op = entry("as_strided_scatter"); return run<Tensor>(op, {self, src, size, stride, storage_offset}); }
-Tensor detach(const Tensor& self) { static const OpDef& op = entry("detach"); return run<Tensor>(op, {self}); }
-Tensor conj(const Tensor& self) { static const OpDef& op = entry("conj"); return run<Tensor>(op, {self}); }
-Tensor real(const Tensor& self) { static const OpDef& op = entry("real"); return run<Tensor>(op, {self}); }
-Tensor imag(const Tensor& self) { static const OpDef& op = entry("imag"); return run<Tensor>(op, {self}); }
-Tensors split(const Tensor& self, int64_t split_size, int64_t dim) { static const OpDef& op = entry("split"); return run<Tensors>(op, {self, split_size, dim}); }
-Tensors split(const Tensor& self, IntList split_size, int64_t dim) { static const OpDef& op = entry("split.sizes"); return run<Tensors>(op, {self, split_size, dim}); }
-Tensors split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) { static const OpDef& op = entry("split_with_sizes"); return run<Tensors>(op, {self, split_sizes, dim}); }
-Tensors unbind(const Tensor& self, int64_t dim) { static const OpDef& op = entry("unbind"); return run<Tensors>(op, {self, dim}); }
-Tensors chunk(const Tensor& self, int64_t chunks, int64_t dim) { static const OpDef& op = entry("chunk"); return run<Tensors>(op, {self, chunks, dim}); }
-Tensors tensor_split(const Tensor& self, const Tensor& tensor_indices_or_sections, int64_t dim) { static const OpDef& op = entry("tensor_split.tensor"); return run<Tensors>(op, {self, tensor_indices_or_sections, dim}); }
-Tensors tensor_split(const Tensor& self, int64_t sections, int64_t dim) { static const OpDef& op = entry("tensor_split"); return run<Tensors>(op, {self, sections, dim}); }
-Tensors tensor_split(const Tensor& self, IntList indices, int64_t dim) { static const OpDef& op = entry("tensor_split.indices"); return run<Tensors>(op, {self, indices, dim}); }
-Tensors hsplit(const Tensor& self, int64_t sections) { static const OpDef& op = entry("hsplit"); return run<Tensors>(op, {self, sections}); }
-Tensors hsplit(const Tensor& self, IntList indices) { static const OpDef& op = entry("hsplit.indices"); return run<Tensors>(op, {self, indices}); }
-Tensors vsplit(const Tensor& self, int64_t sections) { static const OpDef& op = entry("vsplit"); return run<Tensors>(op, {self, sections}); }
-Tensors vsplit(const Tensor& self, IntList indices) { static const OpDef& op = entry("vsplit.indices"); return run<Tensors>(op, {self, indices}); }
-Tensors dsplit(const Tensor& self, int64_t sections) { static const OpDef& op = entry("dsplit"); return run<Tensors>(op, {self, sections}); }
-Tensors dsplit(const Tensor& self, IntList indices) { static const OpDef& op = entry("dsplit.indices"); return run<Tensors>(op, {self, indices}); }
-Tensor cat(const Tensors& tensors, int64_t dim) { static const OpDef& op = entry("cat"); return run<Tensor>(op, {tensors, dim}); }
-Tensor stack(const Tensors& tensors, int64_t dim) { static const OpDef& op = entry("stack"); return run<Tensor>(op, {tensors, dim}); }
-Tensor hstack(const Tensors& tensors) { static const OpDef& op = entry("hstack"); return run<Tensor>(op, {tensors}); }
-Tensor vstack(const Tensors& tensors) { static const OpDef& op = entry("vstack"); return run<Tensor>(op, {tensors}); }
-Tensor dstack(const Tensors& tensors) { static const OpDef& op = entry("dstack"); return run<Tensor>(op, {tensors}); }
-Tensor column_stack(const Tensors& tensors) { static const OpDef& op = entry("column_stack"); return run<Tensor>(op, {tensors}); }
-Tensor block_diag(const Tensors& tensors) { static const OpDef& op = entry("block_diag"); return run<Tensor>(op, {tensors}); }
-Tensors meshgrid(const Tensors& tensors, std::optional<std::string_view> indexing) { static const OpDef& op = entry("meshgrid"); return run<Tensors>(op, {tensors, indexing}); }
-Tensor cartesian_prod(const Tensors& tensors) { static const OpDef& op = entry("cartesian_prod"); return run<Tensor>(op, {tensors}); }
-Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) { static const OpDef& op = entry("combinations"); return run<Tensor>(op, {self, r, with_replacement}); }
-Tensor flip(const Tensor& self, IntList dims) { static const OpDef& op = entry("flip"); return run<Tensor>(op, {self, dims}); }
-Tensor fliplr(const Tensor& self) { static const OpDef& op = entry("fliplr"); return run<Tensor>(op, {self}); }
-Tensor flipud(const Tensor& self) { static const OpDef& op = entry("flipud"); return run<Tensor>(op, {self}); }
-Tensor rot90(const Tensor& self, int64_t k, IntList dims) { static const OpDef& op = entry("rot90"); return run<Tensor>(op, {self, k, dims}); }
-Tensor roll(const Tensor& self, IntList shifts, OptionalIntList dims) { static const OpDef& op = entry("roll"); return run<Tensor>(op, {self, repeated(shifts, 1), repeated(dims, 1)}); }
-Tensor tile(const Tensor& self, IntList dims) { static const OpDef& op = entry("tile"); return run<Tensor>(op, {self, dims}); }
-Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) { static const OpDef& op = entry("vander"); return run<Tensor>(op, {x, N, increasing}); }
-Tensor tril(const Tensor& self, int64_t diagonal) { static const OpDef& op = entry("tril"); return run<Tensor>(op, {self, diagonal}); }
-Tensor triu(const Tensor& self, int64_t diagonal) { static const OpDef& op = entry("triu"); return run<Tensor>(op, {self, diagonal}); }
-Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { static const OpDef& op = entry("diag_embed"); return run<Tensor>(op, {self, offset, dim1, dim2}); }
-Tensor diag(const Tensor& self, int64_t diagonal) { static const OpDef& op = entry("diag"); return run<Tensor>(op, {self, diagonal}); }
-Tensor diagflat(const Tensor& self, int64_t offset) { static const OpDef& op = entry("diagflat"); return run<Tensor>(op, {self, offset}); }
-Tensor trace(const Tensor& self) { static const OpDef& op = entry("trace"); return run<Tensor>(op, {self}); }
-Tensor constant_pad_nd(const Tensor& self, IntList pad, Scalar value) { static const OpDef& op = entry("constant_pad_nd"); return run<Tensor>(op, {self, pad, value}); }
-Tensor sum(const Tensor& self, std::optional<DType> dtype) { static const OpDef& op = entry("sum"); return run<Tensor>(op, {self, dtype}); }
-Tensor sum(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("sum.dim"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim, dtype}); }
-Tensor mean(const Tensor& self, std::optional<DType> dtype) { static const OpDef& op = entry("mean"); return run<Tensor>(op, {self, dtype}); }
-Tensor mean(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("mean.dim"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim, dtype}); }
-Tensor nansum(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("nansum"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim, dtype}); }
-Tensor nanmean(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("nanmean"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim, dtype}); }
-Tensor prod(const Tensor& self, std::optional<DType> dtype) { static const OpDef& op = entry("prod"); return run<Tensor>(op, {self, dtype}); }
-Tensor prod(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("prod.dim_int"); return run<Tensor>(op, {self, dim, keepdim, dtype}); }
-Tensor any(const Tensor& self) { static const OpDef& op = entry("any"); return run<Tensor>(op, {self}); }
-Tensor any(const Tensor& self, OptionalIntList dim, bool keepdim) { static const OpDef& op = entry("any.dims"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-Tensor all(const Tensor& self) { static const OpDef& op = entry("all"); return run<Tensor>(op, {self}); }
-Tensor all(const Tensor& self, OptionalIntList dim, bool keepdim) { static const OpDef& op = entry("all.dims"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-Tensor count_nonzero(const Tensor& self, OptionalIntList dim) { static const OpDef& op = entry("count_nonzero"); return run<Tensor>(op, {self, repeated(dim, 1)}); }
-Tensor max(const Tensor& self) { static const OpDef& op = entry("max"); return run<Tensor>(op, {self}); }
-Tensor max(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("max.other"); return run<Tensor>(op, {self, other}); }
-std::tuple<Tensor, Tensor> max(const Tensor& self, int64_t dim, bool keepdim) { static const OpDef& op = entry("max.dim"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, keepdim}); }
-Tensor min(const Tensor& self) { static const OpDef& op = entry("min"); return run<Tensor>(op, {self}); }
-Tensor min(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("min.other"); return run<Tensor>(op, {self, other}); }
-std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keepdim) { static const OpDef& op = entry("min.dim"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, keepdim}); }
-Tensor amax(const Tensor& self, OptionalIntList dim, bool keepdim) { static const OpDef& op = entry("amax"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-Tensor amin(const Tensor& self, OptionalIntList dim, bool keepdim) { static const OpDef& op = entry("amin"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) { static const OpDef& op = entry("aminmax"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, keepdim}); }
-Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) { static const OpDef& op = entry("argmax"); return run<Tensor>(op, {self, dim, keepdim}); }
-Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) { static const OpDef& op = entry("argmin"); return run<Tensor>(op, {self, dim, keepdim}); }
-Tensor var(const Tensor& self, Flag unbiased) { static const OpDef& op = entry("var"); return run<Tensor>(op, {self, unbiased}); }
-Tensor var(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static const OpDef& op = entry("var.dim"); return run<Tensor>(op, {self, repeated(dim, 1), unbiased, keepdim}); }
-Tensor var(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static const OpDef& op = entry("var.correction"); return run<Tensor>(op, {self, repeated(dim, 1), correction, keepdim}); }
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Flag unbiased) { static const OpDef& op = entry("var_mean"); return run<std::tuple<Tensor, Tensor>>(op, {self, unbiased}); }
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static const OpDef& op = entry("var_mean.dim"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(dim, 1), unbiased, keepdim}); }
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static const OpDef& op = entry("var_mean.correction"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(dim, 1), correction, keepdim}); }
-Tensor std(const Tensor& self, Flag unbiased) { static const OpDef& op = entry("std"); return run<Tensor>(op, {self, unbiased}); }
-Tensor std(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static const OpDef& op = entry("std.dim"); return run<Tensor>(op, {self, repeated(dim, 1), unbiased, keepdim}); }
-Tensor std(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static const OpDef& op = entry("std.correction"); return run<Tensor>(op, {self, repeated(dim, 1), correction, keepdim}); }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Flag unbiased) { static const OpDef& op = entry("std_mean"); return run<std::tuple<Tensor, Tensor>>(op, {self, unbiased}); }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static const OpDef& op = entry("std_mean.dim"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(dim, 1), unbiased, keepdim}); }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static const OpDef& op = entry("std_mean.correction"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(dim, 1), correction, keepdim}); }
-Tensor norm(const Tensor& self, std::optional<Scalar> p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("norm"); return run<Tensor>(op, {self, p, repeated(dim, 1), keepdim, dtype}); }
-Tensor norm(const Tensor& self, std::string_view p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("norm.name"); return run<Tensor>(op, {self, p, repeated(dim, 1), keepdim, dtype}); }
-Tensor renorm(const Tensor& self, Scalar p, int64_t dim, Scalar maxnorm) { static const OpDef& op = entry("renorm"); return run<Tensor>(op, {self, p, dim, maxnorm}); }
-Tensor dist(const Tensor& self, const Tensor& other, Scalar p) { static const OpDef& op = entry("dist"); return run<Tensor>(op, {self, other, p}); }
-Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static const OpDef& op = entry("cumsum"); return run<Tensor>(op, {self, dim, dtype}); }
-Tensor logcumsumexp(const Tensor& self, int64_t dim) { static const OpDef& op = entry("logcumsumexp"); return run<Tensor>(op, {self, dim}); }
-Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static const OpDef& op = entry("cumprod"); return run<Tensor>(op, {self, dim, dtype}); }
-std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { static const OpDef& op = entry("cummax"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim}); }
-std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { static const OpDef& op = entry("cummin"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim}); }
-Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) { static const OpDef& op = entry("diff"); return run<Tensor>(op, {self, n, dim, prepend, append}); }
-Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { static const OpDef& op = entry("trapezoid.x"); return run<Tensor>(op, {y, x, dim}); }
-Tensor trapezoid(const Tensor& y, Scalar dx, int64_t dim) { static const OpDef& op = entry("trapezoid"); return run<Tensor>(op, {y, dx, dim}); }
-Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { static const OpDef& op = entry("cumulative_trapezoid.x"); return run<Tensor>(op, {y, x, dim}); }
-Tensor cumulative_trapezoid(const Tensor& y, Scalar dx, int64_t dim) { static const OpDef& op = entry("cumulative_trapezoid"); return run<Tensor>(op, {y, dx, dim}); }
-Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static const OpDef& op = entry("softmax"); return run<Tensor>(op, {self, dim, dtype}); }
-Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static const OpDef& op = entry("log_softmax"); return run<Tensor>(op, {self, dim, dtype}); }
-Tensor logsumexp(const Tensor& self, IntList dim, bool keepdim) { static const OpDef& op = entry("logsumexp"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) { static const OpDef& op = entry("isclose"); return run<Tensor>(op, {self, other, rtol, atol, equal_nan}); }
-bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) { static const OpDef& op = entry("allclose"); return run<bool>(op, {self, other, rtol, atol, equal_nan}); }
-bool equal(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("equal"); return run<bool>(op, {self, other}); }
-Tensor mm(const Tensor& self, const Tensor& mat2) { static const OpDef& op = entry("mm"); return run<Tensor>(op, {self, mat2}); }
-Tensor bmm(const Tensor& self, const Tensor& mat2) { static const OpDef& op = entry("bmm"); return run<Tensor>(op, {self, mat2}); }
-Tensor mv(const Tensor& self, const Tensor& vec) { static const OpDef& op = entry("mv"); return run<Tensor>(op, {self, vec}); }
-Tensor dot(const Tensor& self, const Tensor& tensor) { static const OpDef& op = entry("dot"); return run<Tensor>(op, {self, tensor}); }
-Tensor vdot(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("vdot"); return run<Tensor>(op, {self, other}); }
-Tensor inner(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("inner"); return run<Tensor>(op, {self, other}); }
-Tensor outer(const Tensor& self, const Tensor& vec2) { static const OpDef& op = entry("outer"); return run<Tensor>(op, {self, vec2}); }
-Tensor matmul(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("matmul"); return run<Tensor>(op, {self, other}); }
-Tensor rand(IntList size, const TensorOptions& options, const Generator& generator) { static const OpDef& op = entry("rand"); return options.applied_to(run<Tensor>(op, {size, generator, options.dtype(), options.device()})); }
-Tensor randn(IntList size, const TensorOptions& options, const Generator& generator) { static const OpDef& op = entry("randn"); return options.applied_to(run<Tensor>(op, {size, generator, options.dtype(), options.device()})); }
-Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static const OpDef& op = entry("rand_like"); return options.applied_to(run<Tensor>(op, {self, generator, options.dtype(), options.device(), memory_format})); }
-Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static const OpDef& op = entry("randn_like"); return options.applied_to(run<Tensor>(op, {self, generator, options.dtype(), options.device(), memory_format})); }
-Tensor randint(int64_t high, IntList size, const TensorOptions& options, const Generator& generator) { static const OpDef& op = entry("randint"); return options.applied_to(run<Tensor>(op, {high, size, generator, options.dtype(), options.device()})); }
-Tensor randint(int64_t low, int64_t high, IntList size, const TensorOptions& options, const Generator& generator) { static const OpDef& op = entry("randint.low"); return options.applied_to(run<Tensor>(op, {low, high, size, generator, options.dtype(), options.device()})); }
-Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static const OpDef& op = entry("randint_like"); return options.applied_to(run<Tensor>(op, {self, high, generator, options.dtype(), options.device(), memory_format})); }
-Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static const OpDef& op = entry("randint_like.low"); return options.applied_to(run<Tensor>(op, {self, low, high, generator, options.dtype(), options.device(), memory_format})); }
-Tensor randperm(int64_t n, const TensorOptions& options, const Generator& generator) { static const OpDef& op = entry("randperm"); return options.applied_to(run<Tensor>(op, {n, generator, options.dtype(), options.device()})); }
-Tensor bernoulli(const Tensor& self, const Generator& generator) { static const OpDef& op = entry("bernoulli"); return run<Tensor>(op, {self, generator}); }
-Tensor bernoulli(const Tensor& self, double p, const Generator& generator) { static const OpDef& op = entry("bernoulli.p"); return run<Tensor>(op, {self, p, generator}); }
-Tensor bernoulli(const Tensor& self, const Tensor& p, const Generator& generator) { static const OpDef& op = entry("bernoulli.tensor"); return run<Tensor>(op, {self, p, generator}); }
-Tensor normal(const Operand& mean, const Operand& std, const Generator& generator) { static const OpDef& op = entry("normal.tensors"); return run<Tensor>(op, {mean, std, generator}); }
-Tensor normal(double mean, double std, IntList size, const TensorOptions& options, const Generator& generator) { static const OpDef& op = entry("normal.size"); return options.applied_to(run<Tensor>(op, {mean, std, size, generator, options.dtype(), options.device()})); }
-Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) { static const OpDef& op = entry("multinomial"); return run<Tensor>(op, {self, num_samples, replacement, generator}); }
-Tensor poisson(const Tensor& self, const Generator& generator) { static const OpDef& op = entry("poisson"); return run<Tensor>(op, {self, generator}); }
-Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator) { static const OpDef& op = entry("binomial"); return run<Tensor>(op, {count, prob, generator}); }
-Tensor index_put(const Tensor& self, const Tensors& indices, const Tensor& values, bool accumulate) { static const OpDef& op = entry("index_put"); return run<Tensor>(op, {self, indices, values, accumulate}); }
-Tensor take(const Tensor& self, const Tensor& index) { static const OpDef& op = entry("take"); return run<Tensor>(op, {self, index}); }
-Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) { static const OpDef& op = entry("put"); return run<Tensor>(op, {self, index, source, accumulate}); }
-Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) { static const OpDef& op = entry("index_select"); return run<Tensor>(op, {self, dim, index}); }
-Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) { static const OpDef& op = entry("index_add"); return run<Tensor>(op, {self, dim, index, source, alpha}); }
-Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) { static const OpDef& op = entry("index_copy"); return run<Tensor>(op, {self, dim, index, source}); }
-Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Operand& value) { static const OpDef& op = entry("index_fill"); return run<Tensor>(op, {self, dim, index, value}); }
-Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) { static const OpDef& op = entry("index_reduce"); return run<Tensor>(op, {self, dim, index, source, reduce, include_self}); }
-Tensor nonzero(const Tensor& self) { static const OpDef& op = entry("nonzero"); return run<Tensor>(op, {self, false}); }
-Tensors nonzero_tuple(const Tensor& self) { static const OpDef& op = entry("nonzero.tuple"); return run<Tensors>(op, {self, true}); }
-Tensor argwhere(const Tensor& self) { static const OpDef& op = entry("argwhere"); return run<Tensor>(op, {self}); }
-Tensor masked_select(const Tensor& self, const Tensor& mask) { static const OpDef& op = entry("masked_select"); return run<Tensor>(op, {self, mask}); }
-Tensor masked_fill(const Tensor& self, const Tensor& mask, const Operand& value) { static const OpDef& op = entry("masked_fill"); return run<Tensor>(op, {self, mask, value}); }
-Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) { static const OpDef& op = entry("masked_scatter"); return run<Tensor>(op, {self, mask, source}); }
-Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool sparse_grad) { static const OpDef& op = entry("gather"); return run<Tensor>(op, {self, dim, index, sparse_grad}); }
-Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) { static const OpDef& op = entry("take_along_dim"); return run<Tensor>(op, {self, indices, dim}); }
-Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) { static const OpDef& op = entry("scatter.src"); return run<Tensor>(op, {self, dim, index, src}); }
-Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scalar value) { static const OpDef& op = entry("scatter.value"); return run<Tensor>(op, {self, dim, index, value}); }
-Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) { static const OpDef& op = entry("scatter.reduce"); return run<Tensor>(op, {self, dim, index, src, reduce}); }
-Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) { static const OpDef& op = entry("scatter.value_reduce"); return run<Tensor>(op, {self, dim, index, value, reduce}); }
-Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) { static const OpDef& op = entry("scatter_add"); return run<Tensor>(op, {self, dim, index, src}); }
-Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) { static const OpDef& op = entry("scatter_reduce"); return run<Tensor>(op, {self, dim, index, src, reduce, include_self}); }
-Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { static const OpDef& op = entry("slice_scatter"); return run<Tensor>(op, {self, src, dim, start, end, step}); }
-Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) { static const OpDef& op = entry("select_scatter"); return run<Tensor>(op, {self, src, dim, index}); }
-Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) { static const OpDef& op = entry("diagonal_scatter"); return run<Tensor>(op, {self, src, offset, dim1, dim2}); }
-std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) { static const OpDef& op = entry("sort"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, descending}); }
-std::tuple<Tensor, Tensor> sort(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) { static const OpDef& op = entry("sort.stable"); return run<std::tuple<Tensor, Tensor>>(op, {self, stable, dim, descending}); }
-Tensor argsort(const Tensor& self, int64_t dim, bool descending) { static const OpDef& op = entry("argsort"); return run<Tensor>(op, {self, dim, descending}); }
-Tensor argsort(const Tensor& self, Flag stable, int64_t dim, bool descending) { static const OpDef& op = entry("argsort.stable"); return run<Tensor>(op, {self, stable, dim, descending}); }
-Tensor msort(const Tensor& self) { static const OpDef& op = entry("msort"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) { static const OpDef& op = entry("topk"); return run<std::tuple<Tensor, Tensor>>(op, {self, k, dim, largest, sorted}); }
-std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) { static const OpDef& op = entry("kthvalue"); return run<std::tuple<Tensor, Tensor>>(op, {self, k, dim, keepdim}); }
-Tensor median(const Tensor& self) { static const OpDef& op = entry("median"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor> median(const Tensor& self, int64_t dim, bool keepdim) { static const OpDef& op = entry("median.dim"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, keepdim}); }
-Tensor nanmedian(const Tensor& self) { static const OpDef& op = entry("nanmedian"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor> nanmedian(const Tensor& self, int64_t dim, bool keepdim) { static const OpDef& op = entry("nanmedian.dim"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, keepdim}); }
-std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) { static const OpDef& op = entry("mode"); return run<std::tuple<Tensor, Tensor>>(op, {self, dim, keepdim}); }
-Tensor quantile(const Tensor& self, const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) { static const OpDef& op = entry("quantile"); return run<Tensor>(op, {self, q, dim, keepdim, interpolation}); }
-Tensor nanquantile(const Tensor& self, const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) { static const OpDef& op = entry("nanquantile"); return run<Tensor>(op, {self, q, dim, keepdim, interpolation}); }
-Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) { static const OpDef& op = entry("addmm"); return run<Tensor>(op, {self, mat1, mat2, beta, alpha}); }
-Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) { static const OpDef& op = entry("addmv"); return run<Tensor>(op, {self, mat, vec, beta, alpha}); }
-Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) { static const OpDef& op = entry("addr"); return run<Tensor>(op, {self, vec1, vec2, beta, alpha}); }
-Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) { static const OpDef& op = entry("baddbmm"); return run<Tensor>(op, {self, batch1, batch2, beta, alpha}); }
-Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) { static const OpDef& op = entry("addbmm"); return run<Tensor>(op, {self, batch1, batch2, beta, alpha}); }
-Tensor einsum(std::string_view equation, const Tensors& operands) { static const OpDef& op = entry("einsum"); return run<Tensor>(op, {equation, operands}); }
-Tensor tensordot(const Tensor& self, const Tensor& other, IntList dims_self, IntList dims_other) { static const OpDef& op = entry("tensordot"); return run<Tensor>(op, {self, other, dims_self, dims_other}); }
-Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) { static const OpDef& op = entry("bilinear"); return run<Tensor>(op, {input1, input2, weight, bias}); }
-Tensor kron(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("kron"); return run<Tensor>(op, {self, other}); }
-Tensor chain_matmul(const Tensors& matrices) { static const OpDef& op = entry("chain_matmul"); return run<Tensor>(op, {matrices}); }
-Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view compute_mode) { static const OpDef& op = entry("cdist"); return run<Tensor>(op, {x1, x2, p, compute_mode}); }
-Tensor pdist(const Tensor& self, double p) { static const OpDef& op = entry("pdist"); return run<Tensor>(op, {self, p}); }
-Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) { static const OpDef& op = entry("cross"); return run<Tensor>(op, {self, other, dim}); }
-Tensor atan2(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("atan2"); return run<Tensor>(op, {self, other}); }
-Tensor hypot(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("hypot"); return run<Tensor>(op, {self, other}); }
-Tensor copysign(const Tensor& self, const Operand& other) { static const OpDef& op = entry("copysign"); return run<Tensor>(op, {self, other}); }
-Tensor nextafter(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("nextafter"); return run<Tensor>(op, {self, other}); }
-Tensor heaviside(const Tensor& self, const Tensor& values) { static const OpDef& op = entry("heaviside"); return run<Tensor>(op, {self, values}); }
-Tensor fmax(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("fmax"); return run<Tensor>(op, {self, other}); }
-Tensor fmin(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("fmin"); return run<Tensor>(op, {self, other}); }
-Tensor clamp_min(const Tensor& self, const Operand& min) { static const OpDef& op = entry("clamp_min"); return run<Tensor>(op, {self, min}); }
-Tensor clamp_max(const Tensor& self, const Operand& max) { static const OpDef& op = entry("clamp_max"); return run<Tensor>(op, {self, max}); }
-Tensor gcd(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("gcd"); return run<Tensor>(op, {self, other}); }
-Tensor lcm(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("lcm"); return run<Tensor>(op, {self, other}); }
-Tensor logaddexp(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("logaddexp"); return run<Tensor>(op, {self, other}); }
-Tensor logaddexp2(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("logaddexp2"); return run<Tensor>(op, {self, other}); }
-Tensor xlogy(const Operand& self, const Operand& other) { static const OpDef& op = entry("xlogy"); return run<Tensor>(op, {self, other}); }
-Tensor complex(const Tensor& real, const Tensor& imag) { static const OpDef& op = entry("complex"); return run<Tensor>(op, {real, imag}); }
-Tensor polar(const Tensor& abs, const Tensor& angle) { static const OpDef& op = entry("polar"); return run<Tensor>(op, {abs, angle}); }
-Tensor float_power(const Operand& self, const Operand& exponent) { static const OpDef& op = entry("float_power"); return run<Tensor>(op, {self, exponent}); }
-Tensor ldexp(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("ldexp"); return run<Tensor>(op, {self, other}); }
-Tensor rsub(const Tensor& self, const Operand& other, Scalar alpha) { static const OpDef& op = entry("rsub"); return run<Tensor>(op, {self, other, alpha}); }
-Tensor deg2rad(const Tensor& self) { static const OpDef& op = entry("deg2rad"); return run<Tensor>(op, {self}); }
-Tensor rad2deg(const Tensor& self) { static const OpDef& op = entry("rad2deg"); return run<Tensor>(op, {self}); }
-Tensor angle(const Tensor& self) { static const OpDef& op = entry("angle"); return run<Tensor>(op, {self}); }
-Tensor positive(const Tensor& self) { static const OpDef& op = entry("positive"); return run<Tensor>(op, {self}); }
-Tensor isreal(const Tensor& self) { static const OpDef& op = entry("isreal"); return run<Tensor>(op, {self}); }
-Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) { static const OpDef& op = entry("nan_to_num"); return run<Tensor>(op, {self, nan, posinf, neginf}); }
-Tensor sinc(const Tensor& self) { static const OpDef& op = entry("sinc"); return run<Tensor>(op, {self}); }
-Tensor logit(const Tensor& self, std::optional<double> eps) { static const OpDef& op = entry("logit"); return run<Tensor>(op, {self, eps}); }
-Tensor lgamma(const Tensor& self) { static const OpDef& op = entry("lgamma"); return run<Tensor>(op, {self}); }
-Tensor digamma(const Tensor& self) { static const OpDef& op = entry("digamma"); return run<Tensor>(op, {self}); }
-Tensor polygamma(int64_t n, const Tensor& self) { static const OpDef& op = entry("polygamma"); return run<Tensor>(op, {n, self}); }
-Tensor mvlgamma(const Tensor& self, int64_t p) { static const OpDef& op = entry("mvlgamma"); return run<Tensor>(op, {self, p}); }
-Tensor i0(const Tensor& self) { static const OpDef& op = entry("i0"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor> frexp(const Tensor& self) { static const OpDef& op = entry("frexp"); return run<std::tuple<Tensor, Tensor>>(op, {self}); }
-Tensor hardshrink(const Tensor& self, Scalar lambd) { static const OpDef& op = entry("hardshrink"); return run<Tensor>(op, {self, lambd}); }
-Tensor selu(const Tensor& self, bool inplace) { static const OpDef& op = entry("selu"); return run<Tensor>(op, {self, inplace}); }
-Tensor selu_(const Tensor& self) { static const OpDef& op = entry("selu_"); return run<Tensor>(op, {self}); }
-Tensor celu(const Tensor& self, double alpha, bool inplace) { static const OpDef& op = entry("celu"); return run<Tensor>(op, {self, alpha, inplace}); }
-Tensor celu_(const Tensor& self, double alpha) { static const OpDef& op = entry("celu_"); return run<Tensor>(op, {self, alpha}); }
-Tensor threshold(const Tensor& self, Scalar threshold, Scalar value, bool inplace) { static const OpDef& op = entry("threshold"); return run<Tensor>(op, {self, threshold, value, inplace}); }
-Tensor threshold_(const Tensor& self, Scalar threshold, Scalar value) { static const OpDef& op = entry("threshold_"); return run<Tensor>(op, {self, threshold, value}); }
-Tensor prelu(const Tensor& self, const Tensor& weight) { static const OpDef& op = entry("prelu"); return run<Tensor>(op, {self, weight}); }
-Tensor rrelu(const Tensor& self, double lower, double upper, bool training, bool inplace) { static const OpDef& op = entry("rrelu"); return run<Tensor>(op, {self, lower, upper, training, inplace}); }
-Tensor rrelu_(const Tensor& self, double lower, double upper, bool training) { static const OpDef& op = entry("rrelu_"); return run<Tensor>(op, {self, lower, upper, training}); }
-std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) { static const OpDef& op = entry("native_layer_norm"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {input, normalized_shape, weight, bias, eps}); }
-Tensor layer_norm(const Tensor& self, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) { static const OpDef& op = entry("layer_norm"); return run<Tensor>(op, {self, normalized_shape, weight, bias, eps}); }
-Tensor rms_norm(const Tensor& self, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) { static const OpDef& op = entry("rms_norm"); return run<Tensor>(op, {self, normalized_shape, weight, eps}); }
-std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) { static const OpDef& op = entry("native_group_norm"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {input, weight, bias, N, C, HxW, group, eps}); }
-Tensor group_norm(const Tensor& self, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) { static const OpDef& op = entry("group_norm"); return run<Tensor>(op, {self, num_groups, weight, bias, eps}); }
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq, bool sparse) { static const OpDef& op = entry("embedding"); return run<Tensor>(op, {weight, indices, padding_idx, scale_grad_by_freq, sparse}); }
-Tensor dropout(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("dropout"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor alpha_dropout(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("alpha_dropout"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) { static const OpDef& op = entry("cosine_similarity"); return run<Tensor>(op, {x1, x2, dim, eps}); }
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) { static const OpDef& op = entry("pairwise_distance"); return run<Tensor>(op, {x1, x2, p, eps, keepdim}); }
-Tensor cholesky(const Tensor& self, bool upper) { static const OpDef& op = entry("cholesky"); return run<Tensor>(op, {self, upper}); }
-Tensor cholesky_inverse(const Tensor& self, bool upper) { static const OpDef& op = entry("cholesky_inverse"); return run<Tensor>(op, {self, upper}); }
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data, bool unpack_pivots) { static const OpDef& op = entry("lu_unpack"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {LU_data, LU_pivots, unpack_data, unpack_pivots}); }
-Tensor inverse(const Tensor& self) { static const OpDef& op = entry("inverse"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor> qr(const Tensor& self, bool some) { static const OpDef& op = entry("qr"); return run<std::tuple<Tensor, Tensor>>(op, {self, some}); }
-std::tuple<Tensor, Tensor> geqrf(const Tensor& self) { static const OpDef& op = entry("geqrf"); return run<std::tuple<Tensor, Tensor>>(op, {self}); }
-Tensor orgqr(const Tensor& self, const Tensor& input2) { static const OpDef& op = entry("orgqr"); return run<Tensor>(op, {self, input2}); }
-Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, bool left, bool transpose) { static const OpDef& op = entry("ormqr"); return run<Tensor>(op, {self, input2, input3, left, transpose}); }
-Tensor lu_solve(const Tensor& self, const Tensor& LU_data, const Tensor& LU_pivots) { static const OpDef& op = entry("lu_solve"); return run<Tensor>(op, {self, LU_data, LU_pivots}); }
-std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper, bool transpose, bool unitriangular) { static const OpDef& op = entry("triangular_solve"); return run<std::tuple<Tensor, Tensor>>(op, {self, A, upper, transpose, unitriangular}); }
-Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper) { static const OpDef& op = entry("cholesky_solve"); return run<Tensor>(op, {self, input2, upper}); }
-Tensor det(const Tensor& self) { static const OpDef& op = entry("det"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor> slogdet(const Tensor& self) { static const OpDef& op = entry("slogdet"); return run<std::tuple<Tensor, Tensor>>(op, {self}); }
-Tensor logdet(const Tensor& self) { static const OpDef& op = entry("logdet"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compute_uv) { static const OpDef& op = entry("svd"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {self, some, compute_uv}); }
-Tensor pinverse(const Tensor& self, double rcond) { static const OpDef& op = entry("pinverse"); return run<Tensor>(op, {self, rcond}); }
-Tensor nuclear_norm(const Tensor& self, Flag keepdim) { static const OpDef& op = entry("nuclear_norm"); return run<Tensor>(op, {self, keepdim}); }
-Tensor nuclear_norm(const Tensor& self, IntList dim, bool keepdim) { static const OpDef& op = entry("nuclear_norm.dim"); return run<Tensor>(op, {self, repeated(dim, 2), keepdim}); }
-Tensor frobenius_norm(const Tensor& self, IntList dim, bool keepdim) { static const OpDef& op = entry("frobenius_norm.dim"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-Tensor matrix_power(const Tensor& self, int64_t n) { static const OpDef& op = entry("matrix_power"); return run<Tensor>(op, {self, n}); }
-Tensor matrix_exp(const Tensor& self) { static const OpDef& op = entry("matrix_exp"); return run<Tensor>(op, {self}); }
-Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) { static const OpDef& op = entry("convolution"); return run<Tensor>(op, {input, weight, bias, stride, padding, dilation, transposed, output_padding, groups}); }
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv1d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), groups}); }
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv1d.padding"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 1), padding, repeated(dilation, 1), groups}); }
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv2d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), groups}); }
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv2d.padding"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 2), padding, repeated(dilation, 2), groups}); }
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv3d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), groups}); }
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv3d.padding"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 3), padding, repeated(dilation, 3), groups}); }
-Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static const OpDef& op = entry("conv_transpose1d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 1), repeated(padding, 1), repeated(output_padding, 1), groups, repeated(dilation, 1)}); }
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static const OpDef& op = entry("conv_transpose2d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 2), repeated(padding, 2), repeated(output_padding, 2), groups, repeated(dilation, 2)}); }
-Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static const OpDef& op = entry("conv_transpose3d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 3), repeated(padding, 3), repeated(output_padding, 3), groups, repeated(dilation, 3)}); }
-Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) { static const OpDef& op = entry("conv_tbc"); return run<Tensor>(op, {self, weight, bias, pad}); }
-std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, const Tensors& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static const OpDef& op = entry("lstm.input"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
-std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor& batch_sizes, const Tensors& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static const OpDef& op = entry("lstm.data"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
-std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static const OpDef& op = entry("gru.input"); return run<std::tuple<Tensor, Tensor>>(op, {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
-std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static const OpDef& op = entry("gru.data"); return run<std::tuple<Tensor, Tensor>>(op, {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
-std::tuple<Tensor, Tensor> rnn_tanh(const Tensor& input, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static const OpDef& op = entry("rnn_tanh.input"); return run<std::tuple<Tensor, Tensor>>(op, {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
-std::tuple<Tensor, Tensor> rnn_tanh(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static const OpDef& op = entry("rnn_tanh.data"); return run<std::tuple<Tensor, Tensor>>(op, {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
-std::tuple<Tensor, Tensor> rnn_relu(const Tensor& input, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static const OpDef& op = entry("rnn_relu.input"); return run<std::tuple<Tensor, Tensor>>(op, {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
-std::tuple<Tensor, Tensor> rnn_relu(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static const OpDef& op = entry("rnn_relu.data"); return run<std::tuple<Tensor, Tensor>>(op, {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
-std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, const Tensors& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static const OpDef& op = entry("lstm_cell"); return run<std::tuple<Tensor, Tensor>>(op, {input, hx, w_ih, w_hh, b_ih, b_hh}); }
-Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static const OpDef& op = entry("gru_cell"); return run<Tensor>(op, {input, hx, w_ih, w_hh, b_ih, b_hh}); }
-Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static const OpDef& op = entry("rnn_tanh_cell"); return run<Tensor>(op, {input, hx, w_ih, w_hh, b_ih, b_hh}); }
-Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static const OpDef& op = entry("rnn_relu_cell"); return run<Tensor>(op, {input, hx, w_ih, w_hh, b_ih, b_hh}); }
-Tensor max_pool2d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static const OpDef& op = entry("max_pool2d"); return run<Tensor>(op, {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), ceil_mode, false}); }
-Tensor max_pool3d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static const OpDef& op = entry("max_pool3d"); return run<Tensor>(op, {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), ceil_mode, false}); }
-std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static const OpDef& op = entry("max_pool1d_with_indices"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), ceil_mode, return_indices}); }
-Tensor max_pool1d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static const OpDef& op = entry("max_pool1d"); return run<Tensor>(op, {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), ceil_mode, false}); }
-std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntList output_size) { static const OpDef& op = entry("adaptive_max_pool1d"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(output_size, 1)}); }
-Tensor avg_pool1d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad) { static const OpDef& op = entry("avg_pool1d"); return run<Tensor>(op, {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), ceil_mode, count_include_pad}); }
-Tensor adaptive_avg_pool1d(const Tensor& self, IntList output_size) { static const OpDef& op = entry("adaptive_avg_pool1d"); return run<Tensor>(op, {self, repeated(output_size, 1)}); }
-Tensor grid_sampler(const Tensor& self, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) { static const OpDef& op = entry("grid_sampler"); return run<Tensor>(op, {self, grid, interpolation_mode, padding_mode, align_corners}); }
-Tensor grid_sampler_2d(const Tensor& self, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) { static const OpDef& op = entry("grid_sampler_2d"); return run<Tensor>(op, {self, grid, interpolation_mode, padding_mode, align_corners}); }
-Tensor grid_sampler_3d(const Tensor& self, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) { static const OpDef& op = entry("grid_sampler_3d"); return run<Tensor>(op, {self, grid, interpolation_mode, padding_mode, align_corners}); }
-Tensor affine_grid_generator(const Tensor& theta, IntList size, bool align_corners) { static const OpDef& op = entry("affine_grid_generator"); return run<Tensor>(op, {theta, size, align_corners}); }
-Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) { static const OpDef& op = entry("pixel_shuffle"); return run<Tensor>(op, {self, upscale_factor}); }
-Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) { static const OpDef& op = entry("pixel_unshuffle"); return run<Tensor>(op, {self, downscale_factor}); }
-Tensor channel_shuffle(const Tensor& self, int64_t groups) { static const OpDef& op = entry("channel_shuffle"); return run<Tensor>(op, {self, groups}); }
-Tensor native_channel_shuffle(const Tensor& self, int64_t groups) { static const OpDef& op = entry("native_channel_shuffle"); return run<Tensor>(op, {self, groups}); }
-std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding_idx) { static const OpDef& op = entry("embedding_bag"); return run<std::tuple<Tensor, Tensor, Tensor, Tensor>>(op, {weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx}); }
-Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) { static const OpDef& op = entry("ctc_loss"); return run<Tensor>(op, {log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity}); }
-Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) { static const OpDef& op = entry("ctc_loss.tensor"); return run<Tensor>(op, {log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity}); }
-Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) { static const OpDef& op = entry("norm_except_dim"); return run<Tensor>(op, {v, pow, dim}); }
-Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::optional<std::string_view> side, const Tensor& sorter) { static const OpDef& op = entry("searchsorted"); return run<Tensor>(op, {sorted_sequence, input, out_int32, right, side, sorter}); }
-Tensor bucketize(const Operand& input, const Tensor& boundaries, bool out_int32, bool right) { static const OpDef& op = entry("bucketize"); return run<Tensor>(op, {input, boundaries, out_int32, right}); }
-Tensor isin(const Operand& elements, const Operand& test_elements, bool assume_unique, bool invert) { static const OpDef& op = entry("isin"); return run<Tensor>(op, {elements, test_elements, assume_unique, invert}); }
-Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) { static const OpDef& op = entry("bincount"); return run<Tensor>(op, {self, weights, minlength}); }
-Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) { static const OpDef& op = entry("histc"); return run<Tensor>(op, {self, bins, min, max}); }
-std::tuple<Tensor, Tensor> histogram(const Tensor& self, const Tensor& bins, const Tensor& weight, bool density) { static const OpDef& op = entry("histogram.bins"); return run<std::tuple<Tensor, Tensor>>(op, {self, bins, weight, density}); }
-std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins, std::optional<std::vector<double>> range, const Tensor& weight, bool density) { static const OpDef& op = entry("histogram"); return run<std::tuple<Tensor, Tensor>>(op, {self, bins, range, weight, density}); }
-Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) { static const OpDef& op = entry("cov"); return run<Tensor>(op, {self, correction, fweights, aweights}); }
-Tensor corrcoef(const Tensor& self) { static const OpDef& op = entry("corrcoef"); return run<Tensor>(op, {self}); }
-Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) { static const OpDef& op = entry("repeat_interleave"); return run<Tensor>(op, {repeats, output_size}); }
-Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) { static const OpDef& op = entry("repeat_interleave.self"); return run<Tensor>(op, {self, repeats, dim, output_size}); }
-Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) { static const OpDef& op = entry("repeat_interleave.number"); return run<Tensor>(op, {self, repeats, dim, output_size}); }
-Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) { static const OpDef& op = entry("tril_indices"); return options.applied_to(run<Tensor>(op, {row, col, offset, options.dtype(), options.device()})); }
-Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) { static const OpDef& op = entry("triu_indices"); return options.applied_to(run<Tensor>(op, {row, col, offset, options.dtype(), options.device()})); }
-Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) { static const OpDef& op = entry("nonzero_static"); return run<Tensor>(op, {self, size, fill_value}); }
-Tensor bartlett_window(int64_t window_length, bool periodic, const TensorOptions& options) { static const OpDef& op = entry("bartlett_window"); return options.applied_to(run<Tensor>(op, {window_length, periodic, options.dtype(), options.device()})); }
-Tensor hann_window(int64_t window_length, bool periodic, const TensorOptions& options) { static const OpDef& op = entry("hann_window"); return options.applied_to(run<Tensor>(op, {window_length, periodic, options.dtype(), options.device()})); }
-Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double beta, const TensorOptions& options) { static const OpDef& op = entry("hamming_window"); return options.applied_to(run<Tensor>(op, {window_length, periodic, alpha, beta, options.dtype(), options.device()})); }
-Tensor blackman_window(int64_t window_length, bool periodic, const TensorOptions& options) { static const OpDef& op = entry("blackman_window"); return options.applied_to(run<Tensor>(op, {window_length, periodic, options.dtype(), options.device()})); }
-Tensor kaiser_window(int64_t window_length, bool periodic, double beta, const TensorOptions& options) { static const OpDef& op = entry("kaiser_window"); return options.applied_to(run<Tensor>(op, {window_length, periodic, beta, options.dtype(), options.device()})); }
-Tensor alias_copy(const Tensor& self) { static const OpDef& op = entry("alias_copy"); return run<Tensor>(op, {self}); }
-Tensor as_strided_copy(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { static const OpDef& op = entry("as_strided_copy"); return run<Tensor>(op, {self, size, stride, storage_offset}); }
-Tensor detach_copy(const Tensor& self) { static const OpDef& op = entry("detach_copy"); return run<Tensor>(op, {self}); }
-Tensor diagonal_copy(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { static const OpDef& op = entry("diagonal_copy"); return run<Tensor>(op, {self, offset, dim1, dim2}); }
-Tensor expand_copy(const Tensor& self, IntList size) { static const OpDef& op = entry("expand_copy"); return run<Tensor>(op, {self, size}); }
-Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) { static const OpDef& op = entry("narrow_copy"); return run<Tensor>(op, {self, dim, start, length}); }
-Tensor permute_copy(const Tensor& self, IntList dims) { static const OpDef& op = entry("permute_copy"); return run<Tensor>(op, {self, dims}); }
-Tensor select_copy(const Tensor& self, int64_t dim, int64_t index) { static const OpDef& op = entry("select_copy"); return run<Tensor>(op, {self, dim, index}); }
-Tensor slice_copy(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { static const OpDef& op = entry("slice_copy"); return run<Tensor>(op, {self, dim, start, end, step}); }
-Tensors split_copy(const Tensor& self, int64_t split_size, int64_t dim) { static const OpDef& op = entry("split_copy"); return run<Tensors>(op, {self, split_size, dim}); }
-Tensors split_with_sizes_copy(const Tensor& self, IntList split_sizes, int64_t dim) { static const OpDef& op = entry("split_with_sizes_copy"); return run<Tensors>(op, {self, split_sizes, dim}); }
-Tensor squeeze_copy(const Tensor& self) { static const OpDef& op = entry("squeeze_copy"); return run<Tensor>(op, {self}); }
-Tensor squeeze_copy(const Tensor& self, int64_t dim) { static const OpDef& op = entry("squeeze_copy.dim"); return run<Tensor>(op, {self, dim}); }
-Tensor squeeze_copy(const Tensor& self, IntList dim) { static const OpDef& op = entry("squeeze_copy.dims"); return run<Tensor>(op, {self, dim}); }
-Tensor t_copy(const Tensor& self) { static const OpDef& op = entry("t_copy"); return run<Tensor>(op, {self}); }
-Tensor transpose_copy(const Tensor& self, int64_t dim0, int64_t dim1) { static const OpDef& op = entry("transpose_copy"); return run<Tensor>(op, {self, dim0, dim1}); }
-Tensors unbind_copy(const Tensor& self, int64_t dim) { static const OpDef& op = entry("unbind_copy"); return run<Tensors>(op, {self, dim}); }
-Tensor unfold_copy(const Tensor& self, int64_t dimension, int64_t size, int64_t step) { static const OpDef& op = entry("unfold_copy"); return run<Tensor>(op, {self, dimension, size, step}); }
-Tensor unsqueeze_copy(const Tensor& self, int64_t dim) { static const OpDef& op = entry("unsqueeze_copy"); return run<Tensor>(op, {self, dim}); }
-Tensor view_copy(const Tensor& self, IntList size) { static const OpDef& op = entry("view_copy"); return run<Tensor>(op, {self, size}); }
-Tensor view_copy(const Tensor& self, DType dtype) { static const OpDef& op = entry("view_copy.dtype"); return run<Tensor>(op, {self, dtype}); }
-Tensor view_as_complex_copy(const Tensor& self) { static const OpDef& op = entry("view_as_complex_copy"); return run<Tensor>(op, {self}); }
-Tensor view_as_real_copy(const Tensor& self) { static const OpDef& op = entry("view_as_real_copy"); return run<Tensor>(op, {self}); }
-Tensor slice_inverse(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { static const OpDef& op = entry("slice_inverse"); return run<Tensor>(op, {self, src, dim, start, end, step}); }
-Tensor igamma(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("igamma"); return run<Tensor>(op, {self, other}); }
-Tensor igammac(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("igammac"); return run<Tensor>(op, {self, other}); }
-Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, std::string_view pad_mode, bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex, std::optional<bool> align_to_window) { static const OpDef& op = entry("stft"); return run<Tensor>(op, {self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window}); }
-Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, bool normalized, std::optional<bool> onesided, std::optional<int64_t> length, bool return_complex) { static const OpDef& op = entry("istft"); return run<Tensor>(op, {self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex}); }
-Tensor subtract(const Operand& self, const Operand& other, Scalar alpha) { static const OpDef& op = entry("sub"); return run<Tensor>(op, {self, other, alpha}); }
-Tensor multiply(const Operand& self, const Operand& other) { static const OpDef& op = entry("mul"); return run<Tensor>(op, {self, other}); }
-Tensor divide(const Operand& self, const Operand& other) { static const OpDef& op = entry("div"); return run<Tensor>(op, {self, other}); }
-Tensor divide(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static const OpDef& op = entry("div.mode"); return run<Tensor>(op, {self, other, rounding_mode}); }
-Tensor true_divide(const Operand& self, const Operand& other) { static const OpDef& op = entry("div"); return run<Tensor>(op, {self, other}); }
-Tensor true_divide(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static const OpDef& op = entry("div.mode"); return run<Tensor>(op, {self, other, rounding_mode}); }
-Tensor negative(const Tensor& self) { static const OpDef& op = entry("neg"); return run<Tensor>(op, {self}); }
-Tensor absolute(const Tensor& self) { static const OpDef& op = entry("abs"); return run<Tensor>(op, {self}); }
-Tensor fix(const Tensor& self) { static const OpDef& op = entry("trunc"); return run<Tensor>(op, {self}); }
-Tensor arcsin(const Tensor& self) { static const OpDef& op = entry("asin"); return run<Tensor>(op, {self}); }
-Tensor arccos(const Tensor& self) { static const OpDef& op = entry("acos"); return run<Tensor>(op, {self}); }
-Tensor arctan(const Tensor& self) { static const OpDef& op = entry("atan"); return run<Tensor>(op, {self}); }
-Tensor arcsinh(const Tensor& self) { static const OpDef& op = entry("asinh"); return run<Tensor>(op, {self}); }
-Tensor arccosh(const Tensor& self) { static const OpDef& op = entry("acosh"); return run<Tensor>(op, {self}); }
-Tensor arctanh(const Tensor& self) { static const OpDef& op = entry("atanh"); return run<Tensor>(op, {self}); }
-Tensor not_equal(const Operand& self, const Operand& other) { static const OpDef& op = entry("ne"); return run<Tensor>(op, {self, other}); }
-Tensor less(const Operand& self, const Operand& other) { static const OpDef& op = entry("lt"); return run<Tensor>(op, {self, other}); }
-Tensor less_equal(const Operand& self, const Operand& other) { static const OpDef& op = entry("le"); return run<Tensor>(op, {self, other}); }
-Tensor greater(const Operand& self, const Operand& other) { static const OpDef& op = entry("gt"); return run<Tensor>(op, {self, other}); }
-Tensor greater_equal(const Operand& self, const Operand& other) { static const OpDef& op = entry("ge"); return run<Tensor>(op, {self, other}); }
-Tensor clip(const Tensor& self, const Operand& min, const Operand& max) { static const OpDef& op = entry("clamp"); return run<Tensor>(op, {self, min, max}); }
-Tensor swapaxes(const Tensor& self, int64_t dim0, int64_t dim1) { static const OpDef& op = entry("transpose"); return run<Tensor>(op, {self, dim0, dim1}); }
-Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) { static const OpDef& op = entry("transpose"); return run<Tensor>(op, {self, dim0, dim1}); }
-Tensor moveaxis(const Tensor& self, int64_t source, int64_t destination) { static const OpDef& op = entry("movedim"); return run<Tensor>(op, {self, source, destination}); }
-Tensor moveaxis(const Tensor& self, IntList source, IntList destination) { static const OpDef& op = entry("movedim.list"); return run<Tensor>(op, {self, source, destination}); }
-Tensor concat(const Tensors& tensors, int64_t dim) { static const OpDef& op = entry("cat"); return run<Tensor>(op, {tensors, dim}); }
-Tensor concatenate(const Tensors& tensors, int64_t dim) { static const OpDef& op = entry("cat"); return run<Tensor>(op, {tensors, dim}); }
-Tensor row_stack(const Tensors& tensors) { static const OpDef& op = entry("vstack"); return run<Tensor>(op, {tensors}); }
-Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim) { static const OpDef& op = entry("trapezoid.x"); return run<Tensor>(op, {y, x, dim}); }
-Tensor trapz(const Tensor& y, Scalar dx, int64_t dim) { static const OpDef& op = entry("trapezoid"); return run<Tensor>(op, {y, dx, dim}); }
-Tensor ger(const Tensor& self, const Tensor& vec2) { static const OpDef& op = entry("outer"); return run<Tensor>(op, {self, vec2}); }
-Tensor arctan2(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("atan2"); return run<Tensor>(op, {self, other}); }
-Tensors unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { static const OpDef& op = entry("chunk"); return run<Tensors>(op, {self, chunks, dim}); }
-Tensors unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) { static const OpDef& op = entry("split"); return run<Tensors>(op, {self, split_size, dim}); }
-Tensors unsafe_split(const Tensor& self, IntList split_size, int64_t dim) { static const OpDef& op = entry("split.sizes"); return run<Tensors>(op, {self, split_size, dim}); }
-Tensors unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) { static const OpDef& op = entry("split_with_sizes"); return run<Tensors>(op, {self, split_sizes, dim}); }
+Tensor fill(const Tensor& self, const Operand& value) { static Entry op; return run<Tensor>(op, "fill", {self, value}); }
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) { static Entry op; return run<Tensor>(op, "clone", {self, memory_format}); }
+Tensor empty(IntList size, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static Entry op; return options.applied_to(run<Tensor>(op, "empty", {size, options.dtype(), options.device(), memory_format})); }
+Tensor zeros(IntList size, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "zeros", {size, options.dtype(), options.device()})); }
+Tensor ones(IntList size, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "ones", {size, options.dtype(), options.device()})); }
+Tensor full(IntList size, Scalar fill_value, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "full", {size, fill_value, options.dtype(), options.device()})); }
+Tensor empty_strided(IntList size, IntList stride, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "empty_strided", {size, stride, options.dtype(), options.device()})); }
+Tensor empty_permuted(IntList size, IntList physical_layout, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "empty_permuted", {size, physical_layout, options.dtype(), options.device()})); }
+Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "eye", {n, m, options.dtype(), options.device()})); }
+Tensor arange(Scalar end, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "arange", {end, options.dtype(), options.device()})); }
+Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "arange.start", {start, end, step, options.dtype(), options.device()})); }
+Tensor range(Scalar start, Scalar end, Scalar step, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "range", {start, end, step, options.dtype(), options.device()})); }
+Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "linspace", {start, end, steps, options.dtype(), options.device()})); }
+Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "logspace", {start, end, steps, base, options.dtype(), options.device()})); }
+Tensor empty_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static Entry op; return options.applied_to(run<Tensor>(op, "empty_like", {self, options.dtype(), options.device(), memory_format})); }
+Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static Entry op; return options.applied_to(run<Tensor>(op, "zeros_like", {self, options.dtype(), options.device(), memory_format})); }
+Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static Entry op; return options.applied_to(run<Tensor>(op, "ones_like", {self, options.dtype(), options.device(), memory_format})); }
+Tensor full_like(const Tensor& self, Scalar fill_value, const TensorOptions& options, std::optional<MemoryFormat> memory_format) { static Entry op; return options.applied_to(run<Tensor>(op, "full_like", {self, fill_value, options.dtype(), options.device(), memory_format})); }
+Tensor add(const Operand& self, const Operand& other, Scalar alpha) { static Entry op; return run<Tensor>(op, "add", {self, other, alpha}); }
+Tensor sub(const Operand& self, const Operand& other, Scalar alpha) { static Entry op; return run<Tensor>(op, "sub", {self, other, alpha}); }
+Tensor mul(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "mul", {self, other}); }
+Tensor div(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "div", {self, other}); }
+Tensor div(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static Entry op; return run<Tensor>(op, "div.mode", {self, other, rounding_mode}); }
+Tensor floor_divide(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "floor_divide", {self, other}); }
+Tensor remainder(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "remainder", {self, other}); }
+Tensor fmod(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "fmod", {self, other}); }
+Tensor pow(const Operand& self, const Operand& exponent) { static Entry op; return run<Tensor>(op, "pow", {self, exponent}); }
+Tensor maximum(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "maximum", {self, other}); }
+Tensor minimum(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "minimum", {self, other}); }
+Tensor neg(const Tensor& self) { static Entry op; return run<Tensor>(op, "neg", {self}); }
+Tensor abs(const Tensor& self) { static Entry op; return run<Tensor>(op, "abs", {self}); }
+Tensor sign(const Tensor& self) { static Entry op; return run<Tensor>(op, "sign", {self}); }
+Tensor sgn(const Tensor& self) { static Entry op; return run<Tensor>(op, "sgn", {self}); }
+Tensor square(const Tensor& self) { static Entry op; return run<Tensor>(op, "square", {self}); }
+Tensor relu(const Tensor& self) { static Entry op; return run<Tensor>(op, "relu", {self}); }
+Tensor floor(const Tensor& self) { static Entry op; return run<Tensor>(op, "floor", {self}); }
+Tensor ceil(const Tensor& self) { static Entry op; return run<Tensor>(op, "ceil", {self}); }
+Tensor trunc(const Tensor& self) { static Entry op; return run<Tensor>(op, "trunc", {self}); }
+Tensor round(const Tensor& self) { static Entry op; return run<Tensor>(op, "round", {self}); }
+Tensor round(const Tensor& self, int64_t decimals) { static Entry op; return run<Tensor>(op, "round.decimals", {self, decimals}); }
+Tensor frac(const Tensor& self) { static Entry op; return run<Tensor>(op, "frac", {self}); }
+Tensor sqrt(const Tensor& self) { static Entry op; return run<Tensor>(op, "sqrt", {self}); }
+Tensor rsqrt(const Tensor& self) { static Entry op; return run<Tensor>(op, "rsqrt", {self}); }
+Tensor reciprocal(const Tensor& self) { static Entry op; return run<Tensor>(op, "reciprocal", {self}); }
+Tensor exp(const Tensor& self) { static Entry op; return run<Tensor>(op, "exp", {self}); }
+Tensor exp2(const Tensor& self) { static Entry op; return run<Tensor>(op, "exp2", {self}); }
+Tensor expm1(const Tensor& self) { static Entry op; return run<Tensor>(op, "expm1", {self}); }
+Tensor log(const Tensor& self) { static Entry op; return run<Tensor>(op, "log", {self}); }
+Tensor log2(const Tensor& self) { static Entry op; return run<Tensor>(op, "log2", {self}); }
+Tensor log10(const Tensor& self) { static Entry op; return run<Tensor>(op, "log10", {self}); }
+Tensor log1p(const Tensor& self) { static Entry op; return run<Tensor>(op, "log1p", {self}); }
+Tensor sigmoid(const Tensor& self) { static Entry op; return run<Tensor>(op, "sigmoid", {self}); }
+Tensor sin(const Tensor& self) { static Entry op; return run<Tensor>(op, "sin", {self}); }
+Tensor cos(const Tensor& self) { static Entry op; return run<Tensor>(op, "cos", {self}); }
+Tensor tan(const Tensor& self) { static Entry op; return run<Tensor>(op, "tan", {self}); }
+Tensor asin(const Tensor& self) { static Entry op; return run<Tensor>(op, "asin", {self}); }
+Tensor acos(const Tensor& self) { static Entry op; return run<Tensor>(op, "acos", {self}); }
+Tensor atan(const Tensor& self) { static Entry op; return run<Tensor>(op, "atan", {self}); }
+Tensor sinh(const Tensor& self) { static Entry op; return run<Tensor>(op, "sinh", {self}); }
+Tensor cosh(const Tensor& self) { static Entry op; return run<Tensor>(op, "cosh", {self}); }
+Tensor tanh(const Tensor& self) { static Entry op; return run<Tensor>(op, "tanh", {self}); }
+Tensor asinh(const Tensor& self) { static Entry op; return run<Tensor>(op, "asinh", {self}); }
+Tensor acosh(const Tensor& self) { static Entry op; return run<Tensor>(op, "acosh", {self}); }
+Tensor atanh(const Tensor& self) { static Entry op; return run<Tensor>(op, "atanh", {self}); }
+Tensor erf(const Tensor& self) { static Entry op; return run<Tensor>(op, "erf", {self}); }
+Tensor erfc(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfc", {self}); }
+Tensor erfinv(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfinv", {self}); }
+Tensor conj_physical(const Tensor& self) { static Entry op; return run<Tensor>(op, "conj_physical", {self}); }
+Tensor eq(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "eq", {self, other}); }
+Tensor ne(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ne", {self, other}); }
+Tensor lt(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "lt", {self, other}); }
+Tensor le(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "le", {self, other}); }
+Tensor gt(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "gt", {self, other}); }
+Tensor ge(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ge", {self, other}); }
+Tensor isnan(const Tensor& self) { static Entry op; return run<Tensor>(op, "isnan", {self}); }
+Tensor isinf(const Tensor& self) { static Entry op; return run<Tensor>(op, "isinf", {self}); }
+Tensor isfinite(const Tensor& self) { static Entry op; return run<Tensor>(op, "isfinite", {self}); }
+Tensor isposinf(const Tensor& self) { static Entry op; return run<Tensor>(op, "isposinf", {self}); }
+Tensor isneginf(const Tensor& self) { static Entry op; return run<Tensor>(op, "isneginf", {self}); }
+Tensor signbit(const Tensor& self) { static Entry op; return run<Tensor>(op, "signbit", {self}); }
+Tensor logical_and(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "logical_and", {self, other}); }
+Tensor logical_or(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "logical_or", {self, other}); }
+Tensor logical_xor(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "logical_xor", {self, other}); }
+Tensor logical_not(const Tensor& self) { static Entry op; return run<Tensor>(op, "logical_not", {self}); }
+Tensor bitwise_and(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "bitwise_and", {self, other}); }
+Tensor bitwise_or(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "bitwise_or", {self, other}); }
+Tensor bitwise_xor(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "bitwise_xor", {self, other}); }
+Tensor bitwise_not(const Tensor& self) { static Entry op; return run<Tensor>(op, "bitwise_not", {self}); }
+Tensor bitwise_left_shift(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "bitwise_left_shift", {self, other}); }
+Tensor bitwise_right_shift(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "bitwise_right_shift", {self, other}); }
+Tensor where(const Tensor& condition, const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "where", {condition, self, other}); }
+Tensors where(const Tensor& condition) { static Entry op; return run<Tensors>(op, "where.condition", {condition}); }
+Tensor clamp(const Tensor& self, const Operand& min, const Operand& max) { static Entry op; return run<Tensor>(op, "clamp", {self, min, max}); }
+Tensor lerp(const Tensor& self, const Tensor& end, const Operand& weight) { static Entry op; return run<Tensor>(op, "lerp", {self, end, weight}); }
+Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) { static Entry op; return run<Tensor>(op, "addcmul", {self, tensor1, tensor2, value}); }
+Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) { static Entry op; return run<Tensor>(op, "addcdiv", {self, tensor1, tensor2, value}); }
+Tensor squeeze(const Tensor& self) { static Entry op; return run<Tensor>(op, "squeeze", {self}); }
+Tensor squeeze(const Tensor& self, int64_t dim) { static Entry op; return run<Tensor>(op, "squeeze.dim", {self, dim}); }
+Tensor squeeze(const Tensor& self, IntList dim) { static Entry op; return run<Tensor>(op, "squeeze.dims", {self, dim}); }
+Tensor unsqueeze(const Tensor& self, int64_t dim) { static Entry op; return run<Tensor>(op, "unsqueeze", {self, dim}); }
+Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) { static Entry op; return run<Tensor>(op, "transpose", {self, dim0, dim1}); }
+Tensor t(const Tensor& self) { static Entry op; return run<Tensor>(op, "t", {self}); }
+Tensor permute(const Tensor& self, IntList dims) { static Entry op; return run<Tensor>(op, "permute", {self, dims}); }
+Tensor select(const Tensor& self, int64_t dim, int64_t index) { static Entry op; return run<Tensor>(op, "select", {self, dim, index}); }
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { static Entry op; return run<Tensor>(op, "diagonal", {self, offset, dim1, dim2}); }
+Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { static Entry op; return run<Tensor>(op, "as_strided", {self, size, stride, storage_offset}); }
+Tensor view_as_real(const Tensor& self) { static Entry op; return run<Tensor>(op, "view_as_real", {self}); }
+Tensor view_as_complex(const Tensor& self) { static Entry op; return run<Tensor>(op, "view_as_complex", {self}); }
+Tensor reshape(const Tensor& self, IntList shape) { static Entry op; return run<Tensor>(op, "reshape", {self, shape}); }
+Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) { static Entry op; return run<Tensor>(op, "flatten", {self, start_dim, end_dim}); }
+Tensor unflatten(const Tensor& self, int64_t dim, IntList sizes) { static Entry op; return run<Tensor>(op, "unflatten", {self, dim, sizes}); }
+Tensor ravel(const Tensor& self) { static Entry op; return run<Tensor>(op, "ravel", {self}); }
+Tensor atleast_1d(const Tensor& self) { static Entry op; return run<Tensor>(op, "atleast_1d", {self}); }
+Tensors atleast_1d(const Tensors& tensors) { static Entry op; return run<Tensors>(op, "atleast_1d.list", {tensors}); }
+Tensor atleast_2d(const Tensor& self) { static Entry op; return run<Tensor>(op, "atleast_2d", {self}); }
+Tensors atleast_2d(const Tensors& tensors) { static Entry op; return run<Tensors>(op, "atleast_2d.list", {tensors}); }
+Tensor atleast_3d(const Tensor& self) { static Entry op; return run<Tensor>(op, "atleast_3d", {self}); }
+Tensors atleast_3d(const Tensors& tensors) { static Entry op; return run<Tensors>(op, "atleast_3d.list", {tensors}); }
+Tensor broadcast_to(const Tensor& self, IntList size) { static Entry op; return run<Tensor>(op, "broadcast_to", {self, size}); }
+Tensors broadcast_tensors(const Tensors& tensors) { static Entry op; return run<Tensors>(op, "broadcast_tensors", {tensors}); }
+Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) { static Entry op; return run<Tensor>(op, "narrow", {self, dim, start, length}); }
+Tensor movedim(const Tensor& self, int64_t source, int64_t destination) { static Entry op; return run<Tensor>(op, "movedim", {self, source, destination}); }
+Tensor movedim(const Tensor& self, IntList source, IntList destination) { static Entry op; return run<Tensor>(op, "movedim.list", {self, source, destination}); }
+Tensor adjoint(const Tensor& self) { static Entry op; return run<Tensor>(op, "adjoint", {self}); }
+Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<int64_t> storage_offset) { static Entry op; return run<Tensor>(op, "as_strided_scatter", {self, src, size, stride, storage_offset}); }
+Tensor detach(const Tensor& self) { static Entry op; return run<Tensor>(op, "detach", {self}); }
+Tensor conj(const Tensor& self) { static Entry op; return run<Tensor>(op, "conj", {self}); }
+Tensor real(const Tensor& self) { static Entry op; return run<Tensor>(op, "real", {self}); }
+Tensor imag(const Tensor& self) { static Entry op; return run<Tensor>(op, "imag", {self}); }
+Tensors split(const Tensor& self, int64_t split_size, int64_t dim) { static Entry op; return run<Tensors>(op, "split", {self, split_size, dim}); }
+Tensors split(const Tensor& self, IntList split_size, int64_t dim) { static Entry op; return run<Tensors>(op, "split.sizes", {self, split_size, dim}); }
+Tensors split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) { static Entry op; return run<Tensors>(op, "split_with_sizes", {self, split_sizes, dim}); }
+Tensors unbind(const Tensor& self, int64_t dim) { static Entry op; return run<Tensors>(op, "unbind", {self, dim}); }
+Tensors chunk(const Tensor& self, int64_t chunks, int64_t dim) { static Entry op; return run<Tensors>(op, "chunk", {self, chunks, dim}); }
+Tensors tensor_split(const Tensor& self, const Tensor& tensor_indices_or_sections, int64_t dim) { static Entry op; return run<Tensors>(op, "tensor_split.tensor", {self, tensor_indices_or_sections, dim}); }
+Tensors tensor_split(const Tensor& self, int64_t sections, int64_t dim) { static Entry op; return run<Tensors>(op, "tensor_split", {self, sections, dim}); }
+Tensors tensor_split(const Tensor& self, IntList indices, int64_t dim) { static Entry op; return run<Tensors>(op, "tensor_split.indices", {self, indices, dim}); }
+Tensors hsplit(const Tensor& self, int64_t sections) { static Entry op; return run<Tensors>(op, "hsplit", {self, sections}); }
+Tensors hsplit(const Tensor& self, IntList indices) { static Entry op; return run<Tensors>(op, "hsplit.indices", {self, indices}); }
+Tensors vsplit(const Tensor& self, int64_t sections) { static Entry op; return run<Tensors>(op, "vsplit", {self, sections}); }
+Tensors vsplit(const Tensor& self, IntList indices) { static Entry op; return run<Tensors>(op, "vsplit.indices", {self, indices}); }
+Tensors dsplit(const Tensor& self, int64_t sections) { static Entry op; return run<Tensors>(op, "dsplit", {self, sections}); }
+Tensors dsplit(const Tensor& self, IntList indices) { static Entry op; return run<Tensors>(op, "dsplit.indices", {self, indices}); }
+Tensor cat(const Tensors& tensors, int64_t dim) { static Entry op; return run<Tensor>(op, "cat", {tensors, dim}); }
+Tensor stack(const Tensors& tensors, int64_t dim) { static Entry op; return run<Tensor>(op, "stack", {tensors, dim}); }
+Tensor hstack(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "hstack", {tensors}); }
+Tensor vstack(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "vstack", {tensors}); }
+Tensor dstack(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "dstack", {tensors}); }
+Tensor column_stack(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "column_stack", {tensors}); }
+Tensor block_diag(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "block_diag", {tensors}); }
+Tensors meshgrid(const Tensors& tensors, std::optional<std::string_view> indexing) { static Entry op; return run<Tensors>(op, "meshgrid", {tensors, indexing}); }
+Tensor cartesian_prod(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "cartesian_prod", {tensors}); }
+Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) { static Entry op; return run<Tensor>(op, "combinations", {self, r, with_replacement}); }
+Tensor flip(const Tensor& self, IntList dims) { static Entry op; return run<Tensor>(op, "flip", {self, dims}); }
+Tensor fliplr(const Tensor& self) { static Entry op; return run<Tensor>(op, "fliplr", {self}); }
+Tensor flipud(const Tensor& self) { static Entry op; return run<Tensor>(op, "flipud", {self}); }
+Tensor rot90(const Tensor& self, int64_t k, IntList dims) { static Entry op; return run<Tensor>(op, "rot90", {self, k, dims}); }
+Tensor roll(const Tensor& self, IntList shifts, OptionalIntList dims) { static Entry op; return run<Tensor>(op, "roll", {self, repeated(shifts, 1), repeated(dims, 1)}); }
+Tensor tile(const Tensor& self, IntList dims) { static Entry op; return run<Tensor>(op, "tile", {self, dims}); }
+Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) { static Entry op; return run<Tensor>(op, "vander", {x, N, increasing}); }
+Tensor tril(const Tensor& self, int64_t diagonal) { static Entry op; return run<Tensor>(op, "tril", {self, diagonal}); }
+Tensor triu(const Tensor& self, int64_t diagonal) { static Entry op; return run<Tensor>(op, "triu", {self, diagonal}); }
+Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { static Entry op; return run<Tensor>(op, "diag_embed", {self, offset, dim1, dim2}); }
+Tensor diag(const Tensor& self, int64_t diagonal) { static Entry op; return run<Tensor>(op, "diag", {self, diagonal}); }
+Tensor diagflat(const Tensor& self, int64_t offset) { static Entry op; return run<Tensor>(op, "diagflat", {self, offset}); }
+Tensor trace(const Tensor& self) { static Entry op; return run<Tensor>(op, "trace", {self}); }
+Tensor constant_pad_nd(const Tensor& self, IntList pad, Scalar value) { static Entry op; return run<Tensor>(op, "constant_pad_nd", {self, pad, value}); }
+Tensor sum(const Tensor& self, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "sum", {self, dtype}); }
+Tensor sum(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "sum.dim", {self, repeated(dim, 1), keepdim, dtype}); }
+Tensor mean(const Tensor& self, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "mean", {self, dtype}); }
+Tensor mean(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "mean.dim", {self, repeated(dim, 1), keepdim, dtype}); }
+Tensor nansum(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "nansum", {self, repeated(dim, 1), keepdim, dtype}); }
+Tensor nanmean(const Tensor& self, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "nanmean", {self, repeated(dim, 1), keepdim, dtype}); }
+Tensor prod(const Tensor& self, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "prod", {self, dtype}); }
+Tensor prod(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "prod.dim_int", {self, dim, keepdim, dtype}); }
+Tensor any(const Tensor& self) { static Entry op; return run<Tensor>(op, "any", {self}); }
+Tensor any(const Tensor& self, OptionalIntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "any.dims", {self, repeated(dim, 1), keepdim}); }
+Tensor all(const Tensor& self) { static Entry op; return run<Tensor>(op, "all", {self}); }
+Tensor all(const Tensor& self, OptionalIntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "all.dims", {self, repeated(dim, 1), keepdim}); }
+Tensor count_nonzero(const Tensor& self, OptionalIntList dim) { static Entry op; return run<Tensor>(op, "count_nonzero", {self, repeated(dim, 1)}); }
+Tensor max(const Tensor& self) { static Entry op; return run<Tensor>(op, "max", {self}); }
+Tensor max(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "max.other", {self, other}); }
+std::tuple<Tensor, Tensor> max(const Tensor& self, int64_t dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "max.dim", {self, dim, keepdim}); }
+Tensor min(const Tensor& self) { static Entry op; return run<Tensor>(op, "min", {self}); }
+Tensor min(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "min.other", {self, other}); }
+std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "min.dim", {self, dim, keepdim}); }
+Tensor amax(const Tensor& self, OptionalIntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "amax", {self, repeated(dim, 1), keepdim}); }
+Tensor amin(const Tensor& self, OptionalIntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "amin", {self, repeated(dim, 1), keepdim}); }
+std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "aminmax", {self, dim, keepdim}); }
+Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) { static Entry op; return run<Tensor>(op, "argmax", {self, dim, keepdim}); }
+Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) { static Entry op; return run<Tensor>(op, "argmin", {self, dim, keepdim}); }
+Tensor var(const Tensor& self, Flag unbiased) { static Entry op; return run<Tensor>(op, "var", {self, unbiased}); }
+Tensor var(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static Entry op; return run<Tensor>(op, "var.dim", {self, repeated(dim, 1), unbiased, keepdim}); }
+Tensor var(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static Entry op; return run<Tensor>(op, "var.correction", {self, repeated(dim, 1), correction, keepdim}); }
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Flag unbiased) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "var_mean", {self, unbiased}); }
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "var_mean.dim", {self, repeated(dim, 1), unbiased, keepdim}); }
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "var_mean.correction", {self, repeated(dim, 1), correction, keepdim}); }
+Tensor std(const Tensor& self, Flag unbiased) { static Entry op; return run<Tensor>(op, "std", {self, unbiased}); }
+Tensor std(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static Entry op; return run<Tensor>(op, "std.dim", {self, repeated(dim, 1), unbiased, keepdim}); }
+Tensor std(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static Entry op; return run<Tensor>(op, "std.correction", {self, repeated(dim, 1), correction, keepdim}); }
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Flag unbiased) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "std_mean", {self, unbiased}); }
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntList dim, bool unbiased, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "std_mean.dim", {self, repeated(dim, 1), unbiased, keepdim}); }
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntList dim, std::optional<Scalar> correction, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "std_mean.correction", {self, repeated(dim, 1), correction, keepdim}); }
+Tensor norm(const Tensor& self, std::optional<Scalar> p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "norm", {self, p, repeated(dim, 1), keepdim, dtype}); }
+Tensor norm(const Tensor& self, std::string_view p, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "norm.name", {self, p, repeated(dim, 1), keepdim, dtype}); }
+Tensor renorm(const Tensor& self, Scalar p, int64_t dim, Scalar maxnorm) { static Entry op; return run<Tensor>(op, "renorm", {self, p, dim, maxnorm}); }
+Tensor dist(const Tensor& self, const Tensor& other, Scalar p) { static Entry op; return run<Tensor>(op, "dist", {self, other, p}); }
+Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "cumsum", {self, dim, dtype}); }
+Tensor logcumsumexp(const Tensor& self, int64_t dim) { static Entry op; return run<Tensor>(op, "logcumsumexp", {self, dim}); }
+Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "cumprod", {self, dim, dtype}); }
+std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "cummax", {self, dim}); }
+std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "cummin", {self, dim}); }
+Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) { static Entry op; return run<Tensor>(op, "diff", {self, n, dim, prepend, append}); }
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { static Entry op; return run<Tensor>(op, "trapezoid.x", {y, x, dim}); }
+Tensor trapezoid(const Tensor& y, Scalar dx, int64_t dim) { static Entry op; return run<Tensor>(op, "trapezoid", {y, dx, dim}); }
+Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { static Entry op; return run<Tensor>(op, "cumulative_trapezoid.x", {y, x, dim}); }
+Tensor cumulative_trapezoid(const Tensor& y, Scalar dx, int64_t dim) { static Entry op; return run<Tensor>(op, "cumulative_trapezoid", {y, dx, dim}); }
+Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "softmax", {self, dim, dtype}); }
+Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "log_softmax", {self, dim, dtype}); }
+Tensor logsumexp(const Tensor& self, IntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "logsumexp", {self, repeated(dim, 1), keepdim}); }
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) { static Entry op; return run<Tensor>(op, "isclose", {self, other, rtol, atol, equal_nan}); }
+bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) { static Entry op; return run<bool>(op, "allclose", {self, other, rtol, atol, equal_nan}); }
+bool equal(const Tensor& self, const Tensor& other) { static Entry op; return run<bool>(op, "equal", {self, other}); }
+Tensor mm(const Tensor& self, const Tensor& mat2) { static Entry op; return run<Tensor>(op, "mm", {self, mat2}); }
+Tensor bmm(const Tensor& self, const Tensor& mat2) { static Entry op; return run<Tensor>(op, "bmm", {self, mat2}); }
+Tensor mv(const Tensor& self, const Tensor& vec) { static Entry op; return run<Tensor>(op, "mv", {self, vec}); }
+Tensor dot(const Tensor& self, const Tensor& tensor) { static Entry op; return run<Tensor>(op, "dot", {self, tensor}); }
+Tensor vdot(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "vdot", {self, other}); }
+Tensor inner(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "inner", {self, other}); }
+Tensor outer(const Tensor& self, const Tensor& vec2) { static Entry op; return run<Tensor>(op, "outer", {self, vec2}); }
+Tensor matmul(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "matmul", {self, other}); }
+Tensor rand(IntList size, const TensorOptions& options, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "rand", {size, generator, options.dtype(), options.device()})); }
+Tensor randn(IntList size, const TensorOptions& options, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randn", {size, generator, options.dtype(), options.device()})); }
+Tensor rand_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "rand_like", {self, generator, options.dtype(), options.device(), memory_format})); }
+Tensor randn_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randn_like", {self, generator, options.dtype(), options.device(), memory_format})); }
+Tensor randint(int64_t high, IntList size, const TensorOptions& options, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randint", {high, size, generator, options.dtype(), options.device()})); }
+Tensor randint(int64_t low, int64_t high, IntList size, const TensorOptions& options, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randint.low", {low, high, size, generator, options.dtype(), options.device()})); }
+Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randint_like", {self, high, generator, options.dtype(), options.device(), memory_format})); }
+Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options, std::optional<MemoryFormat> memory_format, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randint_like.low", {self, low, high, generator, options.dtype(), options.device(), memory_format})); }
+Tensor randperm(int64_t n, const TensorOptions& options, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "randperm", {n, generator, options.dtype(), options.device()})); }
+Tensor bernoulli(const Tensor& self, const Generator& generator) { static Entry op; return run<Tensor>(op, "bernoulli", {self, generator}); }
+Tensor bernoulli(const Tensor& self, double p, const Generator& generator) { static Entry op; return run<Tensor>(op, "bernoulli.p", {self, p, generator}); }
+Tensor bernoulli(const Tensor& self, const Tensor& p, const Generator& generator) { static Entry op; return run<Tensor>(op, "bernoulli.tensor", {self, p, generator}); }
+Tensor normal(const Operand& mean, const Operand& std, const Generator& generator) { static Entry op; return run<Tensor>(op, "normal.tensors", {mean, std, generator}); }
+Tensor normal(double mean, double std, IntList size, const TensorOptions& options, const Generator& generator) { static Entry op; return options.applied_to(run<Tensor>(op, "normal.size", {mean, std, size, generator, options.dtype(), options.device()})); }
+Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) { static Entry op; return run<Tensor>(op, "multinomial", {self, num_samples, replacement, generator}); }
+Tensor poisson(const Tensor& self, const Generator& generator) { static Entry op; return run<Tensor>(op, "poisson", {self, generator}); }
+Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator) { static Entry op; return run<Tensor>(op, "binomial", {count, prob, generator}); }
+Tensor index_put(const Tensor& self, const Tensors& indices, const Tensor& values, bool accumulate) { static Entry op; return run<Tensor>(op, "index_put", {self, indices, values, accumulate}); }
+Tensor take(const Tensor& self, const Tensor& index) { static Entry op; return run<Tensor>(op, "take", {self, index}); }
+Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) { static Entry op; return run<Tensor>(op, "put", {self, index, source, accumulate}); }
+Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) { static Entry op; return run<Tensor>(op, "index_select", {self, dim, index}); }
+Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) { static Entry op; return run<Tensor>(op, "index_add", {self, dim, index, source, alpha}); }
+Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) { static Entry op; return run<Tensor>(op, "index_copy", {self, dim, index, source}); }
+Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Operand& value) { static Entry op; return run<Tensor>(op, "index_fill", {self, dim, index, value}); }
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) { static Entry op; return run<Tensor>(op, "index_reduce", {self, dim, index, source, reduce, include_self}); }
+Tensor nonzero(const Tensor& self) { static Entry op; return run<Tensor>(op, "nonzero", {self, false}); }
+Tensors nonzero_tuple(const Tensor& self) { static Entry op; return run<Tensors>(op, "nonzero.tuple", {self, true}); }
+Tensor argwhere(const Tensor& self) { static Entry op; return run<Tensor>(op, "argwhere", {self}); }
+Tensor masked_select(const Tensor& self, const Tensor& mask) { static Entry op; return run<Tensor>(op, "masked_select", {self, mask}); }
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Operand& value) { static Entry op; return run<Tensor>(op, "masked_fill", {self, mask, value}); }
+Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) { static Entry op; return run<Tensor>(op, "masked_scatter", {self, mask, source}); }
+Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool sparse_grad) { static Entry op; return run<Tensor>(op, "gather", {self, dim, index, sparse_grad}); }
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) { static Entry op; return run<Tensor>(op, "take_along_dim", {self, indices, dim}); }
+Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) { static Entry op; return run<Tensor>(op, "scatter.src", {self, dim, index, src}); }
+Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scalar value) { static Entry op; return run<Tensor>(op, "scatter.value", {self, dim, index, value}); }
+Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) { static Entry op; return run<Tensor>(op, "scatter.reduce", {self, dim, index, src, reduce}); }
+Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) { static Entry op; return run<Tensor>(op, "scatter.value_reduce", {self, dim, index, value, reduce}); }
+Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) { static Entry op; return run<Tensor>(op, "scatter_add", {self, dim, index, src}); }
+Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) { static Entry op; return run<Tensor>(op, "scatter_reduce", {self, dim, index, src, reduce, include_self}); }
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { static Entry op; return run<Tensor>(op, "slice_scatter", {self, src, dim, start, end, step}); }
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) { static Entry op; return run<Tensor>(op, "select_scatter", {self, src, dim, index}); }
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) { static Entry op; return run<Tensor>(op, "diagonal_scatter", {self, src, offset, dim1, dim2}); }
+std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "sort", {self, dim, descending}); }
+std::tuple<Tensor, Tensor> sort(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "sort.stable", {self, stable, dim, descending}); }
+Tensor argsort(const Tensor& self, int64_t dim, bool descending) { static Entry op; return run<Tensor>(op, "argsort", {self, dim, descending}); }
+Tensor argsort(const Tensor& self, Flag stable, int64_t dim, bool descending) { static Entry op; return run<Tensor>(op, "argsort.stable", {self, stable, dim, descending}); }
+Tensor msort(const Tensor& self) { static Entry op; return run<Tensor>(op, "msort", {self}); }
+std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "topk", {self, k, dim, largest, sorted}); }
+std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "kthvalue", {self, k, dim, keepdim}); }
+Tensor median(const Tensor& self) { static Entry op; return run<Tensor>(op, "median", {self}); }
+std::tuple<Tensor, Tensor> median(const Tensor& self, int64_t dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "median.dim", {self, dim, keepdim}); }
+Tensor nanmedian(const Tensor& self) { static Entry op; return run<Tensor>(op, "nanmedian", {self}); }
+std::tuple<Tensor, Tensor> nanmedian(const Tensor& self, int64_t dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "nanmedian.dim", {self, dim, keepdim}); }
+std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "mode", {self, dim, keepdim}); }
+Tensor quantile(const Tensor& self, const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) { static Entry op; return run<Tensor>(op, "quantile", {self, q, dim, keepdim, interpolation}); }
+Tensor nanquantile(const Tensor& self, const Operand& q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) { static Entry op; return run<Tensor>(op, "nanquantile", {self, q, dim, keepdim, interpolation}); }
+Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) { static Entry op; return run<Tensor>(op, "addmm", {self, mat1, mat2, beta, alpha}); }
+Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) { static Entry op; return run<Tensor>(op, "addmv", {self, mat, vec, beta, alpha}); }
+Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) { static Entry op; return run<Tensor>(op, "addr", {self, vec1, vec2, beta, alpha}); }
+Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) { static Entry op; return run<Tensor>(op, "baddbmm", {self, batch1, batch2, beta, alpha}); }
+Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) { static Entry op; return run<Tensor>(op, "addbmm", {self, batch1, batch2, beta, alpha}); }
+Tensor einsum(std::string_view equation, const Tensors& operands) { static Entry op; return run<Tensor>(op, "einsum", {equation, operands}); }
+Tensor tensordot(const Tensor& self, const Tensor& other, IntList dims_self, IntList dims_other) { static Entry op; return run<Tensor>(op, "tensordot", {self, other, dims_self, dims_other}); }
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) { static Entry op; return run<Tensor>(op, "bilinear", {input1, input2, weight, bias}); }
+Tensor kron(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "kron", {self, other}); }
+Tensor chain_matmul(const Tensors& matrices) { static Entry op; return run<Tensor>(op, "chain_matmul", {matrices}); }
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view compute_mode) { static Entry op; return run<Tensor>(op, "cdist", {x1, x2, p, compute_mode}); }
+Tensor pdist(const Tensor& self, double p) { static Entry op; return run<Tensor>(op, "pdist", {self, p}); }
+Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) { static Entry op; return run<Tensor>(op, "cross", {self, other, dim}); }
+Tensor atan2(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "atan2", {self, other}); }
+Tensor hypot(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "hypot", {self, other}); }
+Tensor copysign(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "copysign", {self, other}); }
+Tensor nextafter(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "nextafter", {self, other}); }
+Tensor heaviside(const Tensor& self, const Tensor& values) { static Entry op; return run<Tensor>(op, "heaviside", {self, values}); }
+Tensor fmax(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "fmax", {self, other}); }
+Tensor fmin(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "fmin", {self, other}); }
+Tensor clamp_min(const Tensor& self, const Operand& min) { static Entry op; return run<Tensor>(op, "clamp_min", {self, min}); }
+Tensor clamp_max(const Tensor& self, const Operand& max) { static Entry op; return run<Tensor>(op, "clamp_max", {self, max}); }
+Tensor gcd(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "gcd", {self, other}); }
+Tensor lcm(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "lcm", {self, other}); }
+Tensor logaddexp(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "logaddexp", {self, other}); }
+Tensor logaddexp2(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "logaddexp2", {self, other}); }
+Tensor xlogy(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "xlogy", {self, other}); }
+Tensor complex(const Tensor& real, const Tensor& imag) { static Entry op; return run<Tensor>(op, "complex", {real, imag}); }
+Tensor polar(const Tensor& abs, const Tensor& angle) { static Entry op; return run<Tensor>(op, "polar", {abs, angle}); }
+Tensor float_power(const Operand& self, const Operand& exponent) { static Entry op; return run<Tensor>(op, "float_power", {self, exponent}); }
+Tensor ldexp(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "ldexp", {self, other}); }
+Tensor rsub(const Tensor& self, const Operand& other, Scalar alpha) { static Entry op; return run<Tensor>(op, "rsub", {self, other, alpha}); }
+Tensor deg2rad(const Tensor& self) { static Entry op; return run<Tensor>(op, "deg2rad", {self}); }
+Tensor rad2deg(const Tensor& self) { static Entry op; return run<Tensor>(op, "rad2deg", {self}); }
+Tensor angle(const Tensor& self) { static Entry op; return run<Tensor>(op, "angle", {self}); }
+Tensor positive(const Tensor& self) { static Entry op; return run<Tensor>(op, "positive", {self}); }
+Tensor isreal(const Tensor& self) { static Entry op; return run<Tensor>(op, "isreal", {self}); }
+Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) { static Entry op; return run<Tensor>(op, "nan_to_num", {self, nan, posinf, neginf}); }
+Tensor sinc(const Tensor& self) { static Entry op; return run<Tensor>(op, "sinc", {self}); }
+Tensor logit(const Tensor& self, std::optional<double> eps) { static Entry op; return run<Tensor>(op, "logit", {self, eps}); }
+Tensor lgamma(const Tensor& self) { static Entry op; return run<Tensor>(op, "lgamma", {self}); }
+Tensor digamma(const Tensor& self) { static Entry op; return run<Tensor>(op, "digamma", {self}); }
+Tensor polygamma(int64_t n, const Tensor& self) { static Entry op; return run<Tensor>(op, "polygamma", {n, self}); }
+Tensor mvlgamma(const Tensor& self, int64_t p) { static Entry op; return run<Tensor>(op, "mvlgamma", {self, p}); }
+Tensor i0(const Tensor& self) { static Entry op; return run<Tensor>(op, "i0", {self}); }
+std::tuple<Tensor, Tensor> frexp(const Tensor& self) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "frexp", {self}); }
+Tensor hardshrink(const Tensor& self, Scalar lambd) { static Entry op; return run<Tensor>(op, "hardshrink", {self, lambd}); }
+Tensor selu(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "selu", {self, inplace}); }
+Tensor selu_(const Tensor& self) { static Entry op; return run<Tensor>(op, "selu_", {self}); }
+Tensor celu(const Tensor& self, double alpha, bool inplace) { static Entry op; return run<Tensor>(op, "celu", {self, alpha, inplace}); }
+Tensor celu_(const Tensor& self, double alpha) { static Entry op; return run<Tensor>(op, "celu_", {self, alpha}); }
+Tensor threshold(const Tensor& self, Scalar threshold, Scalar value, bool inplace) { static Entry op; return run<Tensor>(op, "threshold", {self, threshold, value, inplace}); }
+Tensor threshold_(const Tensor& self, Scalar threshold, Scalar value) { static Entry op; return run<Tensor>(op, "threshold_", {self, threshold, value}); }
+Tensor prelu(const Tensor& self, const Tensor& weight) { static Entry op; return run<Tensor>(op, "prelu", {self, weight}); }
+Tensor rrelu(const Tensor& self, double lower, double upper, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "rrelu", {self, lower, upper, training, inplace}); }
+Tensor rrelu_(const Tensor& self, double lower, double upper, bool training) { static Entry op; return run<Tensor>(op, "rrelu_", {self, lower, upper, training}); }
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "native_layer_norm", {input, normalized_shape, weight, bias, eps}); }
+Tensor layer_norm(const Tensor& self, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) { static Entry op; return run<Tensor>(op, "layer_norm", {self, normalized_shape, weight, bias, eps}); }
+Tensor rms_norm(const Tensor& self, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) { static Entry op; return run<Tensor>(op, "rms_norm", {self, normalized_shape, weight, eps}); }
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "native_group_norm", {input, weight, bias, N, C, HxW, group, eps}); }
+Tensor group_norm(const Tensor& self, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) { static Entry op; return run<Tensor>(op, "group_norm", {self, num_groups, weight, bias, eps}); }
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq, bool sparse) { static Entry op; return run<Tensor>(op, "embedding", {weight, indices, padding_idx, scale_grad_by_freq, sparse}); }
+Tensor dropout(const Tensor& self, double p, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "dropout", {self, p, training, inplace}); }
+Tensor alpha_dropout(const Tensor& self, double p, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "alpha_dropout", {self, p, training, inplace}); }
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) { static Entry op; return run<Tensor>(op, "cosine_similarity", {x1, x2, dim, eps}); }
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) { static Entry op; return run<Tensor>(op, "pairwise_distance", {x1, x2, p, eps, keepdim}); }
+Tensor cholesky(const Tensor& self, bool upper) { static Entry op; return run<Tensor>(op, "cholesky", {self, upper}); }
+Tensor cholesky_inverse(const Tensor& self, bool upper) { static Entry op; return run<Tensor>(op, "cholesky_inverse", {self, upper}); }
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data, bool unpack_pivots) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "lu_unpack", {LU_data, LU_pivots, unpack_data, unpack_pivots}); }
+Tensor inverse(const Tensor& self) { static Entry op; return run<Tensor>(op, "inverse", {self}); }
+std::tuple<Tensor, Tensor> qr(const Tensor& self, bool some) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "qr", {self, some}); }
+std::tuple<Tensor, Tensor> geqrf(const Tensor& self) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "geqrf", {self}); }
+Tensor orgqr(const Tensor& self, const Tensor& input2) { static Entry op; return run<Tensor>(op, "orgqr", {self, input2}); }
+Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, bool left, bool transpose) { static Entry op; return run<Tensor>(op, "ormqr", {self, input2, input3, left, transpose}); }
+Tensor lu_solve(const Tensor& self, const Tensor& LU_data, const Tensor& LU_pivots) { static Entry op; return run<Tensor>(op, "lu_solve", {self, LU_data, LU_pivots}); }
+std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper, bool transpose, bool unitriangular) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "triangular_solve", {self, A, upper, transpose, unitriangular}); }
+Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper) { static Entry op; return run<Tensor>(op, "cholesky_solve", {self, input2, upper}); }
+Tensor det(const Tensor& self) { static Entry op; return run<Tensor>(op, "det", {self}); }
+std::tuple<Tensor, Tensor> slogdet(const Tensor& self) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "slogdet", {self}); }
+Tensor logdet(const Tensor& self) { static Entry op; return run<Tensor>(op, "logdet", {self}); }
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compute_uv) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "svd", {self, some, compute_uv}); }
+Tensor pinverse(const Tensor& self, double rcond) { static Entry op; return run<Tensor>(op, "pinverse", {self, rcond}); }
+Tensor nuclear_norm(const Tensor& self, Flag keepdim) { static Entry op; return run<Tensor>(op, "nuclear_norm", {self, keepdim}); }
+Tensor nuclear_norm(const Tensor& self, IntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "nuclear_norm.dim", {self, repeated(dim, 2), keepdim}); }
+Tensor frobenius_norm(const Tensor& self, IntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "frobenius_norm.dim", {self, repeated(dim, 1), keepdim}); }
+Tensor matrix_power(const Tensor& self, int64_t n) { static Entry op; return run<Tensor>(op, "matrix_power", {self, n}); }
+Tensor matrix_exp(const Tensor& self) { static Entry op; return run<Tensor>(op, "matrix_exp", {self}); }
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, bool transposed, IntList output_padding, int64_t groups) { static Entry op; return run<Tensor>(op, "convolution", {input, weight, bias, stride, padding, dilation, transposed, output_padding, groups}); }
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static Entry op; return run<Tensor>(op, "conv1d", {input, weight, bias, repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), groups}); }
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static Entry op; return run<Tensor>(op, "conv1d.padding", {input, weight, bias, repeated(stride, 1), padding, repeated(dilation, 1), groups}); }
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static Entry op; return run<Tensor>(op, "conv2d", {input, weight, bias, repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), groups}); }
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static Entry op; return run<Tensor>(op, "conv2d.padding", {input, weight, bias, repeated(stride, 2), padding, repeated(dilation, 2), groups}); }
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static Entry op; return run<Tensor>(op, "conv3d", {input, weight, bias, repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), groups}); }
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static Entry op; return run<Tensor>(op, "conv3d.padding", {input, weight, bias, repeated(stride, 3), padding, repeated(dilation, 3), groups}); }
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static Entry op; return run<Tensor>(op, "conv_transpose1d", {input, weight, bias, repeated(stride, 1), repeated(padding, 1), repeated(output_padding, 1), groups, repeated(dilation, 1)}); }
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static Entry op; return run<Tensor>(op, "conv_transpose2d", {input, weight, bias, repeated(stride, 2), repeated(padding, 2), repeated(output_padding, 2), groups, repeated(dilation, 2)}); }
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static Entry op; return run<Tensor>(op, "conv_transpose3d", {input, weight, bias, repeated(stride, 3), repeated(padding, 3), repeated(output_padding, 3), groups, repeated(dilation, 3)}); }
+Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) { static Entry op; return run<Tensor>(op, "conv_tbc", {self, weight, bias, pad}); }
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, const Tensors& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "lstm.input", {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor& batch_sizes, const Tensors& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "lstm.data", {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
+std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "gru.input", {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
+std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "gru.data", {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
+std::tuple<Tensor, Tensor> rnn_tanh(const Tensor& input, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "rnn_tanh.input", {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
+std::tuple<Tensor, Tensor> rnn_tanh(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "rnn_tanh.data", {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
+std::tuple<Tensor, Tensor> rnn_relu(const Tensor& input, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "rnn_relu.input", {input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first}); }
+std::tuple<Tensor, Tensor> rnn_relu(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const Tensors& params, bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "rnn_relu.data", {data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional}); }
+std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, const Tensors& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "lstm_cell", {input, hx, w_ih, w_hh, b_ih, b_hh}); }
+Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static Entry op; return run<Tensor>(op, "gru_cell", {input, hx, w_ih, w_hh, b_ih, b_hh}); }
+Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static Entry op; return run<Tensor>(op, "rnn_tanh_cell", {input, hx, w_ih, w_hh, b_ih, b_hh}); }
+Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) { static Entry op; return run<Tensor>(op, "rnn_relu_cell", {input, hx, w_ih, w_hh, b_ih, b_hh}); }
+Tensor max_pool2d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static Entry op; return run<Tensor>(op, "max_pool2d", {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), ceil_mode, false}); }
+Tensor max_pool3d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static Entry op; return run<Tensor>(op, "max_pool3d", {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), ceil_mode, false}); }
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "max_pool1d_with_indices", {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), ceil_mode, return_indices}); }
+Tensor max_pool1d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static Entry op; return run<Tensor>(op, "max_pool1d", {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), ceil_mode, false}); }
+std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntList output_size) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "adaptive_max_pool1d", {self, repeated(output_size, 1)}); }
+Tensor avg_pool1d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad) { static Entry op; return run<Tensor>(op, "avg_pool1d", {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), ceil_mode, count_include_pad}); }
+Tensor adaptive_avg_pool1d(const Tensor& self, IntList output_size) { static Entry op; return run<Tensor>(op, "adaptive_avg_pool1d", {self, repeated(output_size, 1)}); }
+Tensor grid_sampler(const Tensor& self, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) { static Entry op; return run<Tensor>(op, "grid_sampler", {self, grid, interpolation_mode, padding_mode, align_corners}); }
+Tensor grid_sampler_2d(const Tensor& self, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) { static Entry op; return run<Tensor>(op, "grid_sampler_2d", {self, grid, interpolation_mode, padding_mode, align_corners}); }
+Tensor grid_sampler_3d(const Tensor& self, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode, bool align_corners) { static Entry op; return run<Tensor>(op, "grid_sampler_3d", {self, grid, interpolation_mode, padding_mode, align_corners}); }
+Tensor affine_grid_generator(const Tensor& theta, IntList size, bool align_corners) { static Entry op; return run<Tensor>(op, "affine_grid_generator", {theta, size, align_corners}); }
+Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) { static Entry op; return run<Tensor>(op, "pixel_shuffle", {self, upscale_factor}); }
+Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) { static Entry op; return run<Tensor>(op, "pixel_unshuffle", {self, downscale_factor}); }
+Tensor channel_shuffle(const Tensor& self, int64_t groups) { static Entry op; return run<Tensor>(op, "channel_shuffle", {self, groups}); }
+Tensor native_channel_shuffle(const Tensor& self, int64_t groups) { static Entry op; return run<Tensor>(op, "native_channel_shuffle", {self, groups}); }
+std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse, const Tensor& per_sample_weights, bool include_last_offset, std::optional<int64_t> padding_idx) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor, Tensor>>(op, "embedding_bag", {weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx}); }
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) { static Entry op; return run<Tensor>(op, "ctc_loss", {log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity}); }
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) { static Entry op; return run<Tensor>(op, "ctc_loss.tensor", {log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity}); }
+Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) { static Entry op; return run<Tensor>(op, "norm_except_dim", {v, pow, dim}); }
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right, std::optional<std::string_view> side, const Tensor& sorter) { static Entry op; return run<Tensor>(op, "searchsorted", {sorted_sequence, input, out_int32, right, side, sorter}); }
+Tensor bucketize(const Operand& input, const Tensor& boundaries, bool out_int32, bool right) { static Entry op; return run<Tensor>(op, "bucketize", {input, boundaries, out_int32, right}); }
+Tensor isin(const Operand& elements, const Operand& test_elements, bool assume_unique, bool invert) { static Entry op; return run<Tensor>(op, "isin", {elements, test_elements, assume_unique, invert}); }
+Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) { static Entry op; return run<Tensor>(op, "bincount", {self, weights, minlength}); }
+Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) { static Entry op; return run<Tensor>(op, "histc", {self, bins, min, max}); }
+std::tuple<Tensor, Tensor> histogram(const Tensor& self, const Tensor& bins, const Tensor& weight, bool density) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "histogram.bins", {self, bins, weight, density}); }
+std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins, std::optional<std::vector<double>> range, const Tensor& weight, bool density) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "histogram", {self, bins, range, weight, density}); }
+Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) { static Entry op; return run<Tensor>(op, "cov", {self, correction, fweights, aweights}); }
+Tensor corrcoef(const Tensor& self) { static Entry op; return run<Tensor>(op, "corrcoef", {self}); }
+Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) { static Entry op; return run<Tensor>(op, "repeat_interleave", {repeats, output_size}); }
+Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) { static Entry op; return run<Tensor>(op, "repeat_interleave.self", {self, repeats, dim, output_size}); }
+Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) { static Entry op; return run<Tensor>(op, "repeat_interleave.number", {self, repeats, dim, output_size}); }
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "tril_indices", {row, col, offset, options.dtype(), options.device()})); }
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "triu_indices", {row, col, offset, options.dtype(), options.device()})); }
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) { static Entry op; return run<Tensor>(op, "nonzero_static", {self, size, fill_value}); }
+Tensor bartlett_window(int64_t window_length, bool periodic, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "bartlett_window", {window_length, periodic, options.dtype(), options.device()})); }
+Tensor hann_window(int64_t window_length, bool periodic, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "hann_window", {window_length, periodic, options.dtype(), options.device()})); }
+Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double beta, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "hamming_window", {window_length, periodic, alpha, beta, options.dtype(), options.device()})); }
+Tensor blackman_window(int64_t window_length, bool periodic, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "blackman_window", {window_length, periodic, options.dtype(), options.device()})); }
+Tensor kaiser_window(int64_t window_length, bool periodic, double beta, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "kaiser_window", {window_length, periodic, beta, options.dtype(), options.device()})); }
+Tensor alias_copy(const Tensor& self) { static Entry op; return run<Tensor>(op, "alias_copy", {self}); }
+Tensor as_strided_copy(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) { static Entry op; return run<Tensor>(op, "as_strided_copy", {self, size, stride, storage_offset}); }
+Tensor detach_copy(const Tensor& self) { static Entry op; return run<Tensor>(op, "detach_copy", {self}); }
+Tensor diagonal_copy(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) { static Entry op; return run<Tensor>(op, "diagonal_copy", {self, offset, dim1, dim2}); }
+Tensor expand_copy(const Tensor& self, IntList size) { static Entry op; return run<Tensor>(op, "expand_copy", {self, size}); }
+Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) { static Entry op; return run<Tensor>(op, "narrow_copy", {self, dim, start, length}); }
+Tensor permute_copy(const Tensor& self, IntList dims) { static Entry op; return run<Tensor>(op, "permute_copy", {self, dims}); }
+Tensor select_copy(const Tensor& self, int64_t dim, int64_t index) { static Entry op; return run<Tensor>(op, "select_copy", {self, dim, index}); }
+Tensor slice_copy(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { static Entry op; return run<Tensor>(op, "slice_copy", {self, dim, start, end, step}); }
+Tensors split_copy(const Tensor& self, int64_t split_size, int64_t dim) { static Entry op; return run<Tensors>(op, "split_copy", {self, split_size, dim}); }
+Tensors split_with_sizes_copy(const Tensor& self, IntList split_sizes, int64_t dim) { static Entry op; return run<Tensors>(op, "split_with_sizes_copy", {self, split_sizes, dim}); }
+Tensor squeeze_copy(const Tensor& self) { static Entry op; return run<Tensor>(op, "squeeze_copy", {self}); }
+Tensor squeeze_copy(const Tensor& self, int64_t dim) { static Entry op; return run<Tensor>(op, "squeeze_copy.dim", {self, dim}); }
+Tensor squeeze_copy(const Tensor& self, IntList dim) { static Entry op; return run<Tensor>(op, "squeeze_copy.dims", {self, dim}); }
+Tensor t_copy(const Tensor& self) { static Entry op; return run<Tensor>(op, "t_copy", {self}); }
+Tensor transpose_copy(const Tensor& self, int64_t dim0, int64_t dim1) { static Entry op; return run<Tensor>(op, "transpose_copy", {self, dim0, dim1}); }
+Tensors unbind_copy(const Tensor& self, int64_t dim) { static Entry op; return run<Tensors>(op, "unbind_copy", {self, dim}); }
+Tensor unfold_copy(const Tensor& self, int64_t dimension, int64_t size, int64_t step) { static Entry op; return run<Tensor>(op, "unfold_copy", {self, dimension, size, step}); }
+Tensor unsqueeze_copy(const Tensor& self, int64_t dim) { static Entry op; return run<Tensor>(op, "unsqueeze_copy", {self, dim}); }
+Tensor view_copy(const Tensor& self, IntList size) { static Entry op; return run<Tensor>(op, "view_copy", {self, size}); }
+Tensor view_copy(const Tensor& self, DType dtype) { static Entry op; return run<Tensor>(op, "view_copy.dtype", {self, dtype}); }
+Tensor view_as_complex_copy(const Tensor& self) { static Entry op; return run<Tensor>(op, "view_as_complex_copy", {self}); }
+Tensor view_as_real_copy(const Tensor& self) { static Entry op; return run<Tensor>(op, "view_as_real_copy", {self}); }
+Tensor slice_inverse(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { static Entry op; return run<Tensor>(op, "slice_inverse", {self, src, dim, start, end, step}); }
+Tensor igamma(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "igamma", {self, other}); }
+Tensor igammac(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "igammac", {self, other}); }
+Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, std::string_view pad_mode, bool normalized, std::optional<bool> onesided, std::optional<bool> return_complex, std::optional<bool> align_to_window) { static Entry op; return run<Tensor>(op, "stft", {self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window}); }
+Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length, const Tensor& window, bool center, bool normalized, std::optional<bool> onesided, std::optional<int64_t> length, bool return_complex) { static Entry op; return run<Tensor>(op, "istft", {self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex}); }
+Tensor subtract(const Operand& self, const Operand& other, Scalar alpha) { static Entry op; return run<Tensor>(op, "sub", {self, other, alpha}); }
+Tensor multiply(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "mul", {self, other}); }
+Tensor divide(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "div", {self, other}); }
+Tensor divide(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static Entry op; return run<Tensor>(op, "div.mode", {self, other, rounding_mode}); }
+Tensor true_divide(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "div", {self, other}); }
+Tensor true_divide(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static Entry op; return run<Tensor>(op, "div.mode", {self, other, rounding_mode}); }
+Tensor negative(const Tensor& self) { static Entry op; return run<Tensor>(op, "neg", {self}); }
+Tensor absolute(const Tensor& self) { static Entry op; return run<Tensor>(op, "abs", {self}); }
+Tensor fix(const Tensor& self) { static Entry op; return run<Tensor>(op, "trunc", {self}); }
+Tensor arcsin(const Tensor& self) { static Entry op; return run<Tensor>(op, "asin", {self}); }
+Tensor arccos(const Tensor& self) { static Entry op; return run<Tensor>(op, "acos", {self}); }
+Tensor arctan(const Tensor& self) { static Entry op; return run<Tensor>(op, "atan", {self}); }
+Tensor arcsinh(const Tensor& self) { static Entry op; return run<Tensor>(op, "asinh", {self}); }
+Tensor arccosh(const Tensor& self) { static Entry op; return run<Tensor>(op, "acosh", {self}); }
+Tensor arctanh(const Tensor& self) { static Entry op; return run<Tensor>(op, "atanh", {self}); }
+Tensor not_equal(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ne", {self, other}); }
+Tensor less(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "lt", {self, other}); }
+Tensor less_equal(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "le", {self, other}); }
+Tensor greater(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "gt", {self, other}); }
+Tensor greater_equal(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ge", {self, other}); }
+Tensor clip(const Tensor& self, const Operand& min, const Operand& max) { static Entry op; return run<Tensor>(op, "clamp", {self, min, max}); }
+Tensor swapaxes(const Tensor& self, int64_t dim0, int64_t dim1) { static Entry op; return run<Tensor>(op, "transpose", {self, dim0, dim1}); }
+Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) { static Entry op; return run<Tensor>(op, "transpose", {self, dim0, dim1}); }
+Tensor moveaxis(const Tensor& self, int64_t source, int64_t destination) { static Entry op; return run<Tensor>(op, "movedim", {self, source, destination}); }
+Tensor moveaxis(const Tensor& self, IntList source, IntList destination) { static Entry op; return run<Tensor>(op, "movedim.list", {self, source, destination}); }
+Tensor concat(const Tensors& tensors, int64_t dim) { static Entry op; return run<Tensor>(op, "cat", {tensors, dim}); }
+Tensor concatenate(const Tensors& tensors, int64_t dim) { static Entry op; return run<Tensor>(op, "cat", {tensors, dim}); }
+Tensor row_stack(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "vstack", {tensors}); }
+Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim) { static Entry op; return run<Tensor>(op, "trapezoid.x", {y, x, dim}); }
+Tensor trapz(const Tensor& y, Scalar dx, int64_t dim) { static Entry op; return run<Tensor>(op, "trapezoid", {y, dx, dim}); }
+Tensor ger(const Tensor& self, const Tensor& vec2) { static Entry op; return run<Tensor>(op, "outer", {self, vec2}); }
+Tensor arctan2(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "atan2", {self, other}); }
+Tensors unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { static Entry op; return run<Tensors>(op, "chunk", {self, chunks, dim}); }
+Tensors unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) { static Entry op; return run<Tensors>(op, "split", {self, split_size, dim}); }
+Tensors unsafe_split(const Tensor& self, IntList split_size, int64_t dim) { static Entry op; return run<Tensors>(op, "split.sizes", {self, split_size, dim}); }
+Tensors unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) { static Entry op; return run<Tensors>(op, "split_with_sizes", {self, split_sizes, dim}); }
 namespace nn::functional {
-Tensor pad(const Tensor& self, IntList pad, std::string_view mode, std::optional<double> value) { static const OpDef& op = entry("pad"); return run<Tensor>(op, {self, pad, mode, value}); }
-Tensor softmax(const Tensor& self, std::optional<int64_t> dim, std::optional<DType> dtype) { static const OpDef& op = entry("softmax.functional"); return run<Tensor>(op, {self, dim, 3, dtype}); }
-Tensor log_softmax(const Tensor& self, std::optional<int64_t> dim, std::optional<DType> dtype) { static const OpDef& op = entry("log_softmax.functional"); return run<Tensor>(op, {self, dim, 3, dtype}); }
-Tensor softmin(const Tensor& self, std::optional<int64_t> dim, std::optional<DType> dtype) { static const OpDef& op = entry("softmin"); return run<Tensor>(op, {self, dim, 3, dtype}); }
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) { static const OpDef& op = entry("linear"); return run<Tensor>(op, {input, weight, bias}); }
-Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) { static const OpDef& op = entry("bilinear"); return run<Tensor>(op, {input1, input2, weight, bias}); }
-Tensor pdist(const Tensor& self, double p) { static const OpDef& op = entry("pdist"); return run<Tensor>(op, {self, p}); }
-Tensor relu(const Tensor& self, bool inplace) { static const OpDef& op = entry("relu.functional"); return run<Tensor>(op, {self, inplace}); }
-Tensor gelu(const Tensor& self, std::string_view approximate) { static const OpDef& op = entry("gelu"); return run<Tensor>(op, {self, approximate}); }
-Tensor silu(const Tensor& self, bool inplace) { static const OpDef& op = entry("silu"); return run<Tensor>(op, {self, inplace}); }
-Tensor mish(const Tensor& self, bool inplace) { static const OpDef& op = entry("mish"); return run<Tensor>(op, {self, inplace}); }
-Tensor softplus(const Tensor& self, double beta, double threshold) { static const OpDef& op = entry("softplus"); return run<Tensor>(op, {self, beta, threshold}); }
-Tensor logsigmoid(const Tensor& self) { static const OpDef& op = entry("logsigmoid"); return run<Tensor>(op, {self}); }
-Tensor hardsigmoid(const Tensor& self, bool inplace) { static const OpDef& op = entry("hardsigmoid"); return run<Tensor>(op, {self, inplace}); }
-Tensor hardswish(const Tensor& self, bool inplace) { static const OpDef& op = entry("hardswish"); return run<Tensor>(op, {self, inplace}); }
-Tensor softsign(const Tensor& self) { static const OpDef& op = entry("softsign"); return run<Tensor>(op, {self}); }
-Tensor tanhshrink(const Tensor& self) { static const OpDef& op = entry("tanhshrink"); return run<Tensor>(op, {self}); }
-Tensor hardshrink(const Tensor& self, Scalar lambd) { static const OpDef& op = entry("hardshrink"); return run<Tensor>(op, {self, lambd}); }
-Tensor softshrink(const Tensor& self, double lambd) { static const OpDef& op = entry("softshrink"); return run<Tensor>(op, {self, lambd}); }
-Tensor elu(const Tensor& self, double alpha, bool inplace) { static const OpDef& op = entry("elu"); return run<Tensor>(op, {self, alpha, inplace}); }
-Tensor elu_(const Tensor& self, double alpha) { static const OpDef& op = entry("elu_"); return run<Tensor>(op, {self, alpha}); }
-Tensor selu(const Tensor& self, bool inplace) { static const OpDef& op = entry("selu"); return run<Tensor>(op, {self, inplace}); }
-Tensor selu_(const Tensor& self) { static const OpDef& op = entry("selu_"); return run<Tensor>(op, {self}); }
-Tensor celu(const Tensor& self, double alpha, bool inplace) { static const OpDef& op = entry("celu"); return run<Tensor>(op, {self, alpha, inplace}); }
-Tensor celu_(const Tensor& self, double alpha) { static const OpDef& op = entry("celu_"); return run<Tensor>(op, {self, alpha}); }
-Tensor relu_(const Tensor& self) { static const OpDef& op = entry("relu_.functional"); return run<Tensor>(op, {self}); }
-Tensor relu6(const Tensor& self, bool inplace) { static const OpDef& op = entry("relu6"); return run<Tensor>(op, {self, inplace}); }
-Tensor leaky_relu(const Tensor& self, double negative_slope, bool inplace) { static const OpDef& op = entry("leaky_relu"); return run<Tensor>(op, {self, negative_slope, inplace}); }
-Tensor leaky_relu_(const Tensor& self, double negative_slope) { static const OpDef& op = entry("leaky_relu_"); return run<Tensor>(op, {self, negative_slope}); }
-Tensor hardtanh(const Tensor& self, Scalar min_val, Scalar max_val, bool inplace) { static const OpDef& op = entry("hardtanh"); return run<Tensor>(op, {self, min_val, max_val, inplace}); }
-Tensor hardtanh_(const Tensor& self, Scalar min_val, Scalar max_val) { static const OpDef& op = entry("hardtanh_"); return run<Tensor>(op, {self, min_val, max_val}); }
-Tensor threshold(const Tensor& self, Scalar threshold, Scalar value, bool inplace) { static const OpDef& op = entry("threshold"); return run<Tensor>(op, {self, threshold, value, inplace}); }
-Tensor threshold_(const Tensor& self, Scalar threshold, Scalar value) { static const OpDef& op = entry("threshold_"); return run<Tensor>(op, {self, threshold, value}); }
-Tensor glu(const Tensor& self, int64_t dim) { static const OpDef& op = entry("glu"); return run<Tensor>(op, {self, dim}); }
-Tensor prelu(const Tensor& self, const Tensor& weight) { static const OpDef& op = entry("prelu"); return run<Tensor>(op, {self, weight}); }
-Tensor rrelu(const Tensor& self, double lower, double upper, bool training, bool inplace) { static const OpDef& op = entry("rrelu"); return run<Tensor>(op, {self, lower, upper, training, inplace}); }
-Tensor rrelu_(const Tensor& self, double lower, double upper, bool training) { static const OpDef& op = entry("rrelu_"); return run<Tensor>(op, {self, lower, upper, training}); }
-Tensor mse_loss(const Tensor& self, const Tensor& target, std::string_view reduction, const Tensor& weight) { static const OpDef& op = entry("mse_loss"); return run<Tensor>(op, {self, target, std::nullopt, std::nullopt, reduction, weight}); }
-Tensor l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction, const Tensor& weight) { static const OpDef& op = entry("l1_loss"); return run<Tensor>(op, {self, target, std::nullopt, std::nullopt, reduction, weight}); }
-Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction, double beta) { static const OpDef& op = entry("smooth_l1_loss"); return run<Tensor>(op, {self, target, std::nullopt, std::nullopt, reduction, beta}); }
-Tensor huber_loss(const Tensor& self, const Tensor& target, std::string_view reduction, double delta, const Tensor& weight) { static const OpDef& op = entry("huber_loss"); return run<Tensor>(op, {self, target, reduction, delta, weight}); }
-Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction) { static const OpDef& op = entry("binary_cross_entropy"); return run<Tensor>(op, {self, target, weight, std::nullopt, std::nullopt, reduction}); }
-Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction, const Tensor& pos_weight) { static const OpDef& op = entry("binary_cross_entropy_with_logits"); return run<Tensor>(op, {self, target, weight, std::nullopt, std::nullopt, reduction, pos_weight}); }
-Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t ignore_index, std::string_view reduction) { static const OpDef& op = entry("nll_loss"); return run<Tensor>(op, {self, target, weight, std::nullopt, ignore_index, std::nullopt, reduction}); }
-Tensor cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t ignore_index, std::string_view reduction, double label_smoothing) { static const OpDef& op = entry("cross_entropy"); return run<Tensor>(op, {self, target, weight, std::nullopt, ignore_index, std::nullopt, reduction, label_smoothing}); }
-Tensor layer_norm(const Tensor& self, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) { static const OpDef& op = entry("layer_norm"); return run<Tensor>(op, {self, normalized_shape, weight, bias, eps}); }
-Tensor rms_norm(const Tensor& self, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) { static const OpDef& op = entry("rms_norm"); return run<Tensor>(op, {self, normalized_shape, weight, eps}); }
-Tensor group_norm(const Tensor& self, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) { static const OpDef& op = entry("group_norm"); return run<Tensor>(op, {self, num_groups, weight, bias, eps}); }
-Tensor embedding(const Tensor& self, const Tensor& weight, std::optional<int64_t> padding_idx, std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq, bool sparse) { static const OpDef& op = entry("embedding.functional"); return run<Tensor>(op, {self, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse}); }
-Tensor one_hot(const Tensor& tensor, int64_t num_classes) { static const OpDef& op = entry("one_hot"); return run<Tensor>(op, {tensor, num_classes}); }
-Tensor dropout(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("dropout"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor dropout1d(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("dropout1d"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor dropout2d(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("dropout2d"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor dropout3d(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("dropout3d"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor alpha_dropout(const Tensor& self, double p, bool training, bool inplace) { static const OpDef& op = entry("alpha_dropout"); return run<Tensor>(op, {self, p, training, inplace}); }
-Tensor batch_norm(const Tensor& self, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const Tensor& bias, bool training, double momentum, double eps) { static const OpDef& op = entry("batch_norm"); return run<Tensor>(op, {self, running_mean, running_var, weight, bias, training, momentum, eps}); }
-Tensor instance_norm(const Tensor& self, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const Tensor& bias, bool use_input_stats, double momentum, double eps) { static const OpDef& op = entry("instance_norm"); return run<Tensor>(op, {self, running_mean, running_var, weight, bias, use_input_stats, momentum, eps}); }
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) { static const OpDef& op = entry("cosine_similarity"); return run<Tensor>(op, {x1, x2, dim, eps}); }
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) { static const OpDef& op = entry("pairwise_distance"); return run<Tensor>(op, {x1, x2, p, eps, keepdim}); }
-Tensor normalize(const Tensor& self, double p, int64_t dim, double eps) { static const OpDef& op = entry("normalize"); return run<Tensor>(op, {self, p, dim, eps}); }
-Tensor kl_div(const Tensor& self, const Tensor& target, std::string_view reduction, bool log_target) { static const OpDef& op = entry("kl_div"); return run<Tensor>(op, {self, target, std::nullopt, std::nullopt, reduction, log_target}); }
-Tensor poisson_nll_loss(const Tensor& self, const Tensor& target, bool log_input, bool full, double eps, std::string_view reduction) { static const OpDef& op = entry("poisson_nll_loss"); return run<Tensor>(op, {self, target, log_input, full, std::nullopt, eps, std::nullopt, reduction}); }
-Tensor gaussian_nll_loss(const Tensor& self, const Tensor& target, const Operand& var, bool full, double eps, std::string_view reduction) { static const OpDef& op = entry("gaussian_nll_loss"); return run<Tensor>(op, {self, target, var, full, eps, reduction}); }
-Tensor soft_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) { static const OpDef& op = entry("soft_margin_loss"); return run<Tensor>(op, {self, target, std::nullopt, std::nullopt, reduction}); }
-Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, std::string_view reduction) { static const OpDef& op = entry("hinge_embedding_loss"); return run<Tensor>(op, {self, target, margin, std::nullopt, std::nullopt, reduction}); }
-Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, std::string_view reduction) { static const OpDef& op = entry("margin_ranking_loss"); return run<Tensor>(op, {input1, input2, target, margin, std::nullopt, std::nullopt, reduction}); }
-Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, std::string_view reduction) { static const OpDef& op = entry("cosine_embedding_loss"); return run<Tensor>(op, {input1, input2, target, margin, std::nullopt, std::nullopt, reduction}); }
-Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap, std::string_view reduction) { static const OpDef& op = entry("triplet_margin_loss"); return run<Tensor>(op, {anchor, positive, negative, margin, p, eps, swap, std::nullopt, std::nullopt, reduction}); }
-Tensor multi_margin_loss(const Tensor& self, const Tensor& target, int64_t p, double margin, const Tensor& weight, std::string_view reduction) { static const OpDef& op = entry("multi_margin_loss"); return run<Tensor>(op, {self, target, p, margin, weight, std::nullopt, std::nullopt, reduction}); }
-Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) { static const OpDef& op = entry("multilabel_margin_loss"); return run<Tensor>(op, {self, target, std::nullopt, std::nullopt, reduction}); }
-Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction) { static const OpDef& op = entry("multilabel_soft_margin_loss"); return run<Tensor>(op, {self, target, weight, std::nullopt, std::nullopt, reduction}); }
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv1d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), groups}); }
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv1d.padding"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 1), padding, repeated(dilation, 1), groups}); }
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv2d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), groups}); }
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv2d.padding"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 2), padding, repeated(dilation, 2), groups}); }
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv3d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), groups}); }
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, std::string_view padding, IntList dilation, int64_t groups) { static const OpDef& op = entry("conv3d.padding"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 3), padding, repeated(dilation, 3), groups}); }
-Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static const OpDef& op = entry("conv_transpose1d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 1), repeated(padding, 1), repeated(output_padding, 1), groups, repeated(dilation, 1)}); }
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static const OpDef& op = entry("conv_transpose2d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 2), repeated(padding, 2), repeated(output_padding, 2), groups, repeated(dilation, 2)}); }
-Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) { static const OpDef& op = entry("conv_transpose3d"); return run<Tensor>(op, {input, weight, bias, repeated(stride, 3), repeated(padding, 3), repeated(output_padding, 3), groups, repeated(dilation, 3)}); }
-Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) { static const OpDef& op = entry("conv_tbc"); return run<Tensor>(op, {self, weight, bias, pad}); }
-std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static const OpDef& op = entry("max_pool2d_with_indices"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), ceil_mode, return_indices}); }
-Tensor max_pool2d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static const OpDef& op = entry("max_pool2d"); return run<Tensor>(op, {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), ceil_mode, false}); }
-std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static const OpDef& op = entry("max_pool3d_with_indices"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), ceil_mode, return_indices}); }
-Tensor max_pool3d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static const OpDef& op = entry("max_pool3d"); return run<Tensor>(op, {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), ceil_mode, false}); }
-std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static const OpDef& op = entry("max_pool1d_with_indices"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), ceil_mode, return_indices}); }
-Tensor max_pool1d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode) { static const OpDef& op = entry("max_pool1d"); return run<Tensor>(op, {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), repeated(dilation, 1), ceil_mode, false}); }
-std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& self, IntList output_size, bool return_indices) { static const OpDef& op = entry("adaptive_max_pool2d_with_indices"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(output_size, 2), return_indices}); }
-std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& self, IntList output_size, bool return_indices) { static const OpDef& op = entry("adaptive_max_pool3d_with_indices"); return run<std::tuple<Tensor, Tensor>>(op, {self, repeated(output_size, 3), return_indices}); }
-Tensor avg_pool2d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) { static const OpDef& op = entry("avg_pool2d"); return run<Tensor>(op, {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), ceil_mode, count_include_pad, divisor_override}); }
-Tensor avg_pool3d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) { static const OpDef& op = entry("avg_pool3d"); return run<Tensor>(op, {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), ceil_mode, count_include_pad, divisor_override}); }
-Tensor adaptive_avg_pool2d(const Tensor& self, IntList output_size) { static const OpDef& op = entry("adaptive_avg_pool2d"); return run<Tensor>(op, {self, repeated(output_size, 2)}); }
-Tensor adaptive_avg_pool3d(const Tensor& self, IntList output_size) { static const OpDef& op = entry("adaptive_avg_pool3d"); return run<Tensor>(op, {self, repeated(output_size, 3)}); }
-Tensor avg_pool1d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad) { static const OpDef& op = entry("avg_pool1d"); return run<Tensor>(op, {self, repeated(kernel_size, 1), repeated(stride, 1), repeated(padding, 1), ceil_mode, count_include_pad}); }
-Tensor adaptive_avg_pool1d(const Tensor& self, IntList output_size) { static const OpDef& op = entry("adaptive_avg_pool1d"); return run<Tensor>(op, {self, repeated(output_size, 1)}); }
-Tensor unfold(const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride) { static const OpDef& op = entry("unfold.im2col"); return run<Tensor>(op, {self, repeated(kernel_size, 2), repeated(dilation, 2), repeated(padding, 2), repeated(stride, 2)}); }
-Tensor fold(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride) { static const OpDef& op = entry("fold"); return run<Tensor>(op, {self, repeated(output_size, 2), repeated(kernel_size, 2), repeated(dilation, 2), repeated(padding, 2), repeated(stride, 2)}); }
-Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) { static const OpDef& op = entry("pixel_shuffle"); return run<Tensor>(op, {self, upscale_factor}); }
-Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) { static const OpDef& op = entry("pixel_unshuffle"); return run<Tensor>(op, {self, downscale_factor}); }
-Tensor channel_shuffle(const Tensor& self, int64_t groups) { static const OpDef& op = entry("channel_shuffle"); return run<Tensor>(op, {self, groups}); }
-Tensor native_channel_shuffle(const Tensor& self, int64_t groups) { static const OpDef& op = entry("native_channel_shuffle"); return run<Tensor>(op, {self, groups}); }
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) { static const OpDef& op = entry("scaled_dot_product_attention"); return run<Tensor>(op, {query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa}); }
+Tensor pad(const Tensor& self, IntList pad, std::string_view mode, std::optional<double> value) { static Entry op; return run<Tensor>(op, "pad", {self, pad, mode, value}); }
+Tensor softmax(const Tensor& self, std::optional<int64_t> dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "softmax.functional", {self, dim, 3, dtype}); }
+Tensor log_softmax(const Tensor& self, std::optional<int64_t> dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "log_softmax.functional", {self, dim, 3, dtype}); }
+Tensor softmin(const Tensor& self, std::optional<int64_t> dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "softmin", {self, dim, 3, dtype}); }
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) { static Entry op; return run<Tensor>(op, "linear", {input, weight, bias}); }
+Tensor relu(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "relu.functional", {self, inplace}); }
+Tensor gelu(const Tensor& self, std::string_view approximate) { static Entry op; return run<Tensor>(op, "gelu", {self, approximate}); }
+Tensor silu(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "silu", {self, inplace}); }
+Tensor mish(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "mish", {self, inplace}); }
+Tensor softplus(const Tensor& self, double beta, double threshold) { static Entry op; return run<Tensor>(op, "softplus", {self, beta, threshold}); }
+Tensor logsigmoid(const Tensor& self) { static Entry op; return run<Tensor>(op, "logsigmoid", {self}); }
+Tensor hardsigmoid(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "hardsigmoid", {self, inplace}); }
+Tensor hardswish(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "hardswish", {self, inplace}); }
+Tensor softsign(const Tensor& self) { static Entry op; return run<Tensor>(op, "softsign", {self}); }
+Tensor tanhshrink(const Tensor& self) { static Entry op; return run<Tensor>(op, "tanhshrink", {self}); }
+Tensor softshrink(const Tensor& self, double lambd) { static Entry op; return run<Tensor>(op, "softshrink", {self, lambd}); }
+Tensor elu(const Tensor& self, double alpha, bool inplace) { static Entry op; return run<Tensor>(op, "elu", {self, alpha, inplace}); }
+Tensor elu_(const Tensor& self, double alpha) { static Entry op; return run<Tensor>(op, "elu_", {self, alpha}); }
+Tensor relu_(const Tensor& self) { static Entry op; return run<Tensor>(op, "relu_.functional", {self}); }
+Tensor relu6(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "relu6", {self, inplace}); }
+Tensor leaky_relu(const Tensor& self, double negative_slope, bool inplace) { static Entry op; return run<Tensor>(op, "leaky_relu", {self, negative_slope, inplace}); }
+Tensor leaky_relu_(const Tensor& self, double negative_slope) { static Entry op; return run<Tensor>(op, "leaky_relu_", {self, negative_slope}); }
+Tensor hardtanh(const Tensor& self, Scalar min_val, Scalar max_val, bool inplace) { static Entry op; return run<Tensor>(op, "hardtanh", {self, min_val, max_val, inplace}); }
+Tensor hardtanh_(const Tensor& self, Scalar min_val, Scalar max_val) { static Entry op; return run<Tensor>(op, "hardtanh_", {self, min_val, max_val}); }
+Tensor glu(const Tensor& self, int64_t dim) { static Entry op; return run<Tensor>(op, "glu", {self, dim}); }
+Tensor mse_loss(const Tensor& self, const Tensor& target, std::string_view reduction, const Tensor& weight) { static Entry op; return run<Tensor>(op, "mse_loss", {self, target, std::nullopt, std::nullopt, reduction, weight}); }
+Tensor l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction, const Tensor& weight) { static Entry op; return run<Tensor>(op, "l1_loss", {self, target, std::nullopt, std::nullopt, reduction, weight}); }
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::string_view reduction, double beta) { static Entry op; return run<Tensor>(op, "smooth_l1_loss", {self, target, std::nullopt, std::nullopt, reduction, beta}); }
+Tensor huber_loss(const Tensor& self, const Tensor& target, std::string_view reduction, double delta, const Tensor& weight) { static Entry op; return run<Tensor>(op, "huber_loss", {self, target, reduction, delta, weight}); }
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction) { static Entry op; return run<Tensor>(op, "binary_cross_entropy", {self, target, weight, std::nullopt, std::nullopt, reduction}); }
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction, const Tensor& pos_weight) { static Entry op; return run<Tensor>(op, "binary_cross_entropy_with_logits", {self, target, weight, std::nullopt, std::nullopt, reduction, pos_weight}); }
+Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t ignore_index, std::string_view reduction) { static Entry op; return run<Tensor>(op, "nll_loss", {self, target, weight, std::nullopt, ignore_index, std::nullopt, reduction}); }
+Tensor cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t ignore_index, std::string_view reduction, double label_smoothing) { static Entry op; return run<Tensor>(op, "cross_entropy", {self, target, weight, std::nullopt, ignore_index, std::nullopt, reduction, label_smoothing}); }
+Tensor embedding(const Tensor& self, const Tensor& weight, std::optional<int64_t> padding_idx, std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq, bool sparse) { static Entry op; return run<Tensor>(op, "embedding.functional", {self, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse}); }
+Tensor one_hot(const Tensor& tensor, int64_t num_classes) { static Entry op; return run<Tensor>(op, "one_hot", {tensor, num_classes}); }
+Tensor dropout1d(const Tensor& self, double p, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "dropout1d", {self, p, training, inplace}); }
+Tensor dropout2d(const Tensor& self, double p, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "dropout2d", {self, p, training, inplace}); }
+Tensor dropout3d(const Tensor& self, double p, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "dropout3d", {self, p, training, inplace}); }
+Tensor batch_norm(const Tensor& self, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const Tensor& bias, bool training, double momentum, double eps) { static Entry op; return run<Tensor>(op, "batch_norm", {self, running_mean, running_var, weight, bias, training, momentum, eps}); }
+Tensor instance_norm(const Tensor& self, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight, const Tensor& bias, bool use_input_stats, double momentum, double eps) { static Entry op; return run<Tensor>(op, "instance_norm", {self, running_mean, running_var, weight, bias, use_input_stats, momentum, eps}); }
+Tensor normalize(const Tensor& self, double p, int64_t dim, double eps) { static Entry op; return run<Tensor>(op, "normalize", {self, p, dim, eps}); }
+Tensor kl_div(const Tensor& self, const Tensor& target, std::string_view reduction, bool log_target) { static Entry op; return run<Tensor>(op, "kl_div", {self, target, std::nullopt, std::nullopt, reduction, log_target}); }
+Tensor poisson_nll_loss(const Tensor& self, const Tensor& target, bool log_input, bool full, double eps, std::string_view reduction) { static Entry op; return run<Tensor>(op, "poisson_nll_loss", {self, target, log_input, full, std::nullopt, eps, std::nullopt, reduction}); }
+Tensor gaussian_nll_loss(const Tensor& self, const Tensor& target, const Operand& var, bool full, double eps, std::string_view reduction) { static Entry op; return run<Tensor>(op, "gaussian_nll_loss", {self, target, var, full, eps, reduction}); }
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) { static Entry op; return run<Tensor>(op, "soft_margin_loss", {self, target, std::nullopt, std::nullopt, reduction}); }
+Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, std::string_view reduction) { static Entry op; return run<Tensor>(op, "hinge_embedding_loss", {self, target, margin, std::nullopt, std::nullopt, reduction}); }
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, std::string_view reduction) { static Entry op; return run<Tensor>(op, "margin_ranking_loss", {input1, input2, target, margin, std::nullopt, std::nullopt, reduction}); }
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, std::string_view reduction) { static Entry op; return run<Tensor>(op, "cosine_embedding_loss", {input1, input2, target, margin, std::nullopt, std::nullopt, reduction}); }
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap, std::string_view reduction) { static Entry op; return run<Tensor>(op, "triplet_margin_loss", {anchor, positive, negative, margin, p, eps, swap, std::nullopt, std::nullopt, reduction}); }
+Tensor multi_margin_loss(const Tensor& self, const Tensor& target, int64_t p, double margin, const Tensor& weight, std::string_view reduction) { static Entry op; return run<Tensor>(op, "multi_margin_loss", {self, target, p, margin, weight, std::nullopt, std::nullopt, reduction}); }
+Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, std::string_view reduction) { static Entry op; return run<Tensor>(op, "multilabel_margin_loss", {self, target, std::nullopt, std::nullopt, reduction}); }
+Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight, std::string_view reduction) { static Entry op; return run<Tensor>(op, "multilabel_soft_margin_loss", {self, target, weight, std::nullopt, std::nullopt, reduction}); }
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "max_pool2d_with_indices", {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), repeated(dilation, 2), ceil_mode, return_indices}); }
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, IntList dilation, bool ceil_mode, bool return_indices) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "max_pool3d_with_indices", {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), repeated(dilation, 3), ceil_mode, return_indices}); }
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& self, IntList output_size, bool return_indices) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "adaptive_max_pool2d_with_indices", {self, repeated(output_size, 2), return_indices}); }
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& self, IntList output_size, bool return_indices) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "adaptive_max_pool3d_with_indices", {self, repeated(output_size, 3), return_indices}); }
+Tensor avg_pool2d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) { static Entry op; return run<Tensor>(op, "avg_pool2d", {self, repeated(kernel_size, 2), repeated(stride, 2), repeated(padding, 2), ceil_mode, count_include_pad, divisor_override}); }
+Tensor avg_pool3d(const Tensor& self, IntList kernel_size, OptionalIntList stride, IntList padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) { static Entry op; return run<Tensor>(op, "avg_pool3d", {self, repeated(kernel_size, 3), repeated(stride, 3), repeated(padding, 3), ceil_mode, count_include_pad, divisor_override}); }
+Tensor adaptive_avg_pool2d(const Tensor& self, IntList output_size) { static Entry op; return run<Tensor>(op, "adaptive_avg_pool2d", {self, repeated(output_size, 2)}); }
+Tensor adaptive_avg_pool3d(const Tensor& self, IntList output_size) { static Entry op; return run<Tensor>(op, "adaptive_avg_pool3d", {self, repeated(output_size, 3)}); }
+Tensor unfold(const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride) { static Entry op; return run<Tensor>(op, "unfold.im2col", {self, repeated(kernel_size, 2), repeated(dilation, 2), repeated(padding, 2), repeated(stride, 2)}); }
+Tensor fold(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride) { static Entry op; return run<Tensor>(op, "fold", {self, repeated(output_size, 2), repeated(kernel_size, 2), repeated(dilation, 2), repeated(padding, 2), repeated(stride, 2)}); }
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask, double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) { static Entry op; return run<Tensor>(op, "scaled_dot_product_attention", {query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa}); }
 }  // namespace nn::functional
 namespace linalg {
-Tensor vander(const Tensor& x, std::optional<int64_t> N) { static const OpDef& op = entry("vander.linalg"); return run<Tensor>(op, {x, N}); }
-Tensor vector_norm(const Tensor& self, Scalar ord, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("vector_norm"); return run<Tensor>(op, {self, ord, repeated(dim, 1), keepdim, dtype}); }
-Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) { static const OpDef& op = entry("vecdot"); return run<Tensor>(op, {x, y, dim}); }
-Tensor matmul(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("matmul"); return run<Tensor>(op, {self, other}); }
-Tensor multi_dot(const Tensors& tensors) { static const OpDef& op = entry("multi_dot"); return run<Tensor>(op, {tensors}); }
-Tensor cross(const Tensor& self, const Tensor& other, int64_t dim) { static const OpDef& op = entry("cross.linalg"); return run<Tensor>(op, {self, other, dim}); }
-std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& self, bool upper, bool check_errors) { static const OpDef& op = entry("linalg_cholesky_ex"); return run<std::tuple<Tensor, Tensor>>(op, {self, upper, check_errors}); }
-Tensor cholesky(const Tensor& self, bool upper) { static const OpDef& op = entry("linalg_cholesky"); return run<Tensor>(op, {self, upper}); }
-std::tuple<Tensor, Tensor, Tensor> lu_factor_ex(const Tensor& A, bool pivot, bool check_errors) { static const OpDef& op = entry("linalg_lu_factor_ex"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {A, pivot, check_errors}); }
-std::tuple<Tensor, Tensor> lu_factor(const Tensor& A, bool pivot) { static const OpDef& op = entry("linalg_lu_factor"); return run<std::tuple<Tensor, Tensor>>(op, {A, pivot}); }
-std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& A, bool pivot) { static const OpDef& op = entry("linalg_lu"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {A, pivot}); }
-std::tuple<Tensor, Tensor, Tensor> ldl_factor_ex(const Tensor& self, bool hermitian, bool check_errors) { static const OpDef& op = entry("linalg_ldl_factor_ex"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {self, hermitian, check_errors}); }
-std::tuple<Tensor, Tensor> ldl_factor(const Tensor& self, bool hermitian) { static const OpDef& op = entry("linalg_ldl_factor"); return run<std::tuple<Tensor, Tensor>>(op, {self, hermitian}); }
-std::tuple<Tensor, Tensor> inv_ex(const Tensor& A, bool check_errors) { static const OpDef& op = entry("linalg_inv_ex"); return run<std::tuple<Tensor, Tensor>>(op, {A, check_errors}); }
-Tensor inv(const Tensor& A) { static const OpDef& op = entry("linalg_inv"); return run<Tensor>(op, {A}); }
-std::tuple<Tensor, Tensor> qr(const Tensor& A, std::string_view mode) { static const OpDef& op = entry("linalg_qr"); return run<std::tuple<Tensor, Tensor>>(op, {A, mode}); }
-Tensor householder_product(const Tensor& input, const Tensor& tau) { static const OpDef& op = entry("linalg_householder_product"); return run<Tensor>(op, {input, tau}); }
-std::tuple<Tensor, Tensor> solve_ex(const Tensor& A, const Tensor& B, bool left, bool check_errors) { static const OpDef& op = entry("linalg_solve_ex"); return run<std::tuple<Tensor, Tensor>>(op, {A, B, left, check_errors}); }
-Tensor solve(const Tensor& A, const Tensor& B, bool left) { static const OpDef& op = entry("linalg_solve"); return run<Tensor>(op, {A, B, left}); }
-Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) { static const OpDef& op = entry("linalg_lu_solve"); return run<Tensor>(op, {LU, pivots, B, left, adjoint}); }
-Tensor solve_triangular(const Tensor& self, const Tensor& B, bool upper, bool left, bool unitriangular) { static const OpDef& op = entry("linalg_solve_triangular"); return run<Tensor>(op, {self, B, upper, left, unitriangular}); }
-Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) { static const OpDef& op = entry("linalg_ldl_solve"); return run<Tensor>(op, {LD, pivots, B, hermitian}); }
-std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<std::string_view> driver) { static const OpDef& op = entry("linalg_lstsq"); return run<std::tuple<Tensor, Tensor, Tensor, Tensor>>(op, {self, b, rcond, driver}); }
-Tensor det(const Tensor& A) { static const OpDef& op = entry("linalg_det"); return run<Tensor>(op, {A}); }
-std::tuple<Tensor, Tensor> slogdet(const Tensor& A) { static const OpDef& op = entry("linalg_slogdet"); return run<std::tuple<Tensor, Tensor>>(op, {A}); }
-std::tuple<Tensor, Tensor> eigh(const Tensor& self, std::string_view UPLO) { static const OpDef& op = entry("linalg_eigh"); return run<std::tuple<Tensor, Tensor>>(op, {self, UPLO}); }
-Tensor eigvalsh(const Tensor& self, std::string_view UPLO) { static const OpDef& op = entry("linalg_eigvalsh"); return run<Tensor>(op, {self, UPLO}); }
-std::tuple<Tensor, Tensor> eig(const Tensor& self) { static const OpDef& op = entry("linalg_eig"); return run<std::tuple<Tensor, Tensor>>(op, {self}); }
-Tensor eigvals(const Tensor& self) { static const OpDef& op = entry("linalg_eigvals"); return run<Tensor>(op, {self}); }
-std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full_matrices, std::optional<std::string_view> driver) { static const OpDef& op = entry("linalg_svd"); return run<std::tuple<Tensor, Tensor, Tensor>>(op, {A, full_matrices, driver}); }
-Tensor svdvals(const Tensor& A, std::optional<std::string_view> driver) { static const OpDef& op = entry("linalg_svdvals"); return run<Tensor>(op, {A, driver}); }
-Tensor pinv(const Tensor& self, const Operand& atol, const Operand& rtol, bool hermitian) { static const OpDef& op = entry("linalg_pinv"); return run<Tensor>(op, {self, atol, rtol, hermitian}); }
-Tensor pinv(const Tensor& self, const Operand& rcond, bool hermitian) { static const OpDef& op = entry("linalg_pinv.rcond"); return run<Tensor>(op, {self, rcond, hermitian}); }
-Tensor matrix_rank(const Tensor& self, const Operand& atol, const Operand& rtol, bool hermitian) { static const OpDef& op = entry("linalg_matrix_rank"); return run<Tensor>(op, {self, atol, rtol, hermitian}); }
-Tensor matrix_rank(const Tensor& self, const Operand& tol, bool hermitian) { static const OpDef& op = entry("linalg_matrix_rank.tol"); return run<Tensor>(op, {self, tol, hermitian}); }
-Tensor matrix_norm(const Tensor& self, Scalar ord, IntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("linalg_matrix_norm.ord"); return run<Tensor>(op, {self, ord, dim, keepdim, dtype}); }
-Tensor matrix_norm(const Tensor& self, std::string_view ord, IntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("linalg_matrix_norm"); return run<Tensor>(op, {self, ord, dim, keepdim, dtype}); }
-Tensor norm(const Tensor& self, std::optional<Scalar> ord, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("linalg_norm"); return run<Tensor>(op, {self, ord, repeated(dim, 1), keepdim, dtype}); }
-Tensor norm(const Tensor& self, std::string_view ord, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static const OpDef& op = entry("linalg_norm.ord_str"); return run<Tensor>(op, {self, ord, repeated(dim, 1), keepdim, dtype}); }
-Tensor cond(const Tensor& self, std::optional<Scalar> p) { static const OpDef& op = entry("linalg_cond"); return run<Tensor>(op, {self, p}); }
-Tensor cond(const Tensor& self, std::string_view p) { static const OpDef& op = entry("linalg_cond.p_str"); return run<Tensor>(op, {self, p}); }
-Tensor matrix_power(const Tensor& self, int64_t n) { static const OpDef& op = entry("linalg_matrix_power"); return run<Tensor>(op, {self, n}); }
-Tensor matrix_exp(const Tensor& self) { static const OpDef& op = entry("linalg_matrix_exp"); return run<Tensor>(op, {self}); }
-Tensor diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t dim2) { static const OpDef& op = entry("linalg_diagonal"); return run<Tensor>(op, {A, offset, dim1, dim2}); }
-Tensor tensorinv(const Tensor& self, int64_t ind) { static const OpDef& op = entry("linalg_tensorinv"); return run<Tensor>(op, {self, ind}); }
-Tensor tensorsolve(const Tensor& self, const Tensor& other, OptionalIntList dims) { static const OpDef& op = entry("linalg_tensorsolve"); return run<Tensor>(op, {self, other, dims}); }
+Tensor vander(const Tensor& x, std::optional<int64_t> N) { static Entry op; return run<Tensor>(op, "vander.linalg", {x, N}); }
+Tensor vector_norm(const Tensor& self, Scalar ord, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "vector_norm", {self, ord, repeated(dim, 1), keepdim, dtype}); }
+Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) { static Entry op; return run<Tensor>(op, "vecdot", {x, y, dim}); }
+Tensor matmul(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "matmul", {self, other}); }
+Tensor multi_dot(const Tensors& tensors) { static Entry op; return run<Tensor>(op, "multi_dot", {tensors}); }
+Tensor cross(const Tensor& self, const Tensor& other, int64_t dim) { static Entry op; return run<Tensor>(op, "cross.linalg", {self, other, dim}); }
+std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& self, bool upper, bool check_errors) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_cholesky_ex", {self, upper, check_errors}); }
+Tensor cholesky(const Tensor& self, bool upper) { static Entry op; return run<Tensor>(op, "linalg_cholesky", {self, upper}); }
+std::tuple<Tensor, Tensor, Tensor> lu_factor_ex(const Tensor& A, bool pivot, bool check_errors) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "linalg_lu_factor_ex", {A, pivot, check_errors}); }
+std::tuple<Tensor, Tensor> lu_factor(const Tensor& A, bool pivot) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_lu_factor", {A, pivot}); }
+std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& A, bool pivot) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "linalg_lu", {A, pivot}); }
+std::tuple<Tensor, Tensor, Tensor> ldl_factor_ex(const Tensor& self, bool hermitian, bool check_errors) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "linalg_ldl_factor_ex", {self, hermitian, check_errors}); }
+std::tuple<Tensor, Tensor> ldl_factor(const Tensor& self, bool hermitian) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_ldl_factor", {self, hermitian}); }
+std::tuple<Tensor, Tensor> inv_ex(const Tensor& A, bool check_errors) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_inv_ex", {A, check_errors}); }
+Tensor inv(const Tensor& A) { static Entry op; return run<Tensor>(op, "linalg_inv", {A}); }
+std::tuple<Tensor, Tensor> qr(const Tensor& A, std::string_view mode) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_qr", {A, mode}); }
+Tensor householder_product(const Tensor& input, const Tensor& tau) { static Entry op; return run<Tensor>(op, "linalg_householder_product", {input, tau}); }
+std::tuple<Tensor, Tensor> solve_ex(const Tensor& A, const Tensor& B, bool left, bool check_errors) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_solve_ex", {A, B, left, check_errors}); }
+Tensor solve(const Tensor& A, const Tensor& B, bool left) { static Entry op; return run<Tensor>(op, "linalg_solve", {A, B, left}); }
+Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) { static Entry op; return run<Tensor>(op, "linalg_lu_solve", {LU, pivots, B, left, adjoint}); }
+Tensor solve_triangular(const Tensor& self, const Tensor& B, bool upper, bool left, bool unitriangular) { static Entry op; return run<Tensor>(op, "linalg_solve_triangular", {self, B, upper, left, unitriangular}); }
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) { static Entry op; return run<Tensor>(op, "linalg_ldl_solve", {LD, pivots, B, hermitian}); }
+std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<std::string_view> driver) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor, Tensor>>(op, "linalg_lstsq", {self, b, rcond, driver}); }
+Tensor det(const Tensor& A) { static Entry op; return run<Tensor>(op, "linalg_det", {A}); }
+std::tuple<Tensor, Tensor> slogdet(const Tensor& A) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_slogdet", {A}); }
+std::tuple<Tensor, Tensor> eigh(const Tensor& self, std::string_view UPLO) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_eigh", {self, UPLO}); }
+Tensor eigvalsh(const Tensor& self, std::string_view UPLO) { static Entry op; return run<Tensor>(op, "linalg_eigvalsh", {self, UPLO}); }
+std::tuple<Tensor, Tensor> eig(const Tensor& self) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "linalg_eig", {self}); }
+Tensor eigvals(const Tensor& self) { static Entry op; return run<Tensor>(op, "linalg_eigvals", {self}); }
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full_matrices, std::optional<std::string_view> driver) { static Entry op; return run<std::tuple<Tensor, Tensor, Tensor>>(op, "linalg_svd", {A, full_matrices, driver}); }
+Tensor svdvals(const Tensor& A, std::optional<std::string_view> driver) { static Entry op; return run<Tensor>(op, "linalg_svdvals", {A, driver}); }
+Tensor pinv(const Tensor& self, const Operand& atol, const Operand& rtol, bool hermitian) { static Entry op; return run<Tensor>(op, "linalg_pinv", {self, atol, rtol, hermitian}); }
+Tensor pinv(const Tensor& self, const Operand& rcond, bool hermitian) { static Entry op; return run<Tensor>(op, "linalg_pinv.rcond", {self, rcond, hermitian}); }
+Tensor matrix_rank(const Tensor& self, const Operand& atol, const Operand& rtol, bool hermitian) { static Entry op; return run<Tensor>(op, "linalg_matrix_rank", {self, atol, rtol, hermitian}); }
+Tensor matrix_rank(const Tensor& self, const Operand& tol, bool hermitian) { static Entry op; return run<Tensor>(op, "linalg_matrix_rank.tol", {self, tol, hermitian}); }
+Tensor matrix_norm(const Tensor& self, Scalar ord, IntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "linalg_matrix_norm.ord", {self, ord, dim, keepdim, dtype}); }
+Tensor matrix_norm(const Tensor& self, std::string_view ord, IntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "linalg_matrix_norm", {self, ord, dim, keepdim, dtype}); }
+Tensor norm(const Tensor& self, std::optional<Scalar> ord, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "linalg_norm", {self, ord, repeated(dim, 1), keepdim, dtype}); }
+Tensor norm(const Tensor& self, std::string_view ord, OptionalIntList dim, bool keepdim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "linalg_norm.ord_str", {self, ord, repeated(dim, 1), keepdim, dtype}); }
+Tensor cond(const Tensor& self, std::optional<Scalar> p) { static Entry op; return run<Tensor>(op, "linalg_cond", {self, p}); }
+Tensor cond(const Tensor& self, std::string_view p) { static Entry op; return run<Tensor>(op, "linalg_cond.p_str", {self, p}); }
+Tensor matrix_power(const Tensor& self, int64_t n) { static Entry op; return run<Tensor>(op, "linalg_matrix_power", {self, n}); }
+Tensor matrix_exp(const Tensor& self) { static Entry op; return run<Tensor>(op, "linalg_matrix_exp", {self}); }
+Tensor diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t dim2) { static Entry op; return run<Tensor>(op, "linalg_diagonal", {A, offset, dim1, dim2}); }
+Tensor tensorinv(const Tensor& self, int64_t ind) { static Entry op; return run<Tensor>(op, "linalg_tensorinv", {self, ind}); }
+Tensor tensorsolve(const Tensor& self, const Tensor& other, OptionalIntList dims) { static Entry op; return run<Tensor>(op, "linalg_tensorsolve", {self, other, dims}); }
 }  // namespace linalg
 namespace special {
-Tensor round(const Tensor& self) { static const OpDef& op = entry("round"); return run<Tensor>(op, {self}); }
-Tensor round(const Tensor& self, int64_t decimals) { static const OpDef& op = entry("round.decimals"); return run<Tensor>(op, {self, decimals}); }
-Tensor exp2(const Tensor& self) { static const OpDef& op = entry("exp2"); return run<Tensor>(op, {self}); }
-Tensor expm1(const Tensor& self) { static const OpDef& op = entry("expm1"); return run<Tensor>(op, {self}); }
-Tensor log1p(const Tensor& self) { static const OpDef& op = entry("log1p"); return run<Tensor>(op, {self}); }
-Tensor erf(const Tensor& self) { static const OpDef& op = entry("erf"); return run<Tensor>(op, {self}); }
-Tensor erfc(const Tensor& self) { static const OpDef& op = entry("erfc"); return run<Tensor>(op, {self}); }
-Tensor erfinv(const Tensor& self) { static const OpDef& op = entry("erfinv"); return run<Tensor>(op, {self}); }
-Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static const OpDef& op = entry("softmax"); return run<Tensor>(op, {self, dim, dtype}); }
-Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static const OpDef& op = entry("log_softmax"); return run<Tensor>(op, {self, dim, dtype}); }
-Tensor logsumexp(const Tensor& self, IntList dim, bool keepdim) { static const OpDef& op = entry("logsumexp"); return run<Tensor>(op, {self, repeated(dim, 1), keepdim}); }
-Tensor xlogy(const Operand& self, const Operand& other) { static const OpDef& op = entry("xlogy"); return run<Tensor>(op, {self, other}); }
-Tensor xlog1py(const Operand& self, const Operand& other) { static const OpDef& op = entry("xlog1py"); return run<Tensor>(op, {self, other}); }
-Tensor sinc(const Tensor& self) { static const OpDef& op = entry("sinc"); return run<Tensor>(op, {self}); }
-Tensor logit(const Tensor& self, std::optional<double> eps) { static const OpDef& op = entry("logit"); return run<Tensor>(op, {self, eps}); }
-Tensor digamma(const Tensor& self) { static const OpDef& op = entry("digamma"); return run<Tensor>(op, {self}); }
-Tensor polygamma(int64_t n, const Tensor& self) { static const OpDef& op = entry("polygamma"); return run<Tensor>(op, {n, self}); }
-Tensor i0(const Tensor& self) { static const OpDef& op = entry("i0"); return run<Tensor>(op, {self}); }
-Tensor i0e(const Tensor& self) { static const OpDef& op = entry("i0e"); return run<Tensor>(op, {self}); }
-Tensor i1(const Tensor& self) { static const OpDef& op = entry("i1"); return run<Tensor>(op, {self}); }
-Tensor i1e(const Tensor& self) { static const OpDef& op = entry("i1e"); return run<Tensor>(op, {self}); }
-Tensor erfcx(const Tensor& self) { static const OpDef& op = entry("erfcx"); return run<Tensor>(op, {self}); }
-Tensor log_ndtr(const Tensor& self) { static const OpDef& op = entry("log_ndtr"); return run<Tensor>(op, {self}); }
-Tensor ndtri(const Tensor& self) { static const OpDef& op = entry("ndtri"); return run<Tensor>(op, {self}); }
-Tensor entr(const Tensor& self) { static const OpDef& op = entry("entr"); return run<Tensor>(op, {self}); }
-Tensor ndtr(const Tensor& self) { static const OpDef& op = entry("ndtr"); return run<Tensor>(op, {self}); }
-Tensor zeta(const Operand& self, const Operand& other) { static const OpDef& op = entry("zeta"); return run<Tensor>(op, {self, other}); }
-Tensor expit(const Tensor& self) { static const OpDef& op = entry("expit"); return run<Tensor>(op, {self}); }
-Tensor psi(const Tensor& self) { static const OpDef& op = entry("psi"); return run<Tensor>(op, {self}); }
-Tensor gammaln(const Tensor& self) { static const OpDef& op = entry("gammaln"); return run<Tensor>(op, {self}); }
-Tensor multigammaln(const Tensor& self, int64_t p) { static const OpDef& op = entry("multigammaln"); return run<Tensor>(op, {self, p}); }
-Tensor airy_ai(const Tensor& self) { static const OpDef& op = entry("special_airy_ai"); return run<Tensor>(op, {self}); }
-Tensor bessel_j0(const Tensor& self) { static const OpDef& op = entry("special_bessel_j0"); return run<Tensor>(op, {self}); }
-Tensor bessel_j1(const Tensor& self) { static const OpDef& op = entry("special_bessel_j1"); return run<Tensor>(op, {self}); }
-Tensor bessel_y0(const Tensor& self) { static const OpDef& op = entry("special_bessel_y0"); return run<Tensor>(op, {self}); }
-Tensor bessel_y1(const Tensor& self) { static const OpDef& op = entry("special_bessel_y1"); return run<Tensor>(op, {self}); }
-Tensor modified_bessel_k0(const Tensor& self) { static const OpDef& op = entry("special_modified_bessel_k0"); return run<Tensor>(op, {self}); }
-Tensor modified_bessel_k1(const Tensor& self) { static const OpDef& op = entry("special_modified_bessel_k1"); return run<Tensor>(op, {self}); }
-Tensor scaled_modified_bessel_k0(const Tensor& self) { static const OpDef& op = entry("special_scaled_modified_bessel_k0"); return run<Tensor>(op, {self}); }
-Tensor scaled_modified_bessel_k1(const Tensor& self) { static const OpDef& op = entry("special_scaled_modified_bessel_k1"); return run<Tensor>(op, {self}); }
-Tensor spherical_bessel_j0(const Tensor& self) { static const OpDef& op = entry("special_spherical_bessel_j0"); return run<Tensor>(op, {self}); }
-Tensor modified_bessel_i0(const Tensor& self) { static const OpDef& op = entry("special_modified_bessel_i0"); return run<Tensor>(op, {self}); }
-Tensor modified_bessel_i1(const Tensor& self) { static const OpDef& op = entry("special_modified_bessel_i1"); return run<Tensor>(op, {self}); }
-Tensor chebyshev_polynomial_t(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_chebyshev_polynomial_t"); return run<Tensor>(op, {self, n}); }
-Tensor chebyshev_polynomial_u(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_chebyshev_polynomial_u"); return run<Tensor>(op, {self, n}); }
-Tensor chebyshev_polynomial_v(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_chebyshev_polynomial_v"); return run<Tensor>(op, {self, n}); }
-Tensor chebyshev_polynomial_w(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_chebyshev_polynomial_w"); return run<Tensor>(op, {self, n}); }
-Tensor shifted_chebyshev_polynomial_t(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_shifted_chebyshev_polynomial_t"); return run<Tensor>(op, {self, n}); }
-Tensor shifted_chebyshev_polynomial_u(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_shifted_chebyshev_polynomial_u"); return run<Tensor>(op, {self, n}); }
-Tensor shifted_chebyshev_polynomial_v(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_shifted_chebyshev_polynomial_v"); return run<Tensor>(op, {self, n}); }
-Tensor shifted_chebyshev_polynomial_w(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_shifted_chebyshev_polynomial_w"); return run<Tensor>(op, {self, n}); }
-Tensor hermite_polynomial_h(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_hermite_polynomial_h"); return run<Tensor>(op, {self, n}); }
-Tensor hermite_polynomial_he(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_hermite_polynomial_he"); return run<Tensor>(op, {self, n}); }
-Tensor laguerre_polynomial_l(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_laguerre_polynomial_l"); return run<Tensor>(op, {self, n}); }
-Tensor legendre_polynomial_p(const Operand& self, const Operand& n) { static const OpDef& op = entry("special_legendre_polynomial_p"); return run<Tensor>(op, {self, n}); }
-Tensor gammainc(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("special_gammainc"); return run<Tensor>(op, {self, other}); }
-Tensor gammaincc(const Tensor& self, const Tensor& other) { static const OpDef& op = entry("special_gammaincc"); return run<Tensor>(op, {self, other}); }
+Tensor round(const Tensor& self) { static Entry op; return run<Tensor>(op, "round", {self}); }
+Tensor round(const Tensor& self, int64_t decimals) { static Entry op; return run<Tensor>(op, "round.decimals", {self, decimals}); }
+Tensor exp2(const Tensor& self) { static Entry op; return run<Tensor>(op, "exp2", {self}); }
+Tensor expm1(const Tensor& self) { static Entry op; return run<Tensor>(op, "expm1", {self}); }
+Tensor log1p(const Tensor& self) { static Entry op; return run<Tensor>(op, "log1p", {self}); }
+Tensor erf(const Tensor& self) { static Entry op; return run<Tensor>(op, "erf", {self}); }
+Tensor erfc(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfc", {self}); }
+Tensor erfinv(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfinv", {self}); }
+Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "softmax", {self, dim, dtype}); }
+Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype) { static Entry op; return run<Tensor>(op, "log_softmax", {self, dim, dtype}); }
+Tensor logsumexp(const Tensor& self, IntList dim, bool keepdim) { static Entry op; return run<Tensor>(op, "logsumexp", {self, repeated(dim, 1), keepdim}); }
+Tensor xlogy(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "xlogy", {self, other}); }
+Tensor xlog1py(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "xlog1py", {self, other}); }
+Tensor sinc(const Tensor& self) { static Entry op; return run<Tensor>(op, "sinc", {self}); }
+Tensor logit(const Tensor& self, std::optional<double> eps) { static Entry op; return run<Tensor>(op, "logit", {self, eps}); }
+Tensor digamma(const Tensor& self) { static Entry op; return run<Tensor>(op, "digamma", {self}); }
+Tensor polygamma(int64_t n, const Tensor& self) { static Entry op; return run<Tensor>(op, "polygamma", {n, self}); }
+Tensor i0(const Tensor& self) { static Entry op; return run<Tensor>(op, "i0", {self}); }
+Tensor i0e(const Tensor& self) { static Entry op; return run<Tensor>(op, "i0e", {self}); }
+Tensor i1(const Tensor& self) { static Entry op; return run<Tensor>(op, "i1", {self}); }
+Tensor i1e(const Tensor& self) { static Entry op; return run<Tensor>(op, "i1e", {self}); }
+Tensor erfcx(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfcx", {self}); }
+Tensor log_ndtr(const Tensor& self) { static Entry op; return run<Tensor>(op, "log_ndtr", {self}); }
+Tensor ndtri(const Tensor& self) { static Entry op; return run<Tensor>(op, "ndtri", {self}); }
+Tensor entr(const Tensor& self) { static Entry op; return run<Tensor>(op, "entr", {self}); }
+Tensor ndtr(const Tensor& self) { static Entry op; return run<Tensor>(op, "ndtr", {self}); }
+Tensor zeta(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "zeta", {self, other}); }
+Tensor expit(const Tensor& self) { static Entry op; return run<Tensor>(op, "expit", {self}); }
+Tensor psi(const Tensor& self) { static Entry op; return run<Tensor>(op, "psi", {self}); }
+Tensor gammaln(const Tensor& self) { static Entry op; return run<Tensor>(op, "gammaln", {self}); }
+Tensor multigammaln(const Tensor& self, int64_t p) { static Entry op; return run<Tensor>(op, "multigammaln", {self, p}); }
+Tensor airy_ai(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_airy_ai", {self}); }
+Tensor bessel_j0(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_bessel_j0", {self}); }
+Tensor bessel_j1(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_bessel_j1", {self}); }
+Tensor bessel_y0(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_bessel_y0", {self}); }
+Tensor bessel_y1(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_bessel_y1", {self}); }
+Tensor modified_bessel_k0(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_modified_bessel_k0", {self}); }
+Tensor modified_bessel_k1(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_modified_bessel_k1", {self}); }
+Tensor scaled_modified_bessel_k0(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_scaled_modified_bessel_k0", {self}); }
+Tensor scaled_modified_bessel_k1(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_scaled_modified_bessel_k1", {self}); }
+Tensor spherical_bessel_j0(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_spherical_bessel_j0", {self}); }
+Tensor modified_bessel_i0(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_modified_bessel_i0", {self}); }
+Tensor modified_bessel_i1(const Tensor& self) { static Entry op; return run<Tensor>(op, "special_modified_bessel_i1", {self}); }
+Tensor chebyshev_polynomial_t(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_chebyshev_polynomial_t", {self, n}); }
+Tensor chebyshev_polynomial_u(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_chebyshev_polynomial_u", {self, n}); }
+Tensor chebyshev_polynomial_v(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_chebyshev_polynomial_v", {self, n}); }
+Tensor chebyshev_polynomial_w(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_chebyshev_polynomial_w", {self, n}); }
+Tensor shifted_chebyshev_polynomial_t(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_shifted_chebyshev_polynomial_t", {self, n}); }
+Tensor shifted_chebyshev_polynomial_u(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_shifted_chebyshev_polynomial_u", {self, n}); }
+Tensor shifted_chebyshev_polynomial_v(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_shifted_chebyshev_polynomial_v", {self, n}); }
+Tensor shifted_chebyshev_polynomial_w(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_shifted_chebyshev_polynomial_w", {self, n}); }
+Tensor hermite_polynomial_h(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_hermite_polynomial_h", {self, n}); }
+Tensor hermite_polynomial_he(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_hermite_polynomial_he", {self, n}); }
+Tensor laguerre_polynomial_l(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_laguerre_polynomial_l", {self, n}); }
+Tensor legendre_polynomial_p(const Operand& self, const Operand& n) { static Entry op; return run<Tensor>(op, "special_legendre_polynomial_p", {self, n}); }
+Tensor gammainc(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "special_gammainc", {self, other}); }
+Tensor gammaincc(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "special_gammaincc", {self, other}); }
 }  // namespace special
 namespace fft {
-Tensor fft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_fft"); return run<Tensor>(op, {self, n, dim, norm}); }
-Tensor ifft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_ifft"); return run<Tensor>(op, {self, n, dim, norm}); }
-Tensor rfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_rfft"); return run<Tensor>(op, {self, n, dim, norm}); }
-Tensor irfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_irfft"); return run<Tensor>(op, {self, n, dim, norm}); }
-Tensor hfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_hfft"); return run<Tensor>(op, {self, n, dim, norm}); }
-Tensor ihfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_ihfft"); return run<Tensor>(op, {self, n, dim, norm}); }
-Tensor fft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_fft2"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor ifft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_ifft2"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor rfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_rfft2"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor irfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_irfft2"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor hfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_hfft2"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor ihfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_ihfft2"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor fftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_fftn"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor ifftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_ifftn"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor rfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_rfftn"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor irfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_irfftn"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor hfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_hfftn"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor ihfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static const OpDef& op = entry("fft_ihfftn"); return run<Tensor>(op, {self, repeated(s, 1), repeated(dim, 1), norm}); }
-Tensor fftfreq(int64_t n, double d, const TensorOptions& options) { static const OpDef& op = entry("fft_fftfreq"); return options.applied_to(run<Tensor>(op, {n, d, options.dtype(), options.device()})); }
-Tensor rfftfreq(int64_t n, double d, const TensorOptions& options) { static const OpDef& op = entry("fft_rfftfreq"); return options.applied_to(run<Tensor>(op, {n, d, options.dtype(), options.device()})); }
-Tensor fftshift(const Tensor& self, OptionalIntList dim) { static const OpDef& op = entry("fft_fftshift"); return run<Tensor>(op, {self, repeated(dim, 1)}); }
-Tensor ifftshift(const Tensor& self, OptionalIntList dim) { static const OpDef& op = entry("fft_ifftshift"); return run<Tensor>(op, {self, repeated(dim, 1)}); }
+Tensor fft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_fft", {self, n, dim, norm}); }
+Tensor ifft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_ifft", {self, n, dim, norm}); }
+Tensor rfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_rfft", {self, n, dim, norm}); }
+Tensor irfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_irfft", {self, n, dim, norm}); }
+Tensor hfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_hfft", {self, n, dim, norm}); }
+Tensor ihfft(const Tensor& self, std::optional<int64_t> n, int64_t dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_ihfft", {self, n, dim, norm}); }
+Tensor fft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_fft2", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor ifft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_ifft2", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor rfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_rfft2", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor irfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_irfft2", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor hfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_hfft2", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor ihfft2(const Tensor& self, OptionalIntList s, IntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_ihfft2", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor fftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_fftn", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor ifftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_ifftn", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor rfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_rfftn", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor irfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_irfftn", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor hfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_hfftn", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor ihfftn(const Tensor& self, OptionalIntList s, OptionalIntList dim, std::optional<std::string_view> norm) { static Entry op; return run<Tensor>(op, "fft_ihfftn", {self, repeated(s, 1), repeated(dim, 1), norm}); }
+Tensor fftfreq(int64_t n, double d, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "fft_fftfreq", {n, d, options.dtype(), options.device()})); }
+Tensor rfftfreq(int64_t n, double d, const TensorOptions& options) { static Entry op; return options.applied_to(run<Tensor>(op, "fft_rfftfreq", {n, d, options.dtype(), options.device()})); }
+Tensor fftshift(const Tensor& self, OptionalIntList dim) { static Entry op; return run<Tensor>(op, "fft_fftshift", {self, repeated(dim, 1)}); }
+Tensor ifftshift(const Tensor& self, OptionalIntList dim) { static Entry op; return run<Tensor>(op, "fft_ifftshift", {self, repeated(dim, 1)}); }
 }  // namespace fft
 Tensor Tensor::fill(const Operand& value) const { return api::fill(*this, value); }
 Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return api::clone(*this, memory_format); }
-Tensor Tensor::new_empty_strided(IntList size, IntList stride, const TensorOptions& options) const { static const OpDef& op = entry("new_empty_strided"); return options.applied_to(run<Tensor>(op, {*this, size, stride, options.dtype(), options.device()})); }
-Tensor Tensor::new_empty(IntList size, const TensorOptions& options) const { static const OpDef& op = entry("new_empty"); return options.applied_to(run<Tensor>(op, {*this, size, options.dtype(), options.device()})); }
-Tensor Tensor::new_zeros(IntList size, const TensorOptions& options) const { static const OpDef& op = entry("new_zeros"); return options.applied_to(run<Tensor>(op, {*this, size, options.dtype(), options.device()})); }
-Tensor Tensor::new_ones(IntList size, const TensorOptions& options) const { static const OpDef& op = entry("new_ones"); return options.applied_to(run<Tensor>(op, {*this, size, options.dtype(), options.device()})); }
-Tensor Tensor::new_full(IntList size, Scalar fill_value, const TensorOptions& options) const { static const OpDef& op = entry("new_full"); return options.applied_to(run<Tensor>(op, {*this, size, fill_value, options.dtype(), options.device()})); }
+Tensor Tensor::new_empty_strided(IntList size, IntList stride, const TensorOptions& options) const { static Entry op; return options.applied_to(run<Tensor>(op, "new_empty_strided", {*this, size, stride, options.dtype(), options.device()})); }
+Tensor Tensor::new_empty(IntList size, const TensorOptions& options) const { static Entry op; return options.applied_to(run<Tensor>(op, "new_empty", {*this, size, options.dtype(), options.device()})); }
+Tensor Tensor::new_zeros(IntList size, const TensorOptions& options) const { static Entry op; return options.applied_to(run<Tensor>(op, "new_zeros", {*this, size, options.dtype(), options.device()})); }
+Tensor Tensor::new_ones(IntList size, const TensorOptions& options) const { static Entry op; return options.applied_to(run<Tensor>(op, "new_ones", {*this, size, options.dtype(), options.device()})); }
+Tensor Tensor::new_full(IntList size, Scalar fill_value, const TensorOptions& options) const { static Entry op; return options.applied_to(run<Tensor>(op, "new_full", {*this, size, fill_value, options.dtype(), options.device()})); }
 Tensor Tensor::add(const Operand& other, Scalar alpha) const { return api::add(*this, other, alpha); }
 Tensor Tensor::sub(const Operand& other, Scalar alpha) const { return api::sub(*this, other, alpha); }
 Tensor Tensor::mul(const Operand& other) const { return api::mul(*this, other); }
@@ -825,9 +786,9 @@ Tensor Tensor::clamp(const Operand& min, const Operand& max) const { return api:
 Tensor Tensor::lerp(const Tensor& end, const Operand& weight) const { return api::lerp(*this, end, weight); }
 Tensor Tensor::addcmul(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { return api::addcmul(*this, tensor1, tensor2, value); }
 Tensor Tensor::addcdiv(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { return api::addcdiv(*this, tensor1, tensor2, value); }
-Tensor Tensor::view(IntList size) const { static const OpDef& op = entry("view"); return run<Tensor>(op, {*this, size}); }
-Tensor Tensor::view(DType dtype) const { static const OpDef& op = entry("view.dtype"); return run<Tensor>(op, {*this, dtype}); }
-Tensor Tensor::expand(IntList size) const { static const OpDef& op = entry("expand"); return run<Tensor>(op, {*this, size}); }
+Tensor Tensor::view(IntList size) const { static Entry op; return run<Tensor>(op, "view", {*this, size}); }
+Tensor Tensor::view(DType dtype) const { static Entry op; return run<Tensor>(op, "view.dtype", {*this, dtype}); }
+Tensor Tensor::expand(IntList size) const { static Entry op; return run<Tensor>(op, "expand", {*this, size}); }
 Tensor Tensor::squeeze() const { return api::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t dim) const { return api::squeeze(*this, dim); }
 Tensor Tensor::squeeze(IntList dim) const { return api::squeeze(*this, dim); }
@@ -837,17 +798,17 @@ Tensor Tensor::t() const { return api::t(*this); }
 Tensor Tensor::permute(IntList dims) const { return api::permute(*this, dims); }
 Tensor Tensor::select(int64_t dim, int64_t index) const { return api::select(*this, dim, index); }
 Tensor Tensor::diagonal(int64_t offset, int64_t dim1, int64_t dim2) const { return api::diagonal(*this, offset, dim1, dim2); }
-Tensor Tensor::unfold(int64_t dimension, int64_t size, int64_t step) const { static const OpDef& op = entry("unfold"); return run<Tensor>(op, {*this, dimension, size, step}); }
+Tensor Tensor::unfold(int64_t dimension, int64_t size, int64_t step) const { static Entry op; return run<Tensor>(op, "unfold", {*this, dimension, size, step}); }
 Tensor Tensor::as_strided(IntList size, IntList stride, std::optional<int64_t> storage_offset) const { return api::as_strided(*this, size, stride, storage_offset); }
 Tensor Tensor::reshape(IntList shape) const { return api::reshape(*this, shape); }
-Tensor Tensor::view_as(const Tensor& other) const { static const OpDef& op = entry("view_as"); return run<Tensor>(op, {*this, other}); }
-Tensor Tensor::reshape_as(const Tensor& other) const { static const OpDef& op = entry("reshape_as"); return run<Tensor>(op, {*this, other}); }
+Tensor Tensor::view_as(const Tensor& other) const { static Entry op; return run<Tensor>(op, "view_as", {*this, other}); }
+Tensor Tensor::reshape_as(const Tensor& other) const { static Entry op; return run<Tensor>(op, "reshape_as", {*this, other}); }
 Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return api::flatten(*this, start_dim, end_dim); }
 Tensor Tensor::unflatten(int64_t dim, IntList sizes) const { return api::unflatten(*this, dim, sizes); }
 Tensor Tensor::ravel() const { return api::ravel(*this); }
-Tensor Tensor::expand_as(const Tensor& other) const { static const OpDef& op = entry("expand_as"); return run<Tensor>(op, {*this, other}); }
+Tensor Tensor::expand_as(const Tensor& other) const { static Entry op; return run<Tensor>(op, "expand_as", {*this, other}); }
 Tensor Tensor::broadcast_to(IntList size) const { return api::broadcast_to(*this, size); }
-Tensor Tensor::sum_to_size(IntList size) const { static const OpDef& op = entry("sum_to_size"); return run<Tensor>(op, {*this, size}); }
+Tensor Tensor::sum_to_size(IntList size) const { static Entry op; return run<Tensor>(op, "sum_to_size", {*this, size}); }
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const { return api::narrow(*this, dim, start, length); }
 Tensor Tensor::movedim(int64_t source, int64_t destination) const { return api::movedim(*this, source, destination); }
 Tensor Tensor::movedim(IntList source, IntList destination) const { return api::movedim(*this, source, destination); }
@@ -874,7 +835,7 @@ Tensor Tensor::fliplr() const { return api::fliplr(*this); }
 Tensor Tensor::flipud() const { return api::flipud(*this); }
 Tensor Tensor::rot90(int64_t k, IntList dims) const { return api::rot90(*this, k, dims); }
 Tensor Tensor::roll(IntList shifts, OptionalIntList dims) const { return api::roll(*this, shifts, dims); }
-Tensor Tensor::repeat(IntList repeats) const { static const OpDef& op = entry("repeat"); return run<Tensor>(op, {*this, repeats}); }
+Tensor Tensor::repeat(IntList repeats) const { static Entry op; return run<Tensor>(op, "repeat", {*this, repeats}); }
 Tensor Tensor::tile(IntList dims) const { return api::tile(*this, dims); }
 Tensor Tensor::tril(int64_t diagonal) const { return api::tril(*this, diagonal); }
 Tensor Tensor::triu(int64_t diagonal) const { return api::triu(*this, diagonal); }
@@ -1080,165 +1041,165 @@ Tensors Tensor::unsafe_chunk(int64_t chunks, int64_t dim) const { return api::un
 Tensors Tensor::unsafe_split(int64_t split_size, int64_t dim) const { return api::unsafe_split(*this, split_size, dim); }
 Tensors Tensor::unsafe_split(IntList split_size, int64_t dim) const { return api::unsafe_split(*this, split_size, dim); }
 Tensors Tensor::unsafe_split_with_sizes(IntList split_sizes, int64_t dim) const { return api::unsafe_split_with_sizes(*this, split_sizes, dim); }
-const Tensor& Tensor::copy_(const Tensor& src, bool non_blocking) const { static const OpDef& op = entry("copy"); run_in_place(op, {*this, src, non_blocking}); return *this; }
-const Tensor& Tensor::fill_(const Operand& value) const { static const OpDef& op = entry("fill"); run_in_place(op, {*this, value}); return *this; }
-const Tensor& Tensor::zero_() const { static const OpDef& op = entry("zero"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::add_(const Operand& other, Scalar alpha) const { static const OpDef& op = entry("add"); run_in_place(op, {*this, other, alpha}); return *this; }
-const Tensor& Tensor::sub_(const Operand& other, Scalar alpha) const { static const OpDef& op = entry("sub"); run_in_place(op, {*this, other, alpha}); return *this; }
-const Tensor& Tensor::mul_(const Operand& other) const { static const OpDef& op = entry("mul"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::div_(const Operand& other) const { static const OpDef& op = entry("div"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::div_(const Operand& other, std::optional<std::string_view> rounding_mode) const { static const OpDef& op = entry("div.mode"); run_in_place(op, {*this, other, rounding_mode}); return *this; }
-const Tensor& Tensor::floor_divide_(const Operand& other) const { static const OpDef& op = entry("floor_divide"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::remainder_(const Operand& other) const { static const OpDef& op = entry("remainder"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::fmod_(const Operand& other) const { static const OpDef& op = entry("fmod"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::pow_(const Operand& exponent) const { static const OpDef& op = entry("pow"); run_in_place(op, {*this, exponent}); return *this; }
-const Tensor& Tensor::maximum_(const Tensor& other) const { static const OpDef& op = entry("maximum"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::minimum_(const Tensor& other) const { static const OpDef& op = entry("minimum"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::neg_() const { static const OpDef& op = entry("neg"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::abs_() const { static const OpDef& op = entry("abs"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::sign_() const { static const OpDef& op = entry("sign"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::sgn_() const { static const OpDef& op = entry("sgn"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::square_() const { static const OpDef& op = entry("square"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::relu_() const { static const OpDef& op = entry("relu"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::floor_() const { static const OpDef& op = entry("floor"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::ceil_() const { static const OpDef& op = entry("ceil"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::trunc_() const { static const OpDef& op = entry("trunc"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::round_() const { static const OpDef& op = entry("round"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::round_(int64_t decimals) const { static const OpDef& op = entry("round.decimals"); run_in_place(op, {*this, decimals}); return *this; }
-const Tensor& Tensor::frac_() const { static const OpDef& op = entry("frac"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::sqrt_() const { static const OpDef& op = entry("sqrt"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::rsqrt_() const { static const OpDef& op = entry("rsqrt"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::reciprocal_() const { static const OpDef& op = entry("reciprocal"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::exp_() const { static const OpDef& op = entry("exp"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::exp2_() const { static const OpDef& op = entry("exp2"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::expm1_() const { static const OpDef& op = entry("expm1"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::log_() const { static const OpDef& op = entry("log"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::log2_() const { static const OpDef& op = entry("log2"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::log10_() const { static const OpDef& op = entry("log10"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::log1p_() const { static const OpDef& op = entry("log1p"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::sigmoid_() const { static const OpDef& op = entry("sigmoid"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::sin_() const { static const OpDef& op = entry("sin"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::cos_() const { static const OpDef& op = entry("cos"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::tan_() const { static const OpDef& op = entry("tan"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::asin_() const { static const OpDef& op = entry("asin"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::acos_() const { static const OpDef& op = entry("acos"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::atan_() const { static const OpDef& op = entry("atan"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::sinh_() const { static const OpDef& op = entry("sinh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::cosh_() const { static const OpDef& op = entry("cosh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::tanh_() const { static const OpDef& op = entry("tanh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::asinh_() const { static const OpDef& op = entry("asinh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::acosh_() const { static const OpDef& op = entry("acosh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::atanh_() const { static const OpDef& op = entry("atanh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::erf_() const { static const OpDef& op = entry("erf"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::erfc_() const { static const OpDef& op = entry("erfc"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::erfinv_() const { static const OpDef& op = entry("erfinv"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::conj_physical_() const { static const OpDef& op = entry("conj_physical"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::eq_(const Operand& other) const { static const OpDef& op = entry("eq"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::ne_(const Operand& other) const { static const OpDef& op = entry("ne"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::lt_(const Operand& other) const { static const OpDef& op = entry("lt"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::le_(const Operand& other) const { static const OpDef& op = entry("le"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::gt_(const Operand& other) const { static const OpDef& op = entry("gt"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::ge_(const Operand& other) const { static const OpDef& op = entry("ge"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::logical_and_(const Tensor& other) const { static const OpDef& op = entry("logical_and"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::logical_or_(const Tensor& other) const { static const OpDef& op = entry("logical_or"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::logical_xor_(const Tensor& other) const { static const OpDef& op = entry("logical_xor"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::logical_not_() const { static const OpDef& op = entry("logical_not"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::bitwise_and_(const Operand& other) const { static const OpDef& op = entry("bitwise_and"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::bitwise_or_(const Operand& other) const { static const OpDef& op = entry("bitwise_or"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::bitwise_xor_(const Operand& other) const { static const OpDef& op = entry("bitwise_xor"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::bitwise_not_() const { static const OpDef& op = entry("bitwise_not"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::bitwise_left_shift_(const Operand& other) const { static const OpDef& op = entry("bitwise_left_shift"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::bitwise_right_shift_(const Operand& other) const { static const OpDef& op = entry("bitwise_right_shift"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::clamp_(const Operand& min, const Operand& max) const { static const OpDef& op = entry("clamp"); run_in_place(op, {*this, min, max}); return *this; }
-const Tensor& Tensor::lerp_(const Tensor& end, const Operand& weight) const { static const OpDef& op = entry("lerp"); run_in_place(op, {*this, end, weight}); return *this; }
-const Tensor& Tensor::addcmul_(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { static const OpDef& op = entry("addcmul"); run_in_place(op, {*this, tensor1, tensor2, value}); return *this; }
-const Tensor& Tensor::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { static const OpDef& op = entry("addcdiv"); run_in_place(op, {*this, tensor1, tensor2, value}); return *this; }
-const Tensor& Tensor::squeeze_() const { static const OpDef& op = entry("squeeze"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::squeeze_(int64_t dim) const { static const OpDef& op = entry("squeeze.dim"); run_in_place(op, {*this, dim}); return *this; }
-const Tensor& Tensor::squeeze_(IntList dim) const { static const OpDef& op = entry("squeeze.dims"); run_in_place(op, {*this, dim}); return *this; }
-const Tensor& Tensor::unsqueeze_(int64_t dim) const { static const OpDef& op = entry("unsqueeze"); run_in_place(op, {*this, dim}); return *this; }
-const Tensor& Tensor::transpose_(int64_t dim0, int64_t dim1) const { static const OpDef& op = entry("transpose"); run_in_place(op, {*this, dim0, dim1}); return *this; }
-const Tensor& Tensor::t_() const { static const OpDef& op = entry("t"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::tril_(int64_t diagonal) const { static const OpDef& op = entry("tril"); run_in_place(op, {*this, diagonal}); return *this; }
-const Tensor& Tensor::triu_(int64_t diagonal) const { static const OpDef& op = entry("triu"); run_in_place(op, {*this, diagonal}); return *this; }
-const Tensor& Tensor::renorm_(Scalar p, int64_t dim, Scalar maxnorm) const { static const OpDef& op = entry("renorm"); run_in_place(op, {*this, p, dim, maxnorm}); return *this; }
-const Tensor& Tensor::cumsum_(int64_t dim, std::optional<DType> dtype) const { static const OpDef& op = entry("cumsum"); run_in_place(op, {*this, dim, dtype}); return *this; }
-const Tensor& Tensor::cumprod_(int64_t dim, std::optional<DType> dtype) const { static const OpDef& op = entry("cumprod"); run_in_place(op, {*this, dim, dtype}); return *this; }
-const Tensor& Tensor::uniform_(double from_, double to, const Generator& generator) const { static const OpDef& op = entry("uniform"); run_in_place(op, {*this, from_, to, generator}); return *this; }
-const Tensor& Tensor::normal_(double mean, double std, const Generator& generator) const { static const OpDef& op = entry("normal"); run_in_place(op, {*this, mean, std, generator}); return *this; }
-const Tensor& Tensor::exponential_(double lambd, const Generator& generator) const { static const OpDef& op = entry("exponential"); run_in_place(op, {*this, lambd, generator}); return *this; }
-const Tensor& Tensor::cauchy_(double median, double sigma, const Generator& generator) const { static const OpDef& op = entry("cauchy"); run_in_place(op, {*this, median, sigma, generator}); return *this; }
-const Tensor& Tensor::log_normal_(double mean, double std, const Generator& generator) const { static const OpDef& op = entry("log_normal"); run_in_place(op, {*this, mean, std, generator}); return *this; }
-const Tensor& Tensor::geometric_(double p, const Generator& generator) const { static const OpDef& op = entry("geometric"); run_in_place(op, {*this, p, generator}); return *this; }
-const Tensor& Tensor::random_(const Generator& generator) const { static const OpDef& op = entry("random"); run_in_place(op, {*this, generator}); return *this; }
-const Tensor& Tensor::random_(int64_t to, const Generator& generator) const { static const OpDef& op = entry("random.to"); run_in_place(op, {*this, to, generator}); return *this; }
-const Tensor& Tensor::random_(int64_t from_, std::optional<int64_t> to, const Generator& generator) const { static const OpDef& op = entry("random.from"); run_in_place(op, {*this, from_, to, generator}); return *this; }
-const Tensor& Tensor::bernoulli_(double p, const Generator& generator) const { static const OpDef& op = entry("bernoulli.p"); run_in_place(op, {*this, p, generator}); return *this; }
-const Tensor& Tensor::bernoulli_(const Tensor& p, const Generator& generator) const { static const OpDef& op = entry("bernoulli.tensor"); run_in_place(op, {*this, p, generator}); return *this; }
-const Tensor& Tensor::put_(const Tensor& index, const Tensor& source, bool accumulate) const { static const OpDef& op = entry("put"); run_in_place(op, {*this, index, source, accumulate}); return *this; }
-const Tensor& Tensor::index_add_(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) const { static const OpDef& op = entry("index_add"); run_in_place(op, {*this, dim, index, source, alpha}); return *this; }
-const Tensor& Tensor::index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const { static const OpDef& op = entry("index_copy"); run_in_place(op, {*this, dim, index, source}); return *this; }
-const Tensor& Tensor::index_fill_(int64_t dim, const Tensor& index, const Operand& value) const { static const OpDef& op = entry("index_fill"); run_in_place(op, {*this, dim, index, value}); return *this; }
-const Tensor& Tensor::index_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) const { static const OpDef& op = entry("index_reduce"); run_in_place(op, {*this, dim, index, source, reduce, include_self}); return *this; }
-const Tensor& Tensor::masked_fill_(const Tensor& mask, const Operand& value) const { static const OpDef& op = entry("masked_fill"); run_in_place(op, {*this, mask, value}); return *this; }
-const Tensor& Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) const { static const OpDef& op = entry("masked_scatter"); run_in_place(op, {*this, mask, source}); return *this; }
-const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Tensor& src) const { static const OpDef& op = entry("scatter.src"); run_in_place(op, {*this, dim, index, src}); return *this; }
-const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, Scalar value) const { static const OpDef& op = entry("scatter.value"); run_in_place(op, {*this, dim, index, value}); return *this; }
-const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const { static const OpDef& op = entry("scatter.reduce"); run_in_place(op, {*this, dim, index, src, reduce}); return *this; }
-const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) const { static const OpDef& op = entry("scatter.value_reduce"); run_in_place(op, {*this, dim, index, value, reduce}); return *this; }
-const Tensor& Tensor::scatter_add_(int64_t dim, const Tensor& index, const Tensor& src) const { static const OpDef& op = entry("scatter_add"); run_in_place(op, {*this, dim, index, src}); return *this; }
-const Tensor& Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) const { static const OpDef& op = entry("scatter_reduce"); run_in_place(op, {*this, dim, index, src, reduce, include_self}); return *this; }
-const Tensor& Tensor::addmm_(const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addmm"); run_in_place(op, {*this, mat1, mat2, beta, alpha}); return *this; }
-const Tensor& Tensor::addmv_(const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addmv"); run_in_place(op, {*this, mat, vec, beta, alpha}); return *this; }
-const Tensor& Tensor::addr_(const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addr"); run_in_place(op, {*this, vec1, vec2, beta, alpha}); return *this; }
-const Tensor& Tensor::baddbmm_(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("baddbmm"); run_in_place(op, {*this, batch1, batch2, beta, alpha}); return *this; }
-const Tensor& Tensor::addbmm_(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { static const OpDef& op = entry("addbmm"); run_in_place(op, {*this, batch1, batch2, beta, alpha}); return *this; }
-const Tensor& Tensor::atan2_(const Tensor& other) const { static const OpDef& op = entry("atan2"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::hypot_(const Tensor& other) const { static const OpDef& op = entry("hypot"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::copysign_(const Operand& other) const { static const OpDef& op = entry("copysign"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::nextafter_(const Tensor& other) const { static const OpDef& op = entry("nextafter"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::heaviside_(const Tensor& values) const { static const OpDef& op = entry("heaviside"); run_in_place(op, {*this, values}); return *this; }
-const Tensor& Tensor::clamp_min_(const Operand& min) const { static const OpDef& op = entry("clamp_min"); run_in_place(op, {*this, min}); return *this; }
-const Tensor& Tensor::clamp_max_(const Operand& max) const { static const OpDef& op = entry("clamp_max"); run_in_place(op, {*this, max}); return *this; }
-const Tensor& Tensor::gcd_(const Tensor& other) const { static const OpDef& op = entry("gcd"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::lcm_(const Tensor& other) const { static const OpDef& op = entry("lcm"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::xlogy_(const Operand& other) const { static const OpDef& op = entry("xlogy"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::float_power_(const Operand& exponent) const { static const OpDef& op = entry("float_power"); run_in_place(op, {*this, exponent}); return *this; }
-const Tensor& Tensor::ldexp_(const Tensor& other) const { static const OpDef& op = entry("ldexp"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::deg2rad_() const { static const OpDef& op = entry("deg2rad"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::rad2deg_() const { static const OpDef& op = entry("rad2deg"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::nan_to_num_(std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) const { static const OpDef& op = entry("nan_to_num"); run_in_place(op, {*this, nan, posinf, neginf}); return *this; }
-const Tensor& Tensor::sinc_() const { static const OpDef& op = entry("sinc"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::logit_(std::optional<double> eps) const { static const OpDef& op = entry("logit"); run_in_place(op, {*this, eps}); return *this; }
-const Tensor& Tensor::lgamma_() const { static const OpDef& op = entry("lgamma"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::digamma_() const { static const OpDef& op = entry("digamma"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::mvlgamma_(int64_t p) const { static const OpDef& op = entry("mvlgamma"); run_in_place(op, {*this, p}); return *this; }
-const Tensor& Tensor::i0_() const { static const OpDef& op = entry("i0"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::fill_diagonal_(Scalar fill_value, bool wrap) const { static const OpDef& op = entry("fill_diagonal"); run_in_place(op, {*this, fill_value, wrap}); return *this; }
-const Tensor& Tensor::igamma_(const Tensor& other) const { static const OpDef& op = entry("igamma"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::igammac_(const Tensor& other) const { static const OpDef& op = entry("igammac"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::subtract_(const Operand& other, Scalar alpha) const { static const OpDef& op = entry("sub"); run_in_place(op, {*this, other, alpha}); return *this; }
-const Tensor& Tensor::multiply_(const Operand& other) const { static const OpDef& op = entry("mul"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::divide_(const Operand& other) const { static const OpDef& op = entry("div"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::divide_(const Operand& other, std::optional<std::string_view> rounding_mode) const { static const OpDef& op = entry("div.mode"); run_in_place(op, {*this, other, rounding_mode}); return *this; }
-const Tensor& Tensor::true_divide_(const Operand& other) const { static const OpDef& op = entry("div"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::true_divide_(const Operand& other, std::optional<std::string_view> rounding_mode) const { static const OpDef& op = entry("div.mode"); run_in_place(op, {*this, other, rounding_mode}); return *this; }
-const Tensor& Tensor::negative_() const { static const OpDef& op = entry("neg"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::absolute_() const { static const OpDef& op = entry("abs"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::fix_() const { static const OpDef& op = entry("trunc"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::arcsin_() const { static const OpDef& op = entry("asin"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::arccos_() const { static const OpDef& op = entry("acos"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::arctan_() const { static const OpDef& op = entry("atan"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::arcsinh_() const { static const OpDef& op = entry("asinh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::arccosh_() const { static const OpDef& op = entry("acosh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::arctanh_() const { static const OpDef& op = entry("atanh"); run_in_place(op, {*this}); return *this; }
-const Tensor& Tensor::not_equal_(const Operand& other) const { static const OpDef& op = entry("ne"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::less_(const Operand& other) const { static const OpDef& op = entry("lt"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::less_equal_(const Operand& other) const { static const OpDef& op = entry("le"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::greater_(const Operand& other) const { static const OpDef& op = entry("gt"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::greater_equal_(const Operand& other) const { static const OpDef& op = entry("ge"); run_in_place(op, {*this, other}); return *this; }
-const Tensor& Tensor::clip_(const Operand& min, const Operand& max) const { static const OpDef& op = entry("clamp"); run_in_place(op, {*this, min, max}); return *this; }
-const Tensor& Tensor::swapaxes_(int64_t dim0, int64_t dim1) const { static const OpDef& op = entry("transpose"); run_in_place(op, {*this, dim0, dim1}); return *this; }
-const Tensor& Tensor::swapdims_(int64_t dim0, int64_t dim1) const { static const OpDef& op = entry("transpose"); run_in_place(op, {*this, dim0, dim1}); return *this; }
-const Tensor& Tensor::arctan2_(const Tensor& other) const { static const OpDef& op = entry("atan2"); run_in_place(op, {*this, other}); return *this; }
+const Tensor& Tensor::copy_(const Tensor& src, bool non_blocking) const { static Entry op; run_in_place(op, "copy", {*this, src, non_blocking}); return *this; }
+const Tensor& Tensor::fill_(const Operand& value) const { static Entry op; run_in_place(op, "fill", {*this, value}); return *this; }
+const Tensor& Tensor::zero_() const { static Entry op; run_in_place(op, "zero", {*this}); return *this; }
+const Tensor& Tensor::add_(const Operand& other, Scalar alpha) const { static Entry op; run_in_place(op, "add", {*this, other, alpha}); return *this; }
+const Tensor& Tensor::sub_(const Operand& other, Scalar alpha) const { static Entry op; run_in_place(op, "sub", {*this, other, alpha}); return *this; }
+const Tensor& Tensor::mul_(const Operand& other) const { static Entry op; run_in_place(op, "mul", {*this, other}); return *this; }
+const Tensor& Tensor::div_(const Operand& other) const { static Entry op; run_in_place(op, "div", {*this, other}); return *this; }
+const Tensor& Tensor::div_(const Operand& other, std::optional<std::string_view> rounding_mode) const { static Entry op; run_in_place(op, "div.mode", {*this, other, rounding_mode}); return *this; }
+const Tensor& Tensor::floor_divide_(const Operand& other) const { static Entry op; run_in_place(op, "floor_divide", {*this, other}); return *this; }
+const Tensor& Tensor::remainder_(const Operand& other) const { static Entry op; run_in_place(op, "remainder", {*this, other}); return *this; }
+const Tensor& Tensor::fmod_(const Operand& other) const { static Entry op; run_in_place(op, "fmod", {*this, other}); return *this; }
+const Tensor& Tensor::pow_(const Operand& exponent) const { static Entry op; run_in_place(op, "pow", {*this, exponent}); return *this; }
+const Tensor& Tensor::maximum_(const Tensor& other) const { static Entry op; run_in_place(op, "maximum", {*this, other}); return *this; }
+const Tensor& Tensor::minimum_(const Tensor& other) const { static Entry op; run_in_place(op, "minimum", {*this, other}); return *this; }
+const Tensor& Tensor::neg_() const { static Entry op; run_in_place(op, "neg", {*this}); return *this; }
+const Tensor& Tensor::abs_() const { static Entry op; run_in_place(op, "abs", {*this}); return *this; }
+const Tensor& Tensor::sign_() const { static Entry op; run_in_place(op, "sign", {*this}); return *this; }
+const Tensor& Tensor::sgn_() const { static Entry op; run_in_place(op, "sgn", {*this}); return *this; }
+const Tensor& Tensor::square_() const { static Entry op; run_in_place(op, "square", {*this}); return *this; }
+const Tensor& Tensor::relu_() const { static Entry op; run_in_place(op, "relu", {*this}); return *this; }
+const Tensor& Tensor::floor_() const { static Entry op; run_in_place(op, "floor", {*this}); return *this; }
+const Tensor& Tensor::ceil_() const { static Entry op; run_in_place(op, "ceil", {*this}); return *this; }
+const Tensor& Tensor::trunc_() const { static Entry op; run_in_place(op, "trunc", {*this}); return *this; }
+const Tensor& Tensor::round_() const { static Entry op; run_in_place(op, "round", {*this}); return *this; }
+const Tensor& Tensor::round_(int64_t decimals) const { static Entry op; run_in_place(op, "round.decimals", {*this, decimals}); return *this; }
+const Tensor& Tensor::frac_() const { static Entry op; run_in_place(op, "frac", {*this}); return *this; }
+const Tensor& Tensor::sqrt_() const { static Entry op; run_in_place(op, "sqrt", {*this}); return *this; }
+const Tensor& Tensor::rsqrt_() const { static Entry op; run_in_place(op, "rsqrt", {*this}); return *this; }
+const Tensor& Tensor::reciprocal_() const { static Entry op; run_in_place(op, "reciprocal", {*this}); return *this; }
+const Tensor& Tensor::exp_() const { static Entry op; run_in_place(op, "exp", {*this}); return *this; }
+const Tensor& Tensor::exp2_() const { static Entry op; run_in_place(op, "exp2", {*this}); return *this; }
+const Tensor& Tensor::expm1_() const { static Entry op; run_in_place(op, "expm1", {*this}); return *this; }
+const Tensor& Tensor::log_() const { static Entry op; run_in_place(op, "log", {*this}); return *this; }
+const Tensor& Tensor::log2_() const { static Entry op; run_in_place(op, "log2", {*this}); return *this; }
+const Tensor& Tensor::log10_() const { static Entry op; run_in_place(op, "log10", {*this}); return *this; }
+const Tensor& Tensor::log1p_() const { static Entry op; run_in_place(op, "log1p", {*this}); return *this; }
+const Tensor& Tensor::sigmoid_() const { static Entry op; run_in_place(op, "sigmoid", {*this}); return *this; }
+const Tensor& Tensor::sin_() const { static Entry op; run_in_place(op, "sin", {*this}); return *this; }
+const Tensor& Tensor::cos_() const { static Entry op; run_in_place(op, "cos", {*this}); return *this; }
+const Tensor& Tensor::tan_() const { static Entry op; run_in_place(op, "tan", {*this}); return *this; }
+const Tensor& Tensor::asin_() const { static Entry op; run_in_place(op, "asin", {*this}); return *this; }
+const Tensor& Tensor::acos_() const { static Entry op; run_in_place(op, "acos", {*this}); return *this; }
+const Tensor& Tensor::atan_() const { static Entry op; run_in_place(op, "atan", {*this}); return *this; }
+const Tensor& Tensor::sinh_() const { static Entry op; run_in_place(op, "sinh", {*this}); return *this; }
+const Tensor& Tensor::cosh_() const { static Entry op; run_in_place(op, "cosh", {*this}); return *this; }
+const Tensor& Tensor::tanh_() const { static Entry op; run_in_place(op, "tanh", {*this}); return *this; }
+const Tensor& Tensor::asinh_() const { static Entry op; run_in_place(op, "asinh", {*this}); return *this; }
+const Tensor& Tensor::acosh_() const { static Entry op; run_in_place(op, "acosh", {*this}); return *this; }
+const Tensor& Tensor::atanh_() const { static Entry op; run_in_place(op, "atanh", {*this}); return *this; }
+const Tensor& Tensor::erf_() const { static Entry op; run_in_place(op, "erf", {*this}); return *this; }
+const Tensor& Tensor::erfc_() const { static Entry op; run_in_place(op, "erfc", {*this}); return *this; }
+const Tensor& Tensor::erfinv_() const { static Entry op; run_in_place(op, "erfinv", {*this}); return *this; }
+const Tensor& Tensor::conj_physical_() const { static Entry op; run_in_place(op, "conj_physical", {*this}); return *this; }
+const Tensor& Tensor::eq_(const Operand& other) const { static Entry op; run_in_place(op, "eq", {*this, other}); return *this; }
+const Tensor& Tensor::ne_(const Operand& other) const { static Entry op; run_in_place(op, "ne", {*this, other}); return *this; }
+const Tensor& Tensor::lt_(const Operand& other) const { static Entry op; run_in_place(op, "lt", {*this, other}); return *this; }
+const Tensor& Tensor::le_(const Operand& other) const { static Entry op; run_in_place(op, "le", {*this, other}); return *this; }
+const Tensor& Tensor::gt_(const Operand& other) const { static Entry op; run_in_place(op, "gt", {*this, other}); return *this; }
+const Tensor& Tensor::ge_(const Operand& other) const { static Entry op; run_in_place(op, "ge", {*this, other}); return *this; }
+const Tensor& Tensor::logical_and_(const Tensor& other) const { static Entry op; run_in_place(op, "logical_and", {*this, other}); return *this; }
+const Tensor& Tensor::logical_or_(const Tensor& other) const { static Entry op; run_in_place(op, "logical_or", {*this, other}); return *this; }
+const Tensor& Tensor::logical_xor_(const Tensor& other) const { static Entry op; run_in_place(op, "logical_xor", {*this, other}); return *this; }
+const Tensor& Tensor::logical_not_() const { static Entry op; run_in_place(op, "logical_not", {*this}); return *this; }
+const Tensor& Tensor::bitwise_and_(const Operand& other) const { static Entry op; run_in_place(op, "bitwise_and", {*this, other}); return *this; }
+const Tensor& Tensor::bitwise_or_(const Operand& other) const { static Entry op; run_in_place(op, "bitwise_or", {*this, other}); return *this; }
+const Tensor& Tensor::bitwise_xor_(const Operand& other) const { static Entry op; run_in_place(op, "bitwise_xor", {*this, other}); return *this; }
+const Tensor& Tensor::bitwise_not_() const { static Entry op; run_in_place(op, "bitwise_not", {*this}); return *this; }
+const Tensor& Tensor::bitwise_left_shift_(const Operand& other) const { static Entry op; run_in_place(op, "bitwise_left_shift", {*this, other}); return *this; }
+const Tensor& Tensor::bitwise_right_shift_(const Operand& other) const { static Entry op; run_in_place(op, "bitwise_right_shift", {*this, other}); return *this; }
+const Tensor& Tensor::clamp_(const Operand& min, const Operand& max) const { static Entry op; run_in_place(op, "clamp", {*this, min, max}); return *this; }
+const Tensor& Tensor::lerp_(const Tensor& end, const Operand& weight) const { static Entry op; run_in_place(op, "lerp", {*this, end, weight}); return *this; }
+const Tensor& Tensor::addcmul_(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { static Entry op; run_in_place(op, "addcmul", {*this, tensor1, tensor2, value}); return *this; }
+const Tensor& Tensor::addcdiv_(const Tensor& tensor1, const Tensor& tensor2, Scalar value) const { static Entry op; run_in_place(op, "addcdiv", {*this, tensor1, tensor2, value}); return *this; }
+const Tensor& Tensor::squeeze_() const { static Entry op; run_in_place(op, "squeeze", {*this}); return *this; }
+const Tensor& Tensor::squeeze_(int64_t dim) const { static Entry op; run_in_place(op, "squeeze.dim", {*this, dim}); return *this; }
+const Tensor& Tensor::squeeze_(IntList dim) const { static Entry op; run_in_place(op, "squeeze.dims", {*this, dim}); return *this; }
+const Tensor& Tensor::unsqueeze_(int64_t dim) const { static Entry op; run_in_place(op, "unsqueeze", {*this, dim}); return *this; }
+const Tensor& Tensor::transpose_(int64_t dim0, int64_t dim1) const { static Entry op; run_in_place(op, "transpose", {*this, dim0, dim1}); return *this; }
+const Tensor& Tensor::t_() const { static Entry op; run_in_place(op, "t", {*this}); return *this; }
+const Tensor& Tensor::tril_(int64_t diagonal) const { static Entry op; run_in_place(op, "tril", {*this, diagonal}); return *this; }
+const Tensor& Tensor::triu_(int64_t diagonal) const { static Entry op; run_in_place(op, "triu", {*this, diagonal}); return *this; }
+const Tensor& Tensor::renorm_(Scalar p, int64_t dim, Scalar maxnorm) const { static Entry op; run_in_place(op, "renorm", {*this, p, dim, maxnorm}); return *this; }
+const Tensor& Tensor::cumsum_(int64_t dim, std::optional<DType> dtype) const { static Entry op; run_in_place(op, "cumsum", {*this, dim, dtype}); return *this; }
+const Tensor& Tensor::cumprod_(int64_t dim, std::optional<DType> dtype) const { static Entry op; run_in_place(op, "cumprod", {*this, dim, dtype}); return *this; }
+const Tensor& Tensor::uniform_(double from_, double to, const Generator& generator) const { static Entry op; run_in_place(op, "uniform", {*this, from_, to, generator}); return *this; }
+const Tensor& Tensor::normal_(double mean, double std, const Generator& generator) const { static Entry op; run_in_place(op, "normal", {*this, mean, std, generator}); return *this; }
+const Tensor& Tensor::exponential_(double lambd, const Generator& generator) const { static Entry op; run_in_place(op, "exponential", {*this, lambd, generator}); return *this; }
+const Tensor& Tensor::cauchy_(double median, double sigma, const Generator& generator) const { static Entry op; run_in_place(op, "cauchy", {*this, median, sigma, generator}); return *this; }
+const Tensor& Tensor::log_normal_(double mean, double std, const Generator& generator) const { static Entry op; run_in_place(op, "log_normal", {*this, mean, std, generator}); return *this; }
+const Tensor& Tensor::geometric_(double p, const Generator& generator) const { static Entry op; run_in_place(op, "geometric", {*this, p, generator}); return *this; }
+const Tensor& Tensor::random_(const Generator& generator) const { static Entry op; run_in_place(op, "random", {*this, generator}); return *this; }
+const Tensor& Tensor::random_(int64_t to, const Generator& generator) const { static Entry op; run_in_place(op, "random.to", {*this, to, generator}); return *this; }
+const Tensor& Tensor::random_(int64_t from_, std::optional<int64_t> to, const Generator& generator) const { static Entry op; run_in_place(op, "random.from", {*this, from_, to, generator}); return *this; }
+const Tensor& Tensor::bernoulli_(double p, const Generator& generator) const { static Entry op; run_in_place(op, "bernoulli.p", {*this, p, generator}); return *this; }
+const Tensor& Tensor::bernoulli_(const Tensor& p, const Generator& generator) const { static Entry op; run_in_place(op, "bernoulli.tensor", {*this, p, generator}); return *this; }
+const Tensor& Tensor::put_(const Tensor& index, const Tensor& source, bool accumulate) const { static Entry op; run_in_place(op, "put", {*this, index, source, accumulate}); return *this; }
+const Tensor& Tensor::index_add_(int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) const { static Entry op; run_in_place(op, "index_add", {*this, dim, index, source, alpha}); return *this; }
+const Tensor& Tensor::index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const { static Entry op; run_in_place(op, "index_copy", {*this, dim, index, source}); return *this; }
+const Tensor& Tensor::index_fill_(int64_t dim, const Tensor& index, const Operand& value) const { static Entry op; run_in_place(op, "index_fill", {*this, dim, index, value}); return *this; }
+const Tensor& Tensor::index_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) const { static Entry op; run_in_place(op, "index_reduce", {*this, dim, index, source, reduce, include_self}); return *this; }
+const Tensor& Tensor::masked_fill_(const Tensor& mask, const Operand& value) const { static Entry op; run_in_place(op, "masked_fill", {*this, mask, value}); return *this; }
+const Tensor& Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) const { static Entry op; run_in_place(op, "masked_scatter", {*this, mask, source}); return *this; }
+const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Tensor& src) const { static Entry op; run_in_place(op, "scatter.src", {*this, dim, index, src}); return *this; }
+const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, Scalar value) const { static Entry op; run_in_place(op, "scatter.value", {*this, dim, index, value}); return *this; }
+const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const { static Entry op; run_in_place(op, "scatter.reduce", {*this, dim, index, src, reduce}); return *this; }
+const Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, Scalar value, std::string_view reduce) const { static Entry op; run_in_place(op, "scatter.value_reduce", {*this, dim, index, value, reduce}); return *this; }
+const Tensor& Tensor::scatter_add_(int64_t dim, const Tensor& index, const Tensor& src) const { static Entry op; run_in_place(op, "scatter_add", {*this, dim, index, src}); return *this; }
+const Tensor& Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) const { static Entry op; run_in_place(op, "scatter_reduce", {*this, dim, index, src, reduce, include_self}); return *this; }
+const Tensor& Tensor::addmm_(const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) const { static Entry op; run_in_place(op, "addmm", {*this, mat1, mat2, beta, alpha}); return *this; }
+const Tensor& Tensor::addmv_(const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) const { static Entry op; run_in_place(op, "addmv", {*this, mat, vec, beta, alpha}); return *this; }
+const Tensor& Tensor::addr_(const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) const { static Entry op; run_in_place(op, "addr", {*this, vec1, vec2, beta, alpha}); return *this; }
+const Tensor& Tensor::baddbmm_(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { static Entry op; run_in_place(op, "baddbmm", {*this, batch1, batch2, beta, alpha}); return *this; }
+const Tensor& Tensor::addbmm_(const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) const { static Entry op; run_in_place(op, "addbmm", {*this, batch1, batch2, beta, alpha}); return *this; }
+const Tensor& Tensor::atan2_(const Tensor& other) const { static Entry op; run_in_place(op, "atan2", {*this, other}); return *this; }
+const Tensor& Tensor::hypot_(const Tensor& other) const { static Entry op; run_in_place(op, "hypot", {*this, other}); return *this; }
+const Tensor& Tensor::copysign_(const Operand& other) const { static Entry op; run_in_place(op, "copysign", {*this, other}); return *this; }
+const Tensor& Tensor::nextafter_(const Tensor& other) const { static Entry op; run_in_place(op, "nextafter", {*this, other}); return *this; }
+const Tensor& Tensor::heaviside_(const Tensor& values) const { static Entry op; run_in_place(op, "heaviside", {*this, values}); return *this; }
+const Tensor& Tensor::clamp_min_(const Operand& min) const { static Entry op; run_in_place(op, "clamp_min", {*this, min}); return *this; }
+const Tensor& Tensor::clamp_max_(const Operand& max) const { static Entry op; run_in_place(op, "clamp_max", {*this, max}); return *this; }
+const Tensor& Tensor::gcd_(const Tensor& other) const { static Entry op; run_in_place(op, "gcd", {*this, other}); return *this; }
+const Tensor& Tensor::lcm_(const Tensor& other) const { static Entry op; run_in_place(op, "lcm", {*this, other}); return *this; }
+const Tensor& Tensor::xlogy_(const Operand& other) const { static Entry op; run_in_place(op, "xlogy", {*this, other}); return *this; }
+const Tensor& Tensor::float_power_(const Operand& exponent) const { static Entry op; run_in_place(op, "float_power", {*this, exponent}); return *this; }
+const Tensor& Tensor::ldexp_(const Tensor& other) const { static Entry op; run_in_place(op, "ldexp", {*this, other}); return *this; }
+const Tensor& Tensor::deg2rad_() const { static Entry op; run_in_place(op, "deg2rad", {*this}); return *this; }
+const Tensor& Tensor::rad2deg_() const { static Entry op; run_in_place(op, "rad2deg", {*this}); return *this; }
+const Tensor& Tensor::nan_to_num_(std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) const { static Entry op; run_in_place(op, "nan_to_num", {*this, nan, posinf, neginf}); return *this; }
+const Tensor& Tensor::sinc_() const { static Entry op; run_in_place(op, "sinc", {*this}); return *this; }
+const Tensor& Tensor::logit_(std::optional<double> eps) const { static Entry op; run_in_place(op, "logit", {*this, eps}); return *this; }
+const Tensor& Tensor::lgamma_() const { static Entry op; run_in_place(op, "lgamma", {*this}); return *this; }
+const Tensor& Tensor::digamma_() const { static Entry op; run_in_place(op, "digamma", {*this}); return *this; }
+const Tensor& Tensor::mvlgamma_(int64_t p) const { static Entry op; run_in_place(op, "mvlgamma", {*this, p}); return *this; }
+const Tensor& Tensor::i0_() const { static Entry op; run_in_place(op, "i0", {*this}); return *this; }
+const Tensor& Tensor::fill_diagonal_(Scalar fill_value, bool wrap) const { static Entry op; run_in_place(op, "fill_diagonal", {*this, fill_value, wrap}); return *this; }
+const Tensor& Tensor::igamma_(const Tensor& other) const { static Entry op; run_in_place(op, "igamma", {*this, other}); return *this; }
+const Tensor& Tensor::igammac_(const Tensor& other) const { static Entry op; run_in_place(op, "igammac", {*this, other}); return *this; }
+const Tensor& Tensor::subtract_(const Operand& other, Scalar alpha) const { static Entry op; run_in_place(op, "sub", {*this, other, alpha}); return *this; }
+const Tensor& Tensor::multiply_(const Operand& other) const { static Entry op; run_in_place(op, "mul", {*this, other}); return *this; }
+const Tensor& Tensor::divide_(const Operand& other) const { static Entry op; run_in_place(op, "div", {*this, other}); return *this; }
+const Tensor& Tensor::divide_(const Operand& other, std::optional<std::string_view> rounding_mode) const { static Entry op; run_in_place(op, "div.mode", {*this, other, rounding_mode}); return *this; }
+const Tensor& Tensor::true_divide_(const Operand& other) const { static Entry op; run_in_place(op, "div", {*this, other}); return *this; }
+const Tensor& Tensor::true_divide_(const Operand& other, std::optional<std::string_view> rounding_mode) const { static Entry op; run_in_place(op, "div.mode", {*this, other, rounding_mode}); return *this; }
+const Tensor& Tensor::negative_() const { static Entry op; run_in_place(op, "neg", {*this}); return *this; }
+const Tensor& Tensor::absolute_() const { static Entry op; run_in_place(op, "abs", {*this}); return *this; }
+const Tensor& Tensor::fix_() const { static Entry op; run_in_place(op, "trunc", {*this}); return *this; }
+const Tensor& Tensor::arcsin_() const { static Entry op; run_in_place(op, "asin", {*this}); return *this; }
+const Tensor& Tensor::arccos_() const { static Entry op; run_in_place(op, "acos", {*this}); return *this; }
+const Tensor& Tensor::arctan_() const { static Entry op; run_in_place(op, "atan", {*this}); return *this; }
+const Tensor& Tensor::arcsinh_() const { static Entry op; run_in_place(op, "asinh", {*this}); return *this; }
+const Tensor& Tensor::arccosh_() const { static Entry op; run_in_place(op, "acosh", {*this}); return *this; }
+const Tensor& Tensor::arctanh_() const { static Entry op; run_in_place(op, "atanh", {*this}); return *this; }
+const Tensor& Tensor::not_equal_(const Operand& other) const { static Entry op; run_in_place(op, "ne", {*this, other}); return *this; }
+const Tensor& Tensor::less_(const Operand& other) const { static Entry op; run_in_place(op, "lt", {*this, other}); return *this; }
+const Tensor& Tensor::less_equal_(const Operand& other) const { static Entry op; run_in_place(op, "le", {*this, other}); return *this; }
+const Tensor& Tensor::greater_(const Operand& other) const { static Entry op; run_in_place(op, "gt", {*this, other}); return *this; }
+const Tensor& Tensor::greater_equal_(const Operand& other) const { static Entry op; run_in_place(op, "ge", {*this, other}); return *this; }
+const Tensor& Tensor::clip_(const Operand& min, const Operand& max) const { static Entry op; run_in_place(op, "clamp", {*this, min, max}); return *this; }
+const Tensor& Tensor::swapaxes_(int64_t dim0, int64_t dim1) const { static Entry op; run_in_place(op, "transpose", {*this, dim0, dim1}); return *this; }
+const Tensor& Tensor::swapdims_(int64_t dim0, int64_t dim1) const { static Entry op; run_in_place(op, "transpose", {*this, dim0, dim1}); return *this; }
+const Tensor& Tensor::arctan2_(const Tensor& other) const { static Entry op; run_in_place(op, "atan2", {*this, other}); return *this; }
 }  // namespace wisp::api

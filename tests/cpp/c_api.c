@@ -29,6 +29,15 @@ static void check_failures(const wisp_module* module) {
   if (!wisp_tensor_new(NULL, WISP_FLOAT32, shape, 2)) puts(wisp_last_error());
   if (wisp_module_forward(module, &nothing, 1, &outputs, &count)) puts(wisp_last_error());
   if (wisp_module_run(module, "nothing", NULL, 0, &outputs, &count)) puts(wisp_last_error());
+  if (!wisp_tensor_data(NULL) && !wisp_tensor_shape(NULL) && !wisp_tensor_ndim(NULL) && !wisp_tensor_numel(NULL) &&
+      !wisp_tensor_nbytes(NULL) && !wisp_tensor_dtype(NULL)) {
+    puts(wisp_last_error());
+  }
+  if (!wisp_tensor_new(data, WISP_FLOAT32, NULL, 2)) puts(wisp_last_error());
+  if (wisp_module_forward(module, NULL, 1, &outputs, &count)) puts(wisp_last_error());
+  if (wisp_module_forward(NULL, NULL, 0, &outputs, &count)) puts(wisp_last_error());
+  if (wisp_module_run(module, NULL, NULL, 0, &outputs, &count)) puts(wisp_last_error());
+  if (wisp_module_forward(module, NULL, 0, NULL, NULL)) puts(wisp_last_error());
   if (wisp_module_forward(module, (const wisp_tensor* const*)&wrong, 1, &outputs, &count)) puts(wisp_last_error());
   wisp_tensor_free(wrong);
   wisp_tensor_free(NULL);

@@ -320,7 +320,15 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
         for name in list(_extra_files or ()):
             if f"{_EXTRA}{name}" in reader.entries:
                 _extra_files[name] = _blob(reader, f"{_EXTRA}{name}")
-    except (KeyError, IndexError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        UnicodeDecodeError,
+        RecursionError,
+    ) as error:
         raise _damaged(f"{type(error).__name__}: {error}") from error
     return made
 

@@ -57,9 +57,11 @@ def write_path(path, chunks):
     try:
         _write_synced(aside, chunks, None if found is None else stat.S_IMODE(found.st_mode))
         os.replace(aside, path)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(aside):
             os.unlink(aside)
+        if isinstance(error, OSError) and error.filename == aside:  # a name that nobody has given
+            raise OSError(error.errno, error.strerror, path) from None
         raise
     return _sync_folder(folder)
 

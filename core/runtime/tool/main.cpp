@@ -1,5 +1,6 @@
 // The program `wisp`: runs, measures and shows compiled models.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -11,12 +12,14 @@ namespace wisp::tool {
 namespace {
 
 constexpr const char* usage =
-    "usage: wisp run MODEL [--input X.npy]... [--output Y.npy]... [--method NAME] [--threads N]\n"
-    "       wisp bench MODEL [--input X.npy | --shape [DTYPE:]N,N,...]... [--repeat N] [--method NAME]\n"
-    "                  [--threads N]\n"
+    "usage: wisp run MODEL [--input X.npy | --number N]... [--output Y.npy]... [--method NAME]\n"
+    "                [--threads N]\n"
+    "       wisp bench MODEL [--input X.npy | --number N | --shape [DTYPE:]N,N,...]... [--repeat N]\n"
+    "                  [--method NAME] [--threads N]\n"
     "       wisp show MODEL [--method NAME]\n"
     "\n"
-    "MODEL is a file of wisp.jit.save(). run writes the tensors of the result, one per --output, or\n"
+    "MODEL is a file of wisp.jit.save(). Its arguments are given in order: arrays, and numbers (3, 0.5,\n"
+    "true) where it takes these. run writes the tensors of the result, one per --output, or\n"
     "prints them; bench prints how long a call takes, with random numbers for inputs that have a\n"
     "--shape (integers are 0 or 1), or of the shapes that the file says if none are given; show prints\n"
     "the graph, and what the file says of its inputs.\n";
@@ -29,6 +32,7 @@ struct Input {
   std::string path;
   std::vector<int64_t> sizes;  // of random numbers, if there is no file
   DType dtype = DType::float32;
+  api::Value number = {};
 };
 
 struct Options {
@@ -73,12 +77,31 @@ Input shape_of(const std::string& option, const std::string& text) {
   throw UsageError{option + ": '" + dtype + "' is no dtype"};
 }
 
+// "3", "0.5", "true": an int, a float, a bool
+api::Value number_of(const std::string& option, const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const char* end = text.data() + text.size();
+  int64_t integer = 0;
+  if (const auto [at, status] = std::from_chars(text.data(), end, integer);
+      status == std::errc() && at == end) {
+    return integer;
+  }
+  double real = 0;
+  if (const auto [at, status] = std::from_chars(text.data(), end, real);
+      status == std::errc() && at == end) {
+    return real;
+  }
+  throw UsageError{option + " needs a number, true or false, not '" + text + "'"};
+}
+
 void set_option(Options& options, const std::string& option, const std::string& value) {
   const bool runs = options.command != "show";
   if (option == "--method") {
     options.method = value;
   } else if (option == "--input" && runs) {
     options.inputs.push_back({value, {}});
+  } else if (option == "--number" && runs) {
+    options.inputs.push_back({"", {}, DType::float32, number_of(option, value)});
   } else if (option == "--shape" && options.command == "bench") {
     options.inputs.push_back(shape_of(option, value));
   } else if (option == "--output" && options.command == "run") {
@@ -125,8 +148,13 @@ api::Tensor draw(const Input& input) {
 
 std::vector<api::Value> read_inputs(const Options& options) {
   std::vector<api::Value> inputs;
-  for (const Input& input : options.inputs)
-    inputs.emplace_back(input.sizes.empty() ? read_npy(input.path) : draw(input));
+  for (const Input& input : options.inputs) {
+    if (input.number.kind() != api::Value::Kind::none) {
+      inputs.push_back(input.number);
+    } else {
+      inputs.emplace_back(input.sizes.empty() ? read_npy(input.path) : draw(input));
+    }
+  }
   return inputs;
 }
 

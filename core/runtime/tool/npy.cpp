@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <vector>
 
 namespace wisp::tool {
 
@@ -115,9 +116,17 @@ class HeaderReader {
   Header header_;
 };
 
+// All of it if it begins as it should; else the beginning, as what it is may have no end.
 std::string read_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string contents(magic.size(), '\0');
+  file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
+  contents.resize(static_cast<size_t>(file.gcount()));
+  std::vector<char> block(contents == magic ? 1 << 20 : 0);
+  while (!block.empty() && file) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    contents.append(block.data(), static_cast<size_t>(file.gcount()));
+  }
   WISP_CHECK(file.good() || file.eof(), "the file '", path, "' could not be read");
   return contents;
 }

@@ -209,22 +209,23 @@ class TransformerEncoder(Module):
         batch_first = self.layers[0].self_attn.batch_first
         causal = _is_causal(mask, is_causal, _length(src, batch_first))
         padding, mask = _additive(src_key_padding_mask, src), _additive(mask, src)
-        leave_out = mask is None and self._leaves_out_padding(src, src_key_padding_mask)
+        left_out = self._left_out(src, src_key_padding_mask) if mask is None else None
         for layer in self.layers:
             src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
-        if leave_out and padding is not None:
-            src = src.masked_fill(padding.bool().unsqueeze(-1), 0)
+        if left_out is not None:
+            src = src.masked_fill(left_out.unsqueeze(-1), 0)
         return src if self.norm is None else self.norm(src)
 
-    def _leaves_out_padding(self, src, padding):
-        """Whether what is computed for padding is not wanted: see enable_nested_tensor."""
+    def _left_out(self, src, padding):
+        """The places for which nothing is wanted (see enable_nested_tensor): the padding, if it is at the ends only. That is
+        computed, not looked at, so that a trace holds for any padding."""
         first = self.layers[0]
         if padding is None or src.dim() != 3 or first.training or not self.use_nested_tensor:
-            return False
+            return None
         if _C.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in first.parameters())):
-            return False
+            return None
         padded = padding.bool()
-        return not self.mask_check or not (padded[:, :-1] & ~padded[:, 1:]).any().item()
+        return padded & ~(padded[:, :-1] & ~padded[:, 1:]).any() if self.mask_check else padded
 
 
 class TransformerDecoder(Module):

@@ -8,7 +8,7 @@ from wisp.onnx._export import axes as axis_names
 from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
 from wisp.onnx._export.labels import simplified
-from wisp.onnx._export.lowerings.complex import is_complex
+from wisp.onnx._export.lowerings.complex import is_complex, pairs
 from wisp.onnx._export.probing import open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
@@ -17,7 +17,6 @@ from wisp.onnx._export.walk import Walker
 from wisp.onnx._package import defs, onnx
 from wisp.onnx.errors import UnsupportedOperatorError
 
-_NOT_COMPLEX = "complex numbers are pairs in ONNX: let the model use view_as_complex and view_as_real"
 DEFAULT_OPSET, OLDEST_OPSET = 20, 13
 
 
@@ -113,8 +112,6 @@ class _Export:
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
-        given = [("argument", ref) for ref in inputs.values()] + [("return", leaf) for leaf in leaves(results)]
-        problems += [(what, _NOT_COMPLEX, None) for what, leaf in given if is_complex(leaf)]
         return _Walked(builder, list(inputs.values()), results, problems)
 
     def _input(self, name, dims):
@@ -141,11 +138,11 @@ class _Export:
             if ref.name not in produced:  # an input, a constant, or a value that is a result twice
                 ref = self.builder.op("Identity", ref, dtype=ref.dtype, sizes=ref.sizes)
             produced.discard(ref.name)
-            outputs.append((ref, name))
+            outputs.append((_as_written(ref), name))
         return outputs
 
     def _finished(self, inputs, outputs, name):
-        declared = [(ref, self._declared(ref, ref.name)) for ref in inputs]
+        declared = [(ref, self._declared(ref, ref.name)) for ref in map(_as_written, inputs)]
         labels = simplified(self.builder, declared) if self.axes else {}
         nodes, read = write.without_dead(self.builder.nodes, [ref.name for ref, _ in outputs])
         write.rename(nodes, {ref.name: final for ref, final in outputs})
@@ -176,6 +173,11 @@ class _Export:
         for tensor in graph.initializer:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
         del graph.initializer[:]
+
+
+def _as_written(ref):
+    """Complex tensors go in and out as pairs, as view_as_real() gives them."""
+    return pairs(ref) if is_complex(ref) else ref
 
 
 def _flat(arguments):

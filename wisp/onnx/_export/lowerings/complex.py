@@ -65,9 +65,16 @@ def _converted(g, x, *_):
 # --- arithmetic
 
 
+def _precision(*values):
+    """Of the parts of complex numbers; of the others where the only complex one is a number of Python."""
+    refs = [x for x in values if isinstance(x, Ref)]
+    known = [_PARTS[x.dtype] for x in refs if is_complex(x)] or [x.dtype for x in refs if x.dtype in _WHOLES]
+    return known[0] if known else wisp.float32
+
+
 def _operands(g, a, b):
     """Both as tensors: complex ones, or real ones of the same precision."""
-    dtype = next(_PARTS[x.dtype] for x in (a, b) if is_complex(x))
+    dtype = _precision(a, b)
     for x in (a, b):
         if isinstance(x, complex):
             x = g.constant(wisp.tensor(x, dtype=_WHOLES[dtype]))

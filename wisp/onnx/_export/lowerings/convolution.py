@@ -129,6 +129,19 @@ def _grid_sample(g, x, grid, interpolation, padding, align_corners):
                 padding_mode=("zeros", "border", "reflection")[padding])  # fmt: skip
 
 
+def _affine_grid(g, theta, size, align_corners):
+    """The places of an image as rows (x, y, 1), times the matrices."""
+    image = list(size)[2:]
+    if any(isinstance(n, Ref) for n in image):
+        g.need_opset(20, "affine_grid of an image whose size is computed")
+        return g.op("AffineGrid", theta, g.ints(size), align_corners=int(align_corners))
+    dims = len(image)
+    same = wisp.eye(dims, dims + 1, dtype=theta.dtype).unsqueeze(0)
+    places = wisp.affine_grid_generator(same, [1, 1, *image], align_corners).reshape(1, -1, dims)
+    found = g.op("MatMul", wisp.nn.functional.pad(places, (0, 1), value=1.0), g.swap(theta))
+    return g.reshape(found, [g.size(theta, 0), *image, dims])
+
+
 def _as_images(function):
     """A function of images, called with any number of dimensions in front of a channel, or none."""
 
@@ -195,6 +208,7 @@ LOWERINGS = {
         "nearest1d", "nearest2d", "nearest3d", "nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "linear1d",
         "bilinear2d", "trilinear3d", "bicubic2d", "bilinear2d_aa", "bicubic2d_aa")), _resize),
     **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sample),
+    "affine_grid_generator": _affine_grid,
     "pixel_shuffle": _as_images(_pixel_shuffle), "pixel_unshuffle": _as_images(_pixel_unshuffle),
     **dict.fromkeys(("channel_shuffle", "native_channel_shuffle"), _channel_shuffle),
     "fold": _fold, "unfold.im2col": _im2col,
