@@ -155,6 +155,25 @@ def test_threads_change_nothing():
     assert all(wisp.equal(a, b) for a, b in zip(*results))
 
 
+@pytest.mark.parametrize("make", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("hidden", [7, 200, 333])
+def test_a_single_row(make, hidden):
+    """Its products are made unit by unit, on one thread or several: as in float64, and the same however many there are."""
+    with wisp.no_grad():
+        layer, x = make(50, hidden), wisp.randn(1, 1, 50)
+        state = wisp.randn(1, 1, hidden)
+        state = (state, wisp.randn(1, 1, hidden)) if make is nn.LSTM else state
+        threads, results = wisp.get_num_threads(), []
+        for count in (1, 2, 3):
+            wisp.set_num_threads(count)
+            results.append(flat(layer(x, state)))
+        wisp.set_num_threads(threads)
+        wide = tuple(s.double() for s in state) if make is nn.LSTM else state.double()
+        for one, two, three, exact in zip(*results, flat(layer.double()(x.double(), wide)), strict=True):
+            assert one.equal(two) and one.equal(three)
+            assert (one - exact).abs().max() < 1e-6
+
+
 def test_large_states_of_half_precision():
     net, x = nn.GRU(40, 70), wisp.randn(6, 3, 40)
     exact = net(x)[0]

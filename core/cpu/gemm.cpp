@@ -128,7 +128,9 @@ void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, 
 
 template <class T>
 void times_vector(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T beta) {
-  const int64_t grain = std::max<int64_t>(8, (1 << 16) / std::max<int64_t>(a.cols, 1));
+  // Small pieces, so that all threads have their share, but together enough to wake them for.
+  const bool alone = a.rows * a.cols <= 1 << 16;
+  const int64_t grain = alone ? a.rows : std::max<int64_t>(8, (1 << 14) / a.cols / 16 * 16);
   if (a.col == 1 || a.cols == 1) return times_vector_by_rows<T>(a, x, y, alpha, beta, grain);
   if (a.row == 1 || a.rows == 1) return times_vector_by_columns<T>(a, x, y, alpha, beta, grain);
   const Scratch<T> dense(a.rows * a.cols);

@@ -43,8 +43,8 @@ T* as(char* p) {
 constexpr int64_t block = 32;
 int64_t blocks_of(int64_t n) { return (n + block - 1) / block; }
 
-int64_t grain_for(int64_t work_per_block) {
-  return std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(1, work_per_block));
+int64_t grain_for(int64_t work_per_block, int64_t least = 1 << 17) {
+  return std::max<int64_t>(1, least / std::max<int64_t>(1, work_per_block));
 }
 
 // Matrices that are multiplied with something new in every time step. They are packed once, in
@@ -66,16 +66,18 @@ class Panels {
     });
   }
 
-  // Some columns (a block) of C = A * matrix + beta * C.
-  void multiply(const T* a, int64_t a_row, int64_t rows, int64_t number, int64_t index, T* c,
-                int64_t c_row, T beta) const {
+  bool packed() const { return packed_; }
+
+  // Columns [first, end) of C = A * matrix + beta * C; a block of them, if packed.
+  void multiply(const T* a, int64_t a_row, int64_t rows, int64_t number, int64_t first, int64_t end,
+                T* c, int64_t c_row, T beta) const {
     const auto& kernel = gemm_kernels<T>();
-    const int64_t first = index * block, n = std::min(block, cols_ - first);
+    const int64_t n = end - first;
     if (packed_) {
       // A part of a panel stays in the first-level cache while all rows go over it.
       for (int64_t p = 0; p < std::max<int64_t>(1, depth_); p += part)
-        kernel.small(a + p, a_row, 1, panel(number, index) + p * block, block, c + first, c_row,
-                     rows, n, std::min(part, depth_ - p), T(1), p == 0 ? beta : T(1));
+        kernel.small(a + p, a_row, 1, panel(number, first / block) + p * block, block, c + first,
+                     c_row, rows, n, std::min(part, depth_ - p), T(1), p == 0 ? beta : T(1));
       return;
     }
     const T* from = columns(number, first);
@@ -165,14 +167,14 @@ class Forward {
         row_(std::max<int64_t>(1, rnn_kept(shape_.kind)) * shape_.hidden),
         own_sums_(call.kept ? 0 : steps_.total * row_),
         sums_(call.kept ? as<T>(call.kept) : own_sums_.data()),
-        bias_(row_),
+        bias_(rnn_sums(shape_.kind) * shape_.hidden),
         other_(steps_.batch() * shape_.outputs),
         unprojected_(call.w_hr ? steps_.batch() * shape_.hidden : 0),
         panels_(as<T>(call.w_hh), rnn_gates(shape_.kind), shape_.outputs, shape_.hidden, true,
                 steps_.worth_packing()) {}
 
   void run() {
-    project_input();
+    if (!is_single_row()) project_input();
     join_biases();
     T *now = as<T>(call_.h), *next = other_.data();
     for (int64_t i = 0; i < steps_.count(); ++i) {
@@ -196,23 +198,30 @@ class Forward {
     }
   }
 
+  // A single row makes the product with its input beside that with its state: the weights of both
+  // are read once, by whoever computes these units.
+  bool is_single_row() const { return steps_.total == 1 && !call_.bfloat16_input; }
+
   // Both biases add up, but for the candidate of the gru: the reset gate is between them.
   void join_biases() {
     const int64_t h = shape_.hidden, cols = rnn_gates(shape_.kind) * h;
+    const int64_t joined = shape_.kind == RnnKind::gru ? 2 * h : cols;
     std::fill(bias_.begin(), bias_.end(), T(0));
-    for (int64_t i = 0; i < cols && call_.b_ih; ++i) bias_[i] += as<T>(call_.b_ih)[i];
-    for (int64_t i = 0; i < cols && call_.b_hh; ++i) {
-      const bool apart = shape_.kind == RnnKind::gru && i >= 2 * h;
-      bias_[apart ? i + h : i] += as<T>(call_.b_hh)[i];
+    if (call_.b_ih) std::copy_n(as<T>(call_.b_ih), cols, bias_.data());
+    if (call_.b_hh) {
+      const T* from = as<T>(call_.b_hh);
+      for (int64_t i = 0; i < joined; ++i) bias_[i] += from[i];
+      std::copy_n(from + joined, cols - joined, bias_.end() - (cols - joined));
     }
   }
 
   void step(int64_t t, const T* now, T* next) {
     const int64_t rows = steps_.size(t), outputs = shape_.outputs;
     T* made = call_.w_hr ? unprojected_.data() : next;
-    const int64_t work = rows * rnn_gates(shape_.kind) * block * (outputs + 16);
-    parallel_for(blocks_of(shape_.hidden), grain_for(work), [&](int64_t begin, int64_t end) {
-      for (int64_t index = begin; index < end; ++index) step_block(t, index, now, made);
+    parallel_for(shape_.hidden, grain(rows), [&](int64_t begin, int64_t end) {
+      const int64_t size = panels_.packed() ? block : end - begin;
+      for (; begin < end; begin += size)
+        step_units(t, begin, std::min(end, begin + size), now, made);
     });
     if (call_.w_hr) {
       gemm(shape_.dtype, matrix(bytes(made), rows, shape_.hidden, shape_.hidden),
@@ -224,17 +233,29 @@ class Forward {
     std::copy(now + rows * outputs, now + steps_.batch() * outputs, next + rows * outputs);
   }
 
-  void step_block(int64_t t, int64_t index, const T* now, T* made) {
+  // How many units are one piece of a step. Products with few rows take as long as the weights do
+  // to come out of a cache: small pieces, so that all threads have their share, but together enough
+  // to wake them for.
+  int64_t grain(int64_t rows) const {
+    const int64_t terms = shape_.outputs + 16 + (is_single_row() ? shape_.inputs : 0);
+    const int64_t work = rows * rnn_gates(shape_.kind) * terms * block;
+    if (panels_.packed()) return block * grain_for(work);
+    const bool alone = blocks_of(shape_.hidden) * work < (1 << 17);
+    return alone ? shape_.hidden : block * grain_for(work, 1 << 14);
+  }
+
+  void step_units(int64_t t, int64_t begin, int64_t end, const T* now, T* made) {
     const int64_t h = shape_.hidden, rows = steps_.size(t);
     T* sums = sums_ + steps_.offset(t) * row_;
     for (int64_t gate = 0; gate < rnn_gates(shape_.kind); ++gate) {
       const bool apart = shape_.kind == RnnKind::gru && gate == 2;
-      panels_.multiply(now, shape_.outputs, rows, gate, index, sums + (apart ? 3 : gate) * h, row_,
-                       apart ? T(0) : T(1));
+      if (is_single_row()) start_sums(gate, begin, end, sums + gate * h);
+      panels_.multiply(now, shape_.outputs, rows, gate, begin, end, sums + (apart ? 3 : gate) * h,
+                       row_, apart ? T(0) : T(1));
     }
     rnn_kernels<T>().step[static_cast<int>(shape_.kind)]({.rows = rows,
-                                                          .begin = index * block,
-                                                          .end = std::min(h, (index + 1) * block),
+                                                          .begin = begin,
+                                                          .end = end,
                                                           .hidden = h,
                                                           .gates = sums,
                                                           .gates_row = row_,
@@ -242,6 +263,12 @@ class Forward {
                                                           .cells = as<T>(call_.c),
                                                           .before = now,
                                                           .out = made});
+  }
+
+  void start_sums(int64_t gate, int64_t begin, int64_t end, T* sums) const {
+    const T* weight = as<T>(call_.w_ih) + (gate * shape_.hidden + begin) * shape_.inputs;
+    gemm_kernels<T>().gemv_rows(weight, shape_.inputs, as<T>(call_.x), sums + begin, 1, end - begin,
+                                shape_.inputs, T(1), T(0));
   }
 
   const RnnCall& call_;
@@ -287,8 +314,9 @@ class BackwardPass {
     const T* from = is_gru() ? hidden_at(t) : sums_at(t);
     parallel_for(
         blocks_of(outputs), grain_for(rows * block * sum_row_), [&](int64_t begin, int64_t end) {
-          for (int64_t index = begin; index < end; ++index)
-            panels_.multiply(from, sum_row_, rows, 0, index, grad, outputs, is_gru() ? T(1) : T(0));
+          for (int64_t first = begin * block; first < end * block; first += block)
+            panels_.multiply(from, sum_row_, rows, 0, first, std::min(outputs, first + block), grad,
+                             outputs, is_gru() ? T(1) : T(0));
         });
   }
 

@@ -11,6 +11,10 @@ namespace wisp::cpu {
 constexpr int64_t rnn_gates(RnnKind kind) {
   return kind == RnnKind::lstm ? 4 : kind == RnnKind::gru ? 3 : 1;
 }
+// Sums of a step: the candidate of the gru has two, as the reset gate is between them.
+constexpr int64_t rnn_sums(RnnKind kind) {
+  return rnn_gates(kind) + (kind == RnnKind::gru ? 1 : 0);
+}
 constexpr int64_t rnn_kept(RnnKind kind) {
   return kind == RnnKind::lstm ? 5 : kind == RnnKind::gru ? 4 : 0;
 }

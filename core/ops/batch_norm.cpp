@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cpu/opcode.h"
 #include "ops/arranged.h"
 #include "ops/families.h"
 #include "ops/joint.h"
@@ -103,6 +104,25 @@ class Images {
   Tensor copies_[InOrder::most];
 };
 
+// What a channel is multiplied by and what is then added. Roots are taken of whole vectors: with
+// few pixels this would take longer than they do.
+template <class T>
+void coefficients(const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
+                  double eps, const cpu::Scratch<T>& scale, const cpu::Scratch<T>& shift) {
+  const int64_t n = mean.numel();
+  const cpu::Scratch<double> invstd(n);
+  const T *means = mean.data<T>(), *vars = var.data<T>();
+  const T* weights = weight.defined() ? weight.data<T>() : nullptr;
+  const T* biases = bias.defined() ? bias.data<T>() : nullptr;
+  for (int64_t c = 0; c < n; ++c) invstd[c] = vars[c] + eps;
+  const void* in[] = {invstd.data()};
+  cpu::tile_kernel(cpu::Opcode::rsqrt, DType::float64)(invstd.data(), in, n, cpu::Params());
+  for (int64_t c = 0; c < n; ++c) {
+    scale[c] = static_cast<T>(invstd[c]) * (weights ? weights[c] : T(1));
+    shift[c] = (biases ? biases[c] : T(0)) - means[c] * scale[c];
+  }
+}
+
 void batch_norm_kernel(const Call& call) {
   const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
   const DType dtype = mean.dtype();
@@ -124,13 +144,8 @@ void batch_norm_kernel(const Call& call) {
   }
   const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
-    const int64_t n = mean.numel();
-    const cpu::Scratch<T> scale(n), shift(n);
-    for (int64_t c = 0; c < n; ++c) {
-      const T invstd = static_cast<T>(1 / std::sqrt(var.data<T>()[c] + call.real(7)));
-      scale[c] = weight.defined() ? invstd * weight.data<T>()[c] : invstd;
-      shift[c] = (bias.defined() ? bias.data<T>()[c] : T(0)) - mean.data<T>()[c] * scale[c];
-    }
+    const cpu::Scratch<T> scale(mean.numel()), shift(mean.numel());
+    coefficients<T>(mean, var, weight, bias, call.real(7), scale, shift);
     scale_channels<T>(shape, x, scale, shift, y);
   });
 }

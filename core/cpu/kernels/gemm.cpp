@@ -163,13 +163,36 @@ void small_gemm(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_
   }
 }
 
+// The first n elements of a vector, then zeros.
 template <class T>
-WISP_INLINE T sum_of(typename Vector<T>::type v) {
-  T lane[Vector<T>::width];
-  *reinterpret_cast<typename Vector<T>::type*>(lane) = v;
-  T total = 0;
-  for (int l = 0; l < Vector<T>::width; ++l) total += lane[l];
-  return total;
+WISP_INLINE typename Vector<T>::type load_first(const T* from, int64_t n) {
+  if constexpr (has_masks) {
+    return Part<T>(n).load(from);
+  } else {
+    T lane[Vector<T>::width] = {};
+    copy_part<T, Vector<T>::width / 2>(lane, from, n);
+    return *reinterpret_cast<typename Vector<T>::type*>(lane);
+  }
+}
+
+// One step of adding up the elements of vectors: groups of 2 * half elements become half as long,
+// and those of two vectors take turns in one.
+template <int half, class V, int... at>
+WISP_INLINE V folded(V a, V b, std::integer_sequence<int, at...>) {
+  constexpr auto place = [](int i) {
+    const int of_b = i % (2 * half) >= half ? static_cast<int>(sizeof...(at)) : 0;
+    return i / (2 * half) * (2 * half) + i % half + of_b;
+  };
+  return __builtin_shufflevector(a, b, place(at)...) +
+         __builtin_shufflevector(a, b, (place(at) + half)...);
+}
+
+// The sums of as many vectors as each has elements, in v[0]. All are added up in the same order.
+template <class T, int half = Vector<T>::width / 2>
+WISP_INLINE void add_up(typename Vector<T>::type* v) {
+  constexpr auto places = std::make_integer_sequence<int, Vector<T>::width>();
+  for (int j = 0; j < half; ++j) v[j] = folded<half>(v[j], v[j + half], places);
+  if constexpr (half > 1) add_up<T, half / 2>(v);
 }
 
 // Rows one after the other are one stream, which is the fastest way out of the outer caches, as
@@ -182,11 +205,11 @@ constexpr int rows_at_once = 8;
 constexpr int rows_at_once = 4;
 #endif
 
-// y[i] = alpha * dot(a row i, x) + beta * y[i] for some rows, each in so many sums. Their order is
-// the same for any number of rows.
+// Products of some rows of a with x, as vectors whose elements are still to be added up; each is
+// made of so many sums. Their order is the same for any number of rows.
 template <class T, int rows, int parts>
-void dot_products(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t k, T alpha,
-                  T beta) {
+WISP_INLINE void dot_products(const T* a, int64_t a_row, const T* x, int64_t k,
+                              typename Vector<T>::type* sums) {
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
   V acc[rows][parts] = {};
@@ -200,30 +223,45 @@ void dot_products(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, i
     for (int u = 0; u < parts; ++u) add(p + u * width, u);
   }
   for (; p + width <= k; p += width) add(p, 0);
+  const V factor = load_first<T>(x + p, k - p);
   for (int r = 0; r < rows; ++r) {
-    V sums = acc[r][0] + acc[r][1];
-    if constexpr (parts == 4) sums += acc[r][2] + acc[r][3];
-    T total = sum_of<T>(sums);
-    for (int64_t q = p; q < k; ++q) total += a[r * a_row + q] * x[q];
-    T& out = y[r * y_step];
-    out = beta == T(0) ? alpha * total : alpha * total + beta * out;
+    if (p < k) acc[r][1] += load_first<T>(a + r * a_row + p, k - p) * factor;
+    sums[r] = acc[r][0] + acc[r][1];
+    if constexpr (parts == 4) sums[r] += acc[r][2] + acc[r][3];
   }
 }
 
-// The same for m rows of a; they and x are consecutive.
+// y = values + beta * y for the first n elements of a vector.
+template <class T>
+WISP_INLINE void put_apart(T* y, int64_t y_step, int64_t n, typename Vector<T>::type values,
+                           T beta) {
+  if (y_step == 1) return Part<T>(n).put(y, values, beta);
+  T lane[Vector<T>::width];
+  for (int64_t l = 0; l < n && beta != T(0); ++l) lane[l] = y[l * y_step];
+  Part<T>(n).put(lane, values, beta);
+  for (int64_t l = 0; l < n; ++l) y[l * y_step] = lane[l];
+}
+
+// y[i] = alpha * dot(a row i, x) + beta * y[i]; rows of a and x are consecutive.
 template <class T>
 void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k,
                T alpha, T beta) {
-  auto run = [&](auto dots, int64_t i) {
-    dots(a + i * a_row, a_row, x, y + i * y_step, y_step, k, alpha, beta);
-  };
-  int64_t i = 0;
-  if (k * static_cast<int64_t>(sizeof(T)) <= short_bytes) {
-    for (; i < m; ++i) run(dot_products<T, 1, 4>, i);
-    return;
+  using V = typename Vector<T>::type;
+  constexpr int64_t width = Vector<T>::width;
+  constexpr int at_once = rows_at_once < width ? rows_at_once : width;
+  const bool is_short = k * static_cast<int64_t>(sizeof(T)) <= short_bytes;
+  for (int64_t i = 0; i < m; i += width, a += width * a_row) {
+    V sums[width];
+    const int64_t n = m - i < width ? m - i : width;
+    int64_t r = 0;
+    for (; is_short && r < n; ++r) dot_products<T, 1, 4>(a + r * a_row, a_row, x, k, sums + r);
+    for (; r + at_once <= n; r += at_once)
+      dot_products<T, at_once, 2>(a + r * a_row, a_row, x, k, sums + r);
+    for (; r < n; ++r) dot_products<T, 1, 2>(a + r * a_row, a_row, x, k, sums + r);
+    for (; r < width; ++r) sums[r] = V{};
+    add_up<T>(sums);
+    put_apart(y + i * y_step, y_step, n, alpha * sums[0], beta);
   }
-  for (; i + rows_at_once <= m; i += rows_at_once) run(dot_products<T, rows_at_once, 2>, i);
-  for (; i < m; ++i) run(dot_products<T, 1, 2>, i);
 }
 
 // y += sum of columns of a scaled by x; columns of a and y are consecutive.

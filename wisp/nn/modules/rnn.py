@@ -156,7 +156,7 @@ class RNNBase(Module):
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
                           msg: str = "Expected hidden size {}, got {}") -> None:  # fmt: skip
         """Refuses a state of the wrong shape."""
-        if tuple(hx.shape) != tuple(expected_hidden_size):
+        if hx.shape != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
@@ -204,10 +204,11 @@ class RNNBase(Module):
         return hx.squeeze(1)
 
     def forward(self, input, hx=None):
-        from wisp.nn.utils.rnn import PackedSequence
+        if not isinstance(input, Tensor):
+            from wisp.nn.utils.rnn import PackedSequence
 
-        if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
+            if isinstance(input, PackedSequence):
+                return self._forward_packed(input, hx)
         self._check_dims(input, hx)
         batched, batch_dim = input.dim() == 3, 0 if self.batch_first else 1
         if not batched:
@@ -272,9 +273,12 @@ class LSTM(RNNBase):
 
     def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
         self.check_input(input, batch_sizes)
-        expected = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
-        for i, size in enumerate(expected):
-            self.check_hidden_size(hidden[i], size, f"Expected hidden[{i}] size {{}}, got {{}}")
+        h_size, c_size = (
+            self.get_expected_hidden_size(input, batch_sizes),
+            self.get_expected_cell_size(input, batch_sizes),
+        )
+        self.check_hidden_size(hidden[0], h_size, "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(hidden[1], c_size, "Expected hidden[1] size {}, got {}")
 
     def permute_hidden(self, hx: tuple[Tensor, Tensor], permutation: Tensor | None) -> tuple[Tensor, Tensor]:
         return hx if permutation is None else tuple(state.index_select(1, permutation) for state in hx)
