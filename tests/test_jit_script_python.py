@@ -1,5 +1,7 @@
 """Python that scripts did not know before: the same results as Python's own."""
 
+# ruff: noqa: F507, F811, PYI036, UP031
+
 import enum
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import inspect
 
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
@@ -332,7 +333,7 @@ class Statements(Control):
         if self.is_grad_switch(item):
             previous = self.builtin("_set_grad_enabled", self.grad_switch(item))
             return lambda: self.builtin("_set_grad_enabled", previous)
-        manager = self.expression(item.context_expr)
+        manager = NONE if self._calls_builtin(item.context_expr) else self.expression(item.context_expr)
         kind = self.type_of(manager)
         if kind is None or kind.kind != "class" or self.find_method(manager, "__exit__") is None:
             hint = "no_grad() and its like, and objects of your classes with __enter__ and __exit__, can be used."
@@ -343,6 +344,10 @@ class Statements(Control):
         return lambda: self.call(
             self.attribute(manager, "__exit__", item.context_expr), [NONE] * 3, {}, item.context_expr
         )
+
+    def _calls_builtin(self, node):
+        function = self.expression(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(function, Const) and inspect.isbuiltin(function.obj)
 
 
 def _loaded(target):
