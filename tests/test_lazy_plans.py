@@ -78,3 +78,107 @@ def test_one_plan_for_all_lengths():
     f(7)
     _, counts = counts_of(lambda: [f(n) for n in range(8, 58)])
     assert counts["plans"] == 0 and counts["runs"] >= 50
+
+
+# --- Lengths on both sides of the bound from which calls are put off, with the defaults
+
+
+def stepping(module, loss):
+    """A training step, but for the optimiser."""
+
+    def step(n):
+        module.zero_grad()
+        loss(n).backward()
+
+    return step
+
+
+def encoder(dropout):
+    layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=dropout, batch_first=True)
+    return stepping(layer, lambda n: layer(wisp.ones(16, n, 32)).sum())
+
+
+def recurrent():
+    layer = nn.LSTM(8, 16, batch_first=True)
+    return stepping(layer, lambda n: layer(wisp.ones(64, n, 8))[0].tanh().mul(2).sum())
+
+
+def packed():
+    layer, utils = nn.LSTM(8, 16, batch_first=True), nn.utils.rnn
+
+    def loss(n):
+        sequences = utils.pack_padded_sequence(wisp.ones(64, n, 8), [n] * 62 + [n // 2 + 1, 1], batch_first=True)
+        padded, _ = utils.pad_packed_sequence(layer(sequences)[0], batch_first=True)
+        return (padded * 2 + 1).tanh().sum()
+
+    return stepping(layer, loss)
+
+
+def images():
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3), nn.GELU(),
+                        nn.AdaptiveAvgPool2d(1), nn.Flatten())  # fmt: skip
+    target = wisp.tensor([1, 2])
+    return stepping(net, lambda n: nn.functional.cross_entropy(net(wisp.ones(2, 3, n // 2 + 8, n // 2 + 8)), target))
+
+
+def language_model():
+    words, places, head = nn.Embedding(32, 32), nn.Parameter(wisp.randn(128, 32)), nn.Linear(32, 32)
+    blocks = nn.ModuleList(nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True) for _ in range(1))
+    parameters = [*words.parameters(), places, *head.parameters(), *blocks.parameters()]
+    optimiser = wisp.optim.AdamW(parameters)
+
+    def step(n):
+        text = wisp.zeros(16, n + 1, dtype=wisp.int64)
+        x = words(text[:, :-1]) + places[:n]
+        for block in blocks:
+            x = block(x, src_mask=nn.Transformer.generate_square_subsequent_mask(n), is_causal=True)
+        loss = nn.functional.cross_entropy(head(x).reshape(-1, 32), text[:, 1:].reshape(-1))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    return step
+
+
+# Name -> what makes a step, and how many different pieces of it have kernels that may be joined.
+STEPS = {"encoder": (lambda: encoder(0.0), 1), "dropout": (lambda: encoder(0.1), 4), "LSTM": (recurrent, 2),
+         "packed": (packed, 2), "images": (images, 1), "language model": (language_model, 1)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_plans_for_50_lengths(name):
+    make, most = STEPS[name]
+    step = wisp.lazy()(make())
+
+    def run(n):
+        step(n)
+        wisp.lazy.run()
+
+    _, counts = counts_of(lambda: [run(n) for n in range(2, 102, 2)])
+    assert counts["plans"] <= most and counts["kernels"] > 50
+
+
+def test_what_is_joined_with_nothing_needs_no_plan():
+    def f(n):
+        with wisp.lazy(least=0):
+            x = wisp.ones(n, n) @ wisp.ones(n, n)
+            return (x * 2).softmax(0) @ x.cumsum(0)
+
+    y, counts = counts_of(lambda: f(12).tolist())
+    assert (counts["plans"], counts["fused"]) == (0, 0) and counts["kernels"] >= 6 and len(y) == 12
+
+
+def test_kernels_between_those_that_are_joined():
+    """Products that have nothing to do with them do not keep pointwise kernels apart."""
+
+    def f():
+        with wisp.lazy(least=0):
+            x, y = wisp.ones(8, 8), wisp.full((8, 8), 2.0)
+            a = x * 3
+            b = y @ y
+            a = a + 1
+            c = b @ y
+            return (a - 2) * 5, b, c
+
+    results, counts = counts_of(f)
+    assert counts["fused"] == 4 and [r[0, 0].item() for r in results] == [10, 32, 512]

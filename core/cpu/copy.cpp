@@ -268,6 +268,19 @@ void copy(IntSpan sizes, const Operand& out, const Operand& in) {
   copy_general(plan, out, in, cast);
 }
 
+// In whole vectors where that comes out even: whoever reads the rows does so in vectors, and would
+// wait for narrower writes.
+void copy_rows(char* to, const char* from, int64_t rows, int64_t step, int64_t bytes) {
+  constexpr int64_t item = sizeof(float);
+  const GemmKernels<float>& kernel = kernels().gemm_f32;
+  if (bytes % (kernel.width * item) == 0)
+    return kernel.pack(reinterpret_cast<const float*>(from), step / item,
+                       reinterpret_cast<float*>(to), bytes / item, rows, bytes / item);
+  for (int64_t row = 0; row < rows; ++row, from += step, to += bytes) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
 void fill(IntSpan sizes, const Operand& out, const void* value) {
   const LoopPlan plan(sizes, {out});
   const int64_t item = item_of(out), chunk = tile_bytes / item;

@@ -34,6 +34,15 @@ Datum pop_default(BuiltinArgs args) {
   return value;
 }
 
+// The newest.
+Datum pop_item(BuiltinArgs args) {
+  DictData& dict = args[0].dict_data();
+  if (dict.entries.empty()) raise("KeyError", "popitem(): dictionary is empty");
+  const auto [key, value] = dict.entries.back();
+  dict.erase(key);
+  return Datum::tuple({key, value});
+}
+
 Datum update(BuiltinArgs args) {
   const auto entries = args[1].dict_data().entries;  // a copy: it may be the dict itself
   for (const auto& [key, value] : entries) args[0].dict_data().set(key, value);
@@ -110,6 +119,7 @@ void add_dict_builtins(std::vector<BuiltinRow>& table) {
        false},
       {"pop.dict(Dict(K, V) self, K key) -> V", pop, false},
       {"pop.dict_default(Dict(K, V) self, K key, V default) -> V", pop_default, false},
+      {"popitem.dict(Dict(K, V) self) -> (K, V)", pop_item, false},
       {"setdefault.dict(Dict(K, V) self, K key, V default) -> V", set_default, false},
       {"update.dict(Dict(K, V) self, Dict(K, V) other) -> ()", update, false},
       {"clear.dict(Dict(K, V) self) -> ()",

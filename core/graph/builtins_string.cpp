@@ -86,6 +86,29 @@ Datum title(BuiltinArgs args) {
   return text;
 }
 
+// Words that begin with a capital and go on without, at least one.
+Datum is_title(BuiltinArgs args) {
+  bool inside = false, any = false;
+  for (const char c : args[0].string()) {
+    if (inside ? is_upper(c) : is_lower(c)) return false;
+    inside = is_alpha(c);
+    any |= inside;
+  }
+  return any;
+}
+
+Datum is_identifier(BuiltinArgs args) {
+  const std::string& text = args[0].string();
+  const auto is_word = [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c < 0; };
+  return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), is_word);
+}
+
+Datum is_printable(BuiltinArgs args) {
+  const std::string& text = args[0].string();
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return (c >= 0 && c < 32) || c == 127; });
+}
+
 // --- Parts
 
 template <bool left, bool right>
@@ -147,22 +170,56 @@ Datum split(BuiltinArgs args) {
   return Datum::list(std::move(parts));
 }
 
-Datum split_lines(BuiltinArgs args) {
-  const std::string& text = args[0].string();
+std::string backwards(const std::string& text) { return {text.rbegin(), text.rend()}; }
+
+// What split() gives of the text read backwards.
+Datum split_from_end(BuiltinArgs args) {
+  Datum turned[] = {backwards(args[0].string()), args[1], args[2]};
+  if (!args[1].is_none()) turned[1] = backwards(args[1].string());
+  const Datum parts = split(turned);
+  std::vector<Datum> result;
+  for (size_t i = parts.items().size(); i-- > 0;) {
+    result.push_back(backwards(parts.items()[i].string()));
+  }
+  return Datum::list(std::move(result));
+}
+
+std::vector<Datum> lines_of(const std::string& text, bool with_ends) {
   std::vector<Datum> lines;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find_first_of("\n\r", at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1);
+    const size_t next = std::min(end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1), text.size());
+    lines.push_back(text.substr(at, (with_ends ? next : end) - at));
+    at = next;
   }
-  return Datum::list(std::move(lines));
+  return lines;
 }
 
+// Blanks up to the next multiple of a width, counted from the start of the line.
+Datum expand_tabs(BuiltinArgs args) {
+  const int64_t width = args[1].integer();
+  std::u32string result;
+  int64_t column = 0;
+  for (const char32_t c : decode_utf8(args[0].string())) {
+    if (c == '\t') {
+      const int64_t blanks_here = width > 0 ? width - column % width : 0;
+      result.append(static_cast<size_t>(blanks_here), ' ');
+      column += blanks_here;
+      continue;
+    }
+    result += c;
+    column = c == '\n' || c == '\r' ? 0 : column + 1;
+  }
+  return encode_utf8(result);
+}
+
+template <bool from_end>
 Datum partition(BuiltinArgs args) {
   const std::string &text = args[0].string(), &mark = args[1].string();
   WISP_CHECK_VALUE(!mark.empty(), "empty separator");
-  const size_t at = text.find(mark);
-  if (at == std::string::npos) return Datum::tuple({text, "", ""});
+  const size_t at = from_end ? text.rfind(mark) : text.find(mark);
+  if (at == std::string::npos)
+    return from_end ? Datum::tuple({"", "", text}) : Datum::tuple({text, "", ""});
   return Datum::tuple({text.substr(0, at), mark, text.substr(at + mark.size())});
 }
 
@@ -199,6 +256,40 @@ Datum count(BuiltinArgs args) {
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
     ++found;
   return found;
+}
+
+Datum starts_with(BuiltinArgs args) { return args[0].string().starts_with(args[1].string()); }
+Datum ends_with(BuiltinArgs args) { return args[0].string().ends_with(args[1].string()); }
+
+// A question about a part of the text, which the third and fourth argument give as a slice does.
+template <auto ask, bool gives_place>
+Datum in_part(BuiltinArgs args) {
+  const std::u32string text = decode_utf8(args[0].string());
+  const Range range = resolve_slice(args[2], args[3], Datum(), static_cast<int64_t>(text.size()));
+  const auto count = static_cast<size_t>(std::max<int64_t>(range.count, 0));
+  Datum part[] = {encode_utf8(text.substr(static_cast<size_t>(range.start), count)), args[1]};
+  const Datum answer = ask(BuiltinArgs(part));
+  if (!gives_place || answer.integer() < 0) return answer;
+  return answer.integer() + range.start;
+}
+
+void add_questions_of_parts(std::vector<Builtin>& table) {
+  const Builtin entries[] = {
+      {"find.range(str self, str part, int? start, int? end) -> int",
+       in_part<find<false, false>, true>},
+      {"rfind.range(str self, str part, int? start, int? end) -> int",
+       in_part<find<true, false>, true>},
+      {"index.range(str self, str part, int? start, int? end) -> int",
+       in_part<find<false, true>, true>},
+      {"rindex.range(str self, str part, int? start, int? end) -> int",
+       in_part<find<true, true>, true>},
+      {"count.range(str self, str part, int? start, int? end) -> int", in_part<count, false>},
+      {"startswith.range(str self, str prefix, int? start, int? end) -> bool",
+       in_part<starts_with, false>},
+      {"endswith.range(str self, str suffix, int? start, int? end) -> bool",
+       in_part<ends_with, false>},
+  };
+  table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
 Datum replace(BuiltinArgs args) {
@@ -290,10 +381,11 @@ void add_tests(std::vector<BuiltinRow>& table) {
        [](BuiltinArgs a) -> Datum {
          return a[0].string().find(a[1].string()) != std::string::npos;
        }},
-      {"startswith.str(str self, str prefix) -> bool",
-       [](BuiltinArgs a) -> Datum { return a[0].string().starts_with(a[1].string()); }},
-      {"endswith.str(str self, str suffix) -> bool",
-       [](BuiltinArgs a) -> Datum { return a[0].string().ends_with(a[1].string()); }},
+      {"startswith.str(str self, str prefix) -> bool", starts_with},
+      {"endswith.str(str self, str suffix) -> bool", ends_with},
+      {"istitle.str(str self) -> bool", is_title},
+      {"isidentifier.str(str self) -> bool", is_identifier},
+      {"isprintable.str(str self) -> bool", is_printable},
       {"isdigit.str(str self) -> bool", all_chars<is_digit>},
       {"isdecimal.str(str self) -> bool", all_chars<is_digit>},
       {"isnumeric.str(str self) -> bool", all_chars<is_digit>},
@@ -336,8 +428,14 @@ void add_making(std::vector<BuiltinRow>& table) {
       {"lstrip.str(str self, str? chars) -> str", strip<true, false>},
       {"rstrip.str(str self, str? chars) -> str", strip<false, true>},
       {"split.str(str self, str? separator, int maxsplit) -> str[]", split},
-      {"splitlines.str(str self) -> str[]", split_lines},
-      {"partition.str(str self, str separator) -> (str, str, str)", partition},
+      {"rsplit.str(str self, str? separator, int maxsplit) -> str[]", split_from_end},
+      {"splitlines.str(str self) -> str[]",
+       [](BuiltinArgs a) -> Datum { return Datum::list(lines_of(a[0].string(), false)); }},
+      {"splitlines.keep(str self, bool keepends) -> str[]",
+       [](BuiltinArgs a) -> Datum { return Datum::list(lines_of(a[0].string(), a[1].boolean())); }},
+      {"expandtabs.str(str self, int tabsize) -> str", expand_tabs},
+      {"partition.str(str self, str separator) -> (str, str, str)", partition<false>},
+      {"rpartition.str(str self, str separator) -> (str, str, str)", partition<true>},
       {"join.str(str self, str[] values) -> str", join},
       {"replace.str(str self, str old, str new, int count) -> str", replace},
       {"ljust.str(str self, int width, str fill) -> str", justify<Side::left>},
@@ -361,6 +459,7 @@ void add_making(std::vector<BuiltinRow>& table) {
 
 void add_string_builtins(std::vector<BuiltinRow>& table) {
   add_tests(table);
+  add_questions_of_parts(table);
   add_making(table);
 }
 

@@ -58,11 +58,23 @@ bool takes_apart(const Node& node, const std::vector<const Node*>& before) {
   return node.is(Prim::ListUnpack) && !before.empty() && node.inputs[0]->node == before.back();
 }
 
-std::vector<const Node*> run_from(const Node& first) {
+// Of tensors; a bias may be None.
+bool multiplies(const Node& node) {
+  if (!Chain::multiplies(*node.op) || node.outputs.size() != 1) return false;
+  if (!is_tensor(node.input(0)) || !is_tensor(node.input(1))) return false;
+  if (node.inputs.size() < 3 || is_tensor(node.input(2))) return true;
+  const Datum* bias = constant_in(node.input(2));
+  return bias && bias->tag() == Tag::none;
+}
+
+using MayHave = std::function<bool(const Node&)>;
+
+std::vector<const Node*> run_from(const Node& first, const MayHave& may_have) {
   std::vector<const Node*> members;
   for (const Node* node = &first; node && members.size() < Chain::max_calls; node = node->next) {
     if (node->is(Prim::Constant)) continue;
-    const bool call = node->op && !node->in_place && (computes(*node) || cuts(*node));
+    const bool call = node->op && !node->in_place &&
+                      (computes(*node) || cuts(*node) || (multiplies(*node) && may_have(*node)));
     if (!call && !takes_apart(*node, members)) break;
     members.push_back(node);
   }
@@ -77,12 +89,18 @@ class Builder {
     drop_escaping_pieces();
   }
 
-  NodeChain build() {
+  NodeChain build(bool with_products) {
     for (const Node* node : made_.members) {
       if (node->op) calls_.push_back(call_of(*node));
     }
-    for (const ops::ChainCall& call : calls_) computing_ += Chain::computes(*call.op);
-    if (computing_ < 2 || made_.inputs.size() > Chain::max_inputs) return std::move(made_);
+    int computing = 0, multiplying = 0;
+    for (const ops::ChainCall& call : calls_) {
+      computing += Chain::computes(*call.op);
+      multiplying += Chain::multiplies(*call.op);
+    }
+    if (with_products && multiplying == 0) return std::move(made_);
+    if (computing + multiplying < 2 || made_.inputs.size() > Chain::max_inputs)
+      return std::move(made_);
     number_results();
     if (made_.outputs.empty() || made_.outputs.size() > Chain::max_outputs) return std::move(made_);
     made_.chain = std::make_unique<Chain>(static_cast<int>(made_.inputs.size()), std::move(calls_),
@@ -131,12 +149,18 @@ class Builder {
       call.dim = constant_in(node.input(2))->integer();
       call.results = static_cast<int>(unpack.outputs.size());
       for (const Value* piece : unpack.outputs) add_result(*piece);
+      return call;
+    }
+    if (Chain::multiplies(*node.op)) {
+      for (const Value* value : node.inputs) {
+        if (is_tensor(*value)) call.operands[call.operand_count++] = operand(*value);
+      }
     } else {
       for (int i = 0; i < node.op->operand_count; ++i) {
         call.operands[call.operand_count++] = operand(*node.inputs[node.op->operands[i]]);
       }
-      add_result(node.output());
     }
+    add_result(node.output());
     return call;
   }
 
@@ -164,11 +188,16 @@ class Builder {
   std::vector<ops::ChainCall> calls_;
   std::unordered_map<const Value*, int> results_;
   std::vector<int> outputs_;
-  int computing_ = 0;
 };
 
 }  // namespace
 
-NodeChain chain_from(const Node& first) { return Builder(run_from(first)).build(); }
+NodeChain chain_from(const Node& first) {
+  return Builder(run_from(first, [](const Node&) { return false; })).build(false);
+}
+
+NodeChain product_chain_from(const Node& first, const MayHave& may_have) {
+  return Builder(run_from(first, may_have)).build(true);
+}
 
 }  // namespace wisp::graph

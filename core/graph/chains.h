@@ -1,6 +1,8 @@
-// Finds runs of pointwise nodes that the interpreter may do in one step where tensors are small.
+// Finds runs of pointwise nodes, and products between them, that the interpreter may do in one step
+// where tensors are small.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,7 +17,9 @@ struct NodeChain {
   std::unique_ptr<ops::Chain> chain;  // null if there is nothing to gain
 };
 
-// The chain that begins at a node, as long as it can be.
+// The chain of pointwise nodes that begins at a node, as long as it can be.
 NodeChain chain_from(const Node& first);
+// One that also has products, those that it may have: at least one. It cannot be recorded.
+NodeChain product_chain_from(const Node& first, const std::function<bool(const Node&)>& may_have);
 
 }  // namespace wisp::graph

@@ -43,10 +43,11 @@ enum class Step : uint8_t {
   run_collected,  // ... and run together here
   tail,           // a convolution with what follows it, if it can be done as one; else goes on
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
-  parallel,       // the branches up to `target`, beside each other if that is worth it
-  end_branch,     // of one of them
-  fork,           // a call of its own, now or later
-  wait,           // for the result of one
+  slices,      // a product with a slice of each round, if they can be made together; else goes on
+  parallel,    // the branches up to `target`, beside each other if that is worth it
+  end_branch,  // of one of them
+  fork,        // a call of its own, now or later
+  wait,        // for the result of one
   raise,
   print,
   finish,  // inputs are the results
@@ -75,6 +76,16 @@ struct TailedCall {
   bool adds, relu;
 };
 
+// Inputs: the tensor that is sliced, the right matrix, the number of the round, a bias; the slice,
+// if it was made.
+struct SliceProduct {
+  int64_t dim;  // of the slices
+  bool turned;  // the right matrix is transposed
+  bool biased;
+  int32_t limit;        // register: the number of rounds
+  int32_t made, first;  // registers: products of some rounds, and the first of those rounds
+};
+
 struct ForkBody {
   std::shared_ptr<const Code> code;  // of what it captures
   bool may_wait = false;
@@ -98,6 +109,7 @@ struct Instruction {
     const Branches* branches;
     const ForkBody* fork;
     const TailedCall* tailed;
+    const SliceProduct* slices;
   };
 };
 
@@ -115,6 +127,7 @@ struct Code::Impl {
   std::deque<Branches> branches;
   std::deque<ForkBody> forks;
   std::deque<TailedCall> tailed_calls;
+  std::deque<SliceProduct> slice_products;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;

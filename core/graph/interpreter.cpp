@@ -1,16 +1,10 @@
 #include "graph/interpreter.h"
 
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 
 #include "base/parallel.h"
-#include "dispatch/direct.h"
-#include "graph/code.h"
 #include "graph/error.h"
-#include "graph/inputs.h"
-#include "graph/reuse.h"
-#include "ops/conv.h"
+#include "graph/frame.h"
 
 namespace wisp::graph {
 
@@ -39,308 +33,7 @@ class Depth {
   Depth& operator=(const Depth&) = delete;
 };
 
-// One call of a function: its registers and what runs on them.
-class Frame {
- public:
-  explicit Frame(const Code::Impl& code)
-      : code_(code), registers_(new Datum[static_cast<size_t>(code.registers)]) {}
-
-  ~Frame() {
-    if (collecting_) mode.deferrer = nullptr;
-    if (WISP_UNLIKELY(waiting_ != nullptr)) waiting_->futures.clear();
-  }
-  Frame(const Frame&) = delete;
-  Frame& operator=(const Frame&) = delete;
-
-  Datum& param(size_t i) { return registers_[i]; }
-  // f(i, value) takes the results.
-  template <class F>
-  void run(F take);
-
- private:
-  const Input* inputs(const Instruction& in) const { return code_.inputs.data() + in.inputs; }
-  void put(const Instruction& in, size_t i, Datum value) {
-    const int32_t at = code_.outputs[in.outputs + i];
-    if (WISP_LIKELY(at >= 0)) registers_[at] = std::move(value);
-  }
-  const Datum& peek(const Input& input) const {
-    const Datum& value = input.at >= 0 ? registers_[input.at] : code_.constants[~input.at];
-    if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
-    return value;
-  }
-  Datum take(const Input& input) {
-    if (input.at < 0) {
-      const Datum& constant = code_.constants[~input.at];
-      return constant.tag() < Tag::list ? constant : deep_copy(constant);
-    }
-    Datum& value = registers_[input.at];
-    if (WISP_UNLIKELY(!(input.tags >> static_cast<int>(value.tag()) & 1))) fail_unset();
-    return input.last ? std::move(value) : value;
-  }
-  std::vector<Datum> take_all(const Instruction& in) {
-    std::vector<Datum> items;
-    items.reserve(in.input_count);
-    for (size_t i = 0; i < in.input_count; ++i) items.push_back(take(inputs(in)[i]));
-    return items;
-  }
-  // Programs that the front end makes never get here; files may hold others.
-  [[noreturn]] WISP_COLD void fail_unset() const {
-    fail(ErrorKind::runtime, "a value is used that was not set");
-  }
-
-  const Input* set_list(const Input* input, const Param& param, Scratch& scratch, Arg& arg) const;
-  void set_args(const Instruction& in, Arg* args, Scratch& scratch) const {
-    set_args(*in.op, in.target, inputs(in), inputs(in) + in.input_count, args, scratch);
-  }
-  void set_args(const OpDef& op, uint32_t constants, const Input* input, const Input* end,
-                Arg* args, Scratch& scratch) const;
-  void drop_last(const Instruction& in);
-  void op(const Instruction& in);
-  void op_in_place(const Instruction& in);
-  void op_reuse(const Instruction& in);
-  void put_op_results(const Instruction& in, TensorList& outs);
-  void builtin(const Instruction& in);
-  void plain_builtin(const Instruction& in);
-  void move(const Instruction& in);
-  void unpack(const Instruction& in);
-  void make_dict(const Instruction& in);
-  void call(const Instruction& in);
-  void get(const Instruction& in);
-  void set(const Instruction& in);
-  void host_call(const Instruction& in);
-  void fork(const Instruction& in);
-  void print(const Instruction& in);
-  [[noreturn]] void raise_exception(const Instruction& in);
-  void simple(const Instruction& in);
-  const Instruction* chain(const Instruction& in);
-  const Instruction* tail(const Instruction& in);
-  bool may_run_beside(const Instruction& in, uint64_t& key) const;
-  void parallel(const Instruction*& in);
-  void run_branches(const Instruction*& in, bool beside);
-  void run_branch(const Instruction*& in);
-  // Next instruction of a jump, or of going straight on.
-  const Instruction* control(const Instruction& in);
-  // Goes on to the end of the code, or of a branch; `in` is where it has come to, also on errors.
-  template <bool branch>
-  void steps(const Instruction*& in);
-  [[noreturn]] void rethrow_at(const Instruction& in);
-
-  const Code::Impl& code_;
-  std::unique_ptr<Datum[]> registers_;
-  bool collecting_ = false;           // a group whose kernels are put off until its end
-  std::shared_ptr<Waiting> waiting_;  // forks; null before the first
-};
-
-const Input* Frame::set_list(const Input* input, const Param& param, Scratch& scratch,
-                             Arg& arg) const {
-  constexpr int32_t few = 16;
-  const Datum* items[few];
-  std::vector<const Datum*> many;
-  const int32_t n = input->items;
-  if (n > few) many.resize(static_cast<size_t>(n));
-  const Datum** at = n > few ? many.data() : items;
-  for (int32_t i = 0; i < n; ++i) at[i] = &peek(*++input);
-  set_list_arg({at, static_cast<size_t>(n)}, param, scratch, arg);
-  return input;
-}
-
-void Frame::set_args(const OpDef& op, uint32_t constants, const Input* input,
-                     const Input* const end, Arg* args, Scratch& scratch) const {
-  std::copy_n(code_.args.data() + constants, op.sig.params.size(), args);
-  for (; input != end; ++input) {
-    Arg& arg = args[input->param];
-    if (WISP_UNLIKELY(input->items >= 0)) {
-      input = set_list(input, op.sig.params[input->param], scratch, arg);
-      continue;
-    }
-    const Datum& value = registers_[input->at];
-    if (WISP_LIKELY(value.is_tensor() && input->tensor)) {
-      arg.kind = ArgKind::tensor;
-      arg.as.tensor = value.tensor().impl();
-    } else {
-      set_arg(value, op.sig.params[input->param], scratch, arg);
-    }
-  }
-}
-
-void Frame::drop_last(const Instruction& in) {
-  const Input* input = inputs(in);
-  for (const Input* const end = input + in.input_count; input != end; ++input) {
-    if (input->last) registers_[input->at] = Datum();
-  }
-}
-
-__attribute__((noinline)) void Frame::op(const Instruction& in) {
-  const OpDef& op = *in.op;
-  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
-  Arg* args = reinterpret_cast<Arg*>(memory);
-  Scratch scratch;
-  set_args(in, args, scratch);
-  if (TensorImpl* made = call_direct(op, args)) {
-    drop_last(in);
-    return put(in, 0, Datum(Tensor::adopt(made)));
-  }
-  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
-  TensorList outs;
-  wisp::call(op, args, outs);
-  drop_last(in);
-  put_op_results(in, outs);
-}
-
-__attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
-  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
-  Arg* args = reinterpret_cast<Arg*>(memory);
-  Scratch scratch;
-  set_args(in, args, scratch);
-  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
-  call_in_place(*in.op, args);
-  Tensor self = args[0].tensor();
-  drop_last(in);
-  put(in, 0, Datum(std::move(self)));
-}
-
-void Frame::op_reuse(const Instruction& in) {
-  const Datum& self = registers_[inputs(in)->at];
-  if (WISP_UNLIKELY(self.is_tensor() && is_reusable(self.tensor()))) {
-    alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
-    Arg* args = reinterpret_cast<Arg*>(memory);
-    Scratch scratch;
-    set_args(in, args, scratch);
-    if (result_fits(*in.op, args)) return op_in_place(in);
-  }
-  op(in);
-}
-
-void Frame::put_op_results(const Instruction& in, TensorList& outs) {
-  const auto& returns = in.op->sig.returns;
-  if (WISP_LIKELY(in.output_count == 1)) {
-    if (WISP_LIKELY(returns[0].is_tensor && !returns[0].is_list)) {
-      return put(in, 0, Datum(std::move(outs[0])));
-    }
-    if (returns[0].is_list) {
-      std::vector<Datum> items;
-      items.reserve(outs.size());
-      for (Tensor& out : outs) items.emplace_back(std::move(out));
-      return put(in, 0, Datum::list(std::move(items)));
-    }
-    const Scalar value = outs[0].item();
-    if (returns[0].type == "bool") return put(in, 0, Datum(value.truth()));
-    return put(in, 0, returns[0].type == "int" ? Datum(value.integer()) : Datum(value.real()));
-  }
-  WISP_CHECK_VALUE(!in.op->sig.returns_list() || outs.size() == in.output_count, "expected ",
-                   in.output_count, " values to unpack, got ", outs.size());
-  for (size_t i = 0; i < in.output_count; ++i) {
-    put(in, i, i < outs.size() ? Datum(std::move(outs[i])) : Datum());
-  }
-}
-
-__attribute__((noinline)) void Frame::builtin(const Instruction& in) {
-  Inputs args(in.input_count);
-  for (size_t i = 0; i < in.input_count; ++i) args.add(take(inputs(in)[i]));
-  Datum result = in.builtin->run(args.all());
-  if (in.output_count) put(in, 0, std::move(result));
-}
-
-// Copies are made and forgotten without counting.
-void Frame::plain_builtin(const Instruction& in) {
-  alignas(Datum) unsigned char memory[few_inputs * sizeof(Datum)];
-  Datum* args = reinterpret_cast<Datum*>(memory);
-  for (size_t i = 0; i < in.input_count; ++i) {
-    std::memcpy(memory + i * sizeof(Datum), &peek(inputs(in)[i]), sizeof(Datum));
-  }
-  Datum result = in.builtin->run({args, in.input_count});
-  if (in.output_count) put(in, 0, std::move(result));
-}
-
-void Frame::move(const Instruction& in) {
-  if (WISP_LIKELY(in.target == 0)) {
-    for (size_t i = 0; i < in.input_count; ++i) put(in, i, take(inputs(in)[i]));
-    return;
-  }
-  Inputs values(in.input_count);
-  for (size_t i = 0; i < in.input_count; ++i) values.add(take(inputs(in)[i]));
-  for (size_t i = 0; i < in.input_count; ++i) put(in, i, std::move(values.all()[i]));
-}
-
-void Frame::unpack(const Instruction& in) {
-  const Datum from = take(inputs(in)[0]);
-  WISP_CHECK_VALUE(from.items().size() == in.output_count, "expected ", in.output_count,
-                   " values to unpack, got ", from.items().size());
-  for (size_t i = 0; i < in.output_count; ++i) put(in, i, from.items()[i]);
-}
-
-void Frame::make_dict(const Instruction& in) {
-  Datum made = Datum::dict();
-  for (size_t i = 0; i + 1 < in.input_count; i += 2) {
-    Datum key = take(inputs(in)[i]);
-    made.dict_data().set(std::move(key), take(inputs(in)[i + 1]));
-  }
-  put(in, 0, std::move(made));
-}
-
-void Frame::call(const Instruction& in) {
-  const std::shared_ptr<const Code> code = code_of(*in.function);
-  Frame callee(code->impl());
-  for (size_t i = 0; i < in.input_count; ++i) callee.param(i) = take(inputs(in)[i]);
-  callee.run([&](size_t i, Datum value) {
-    if (i < in.output_count) put(in, i, std::move(value));
-  });
-}
-
-void Frame::get(const Instruction& in) {
-  const ObjectData& object = peek(inputs(in)[0]).object();
-  WISP_CHECK(in.target < object.slots.size(), "the object lacks an attribute of its class");
-  Datum value = object.slots[in.target];
-  if (inputs(in)[0].last) registers_[inputs(in)[0].at] = Datum();
-  put(in, 0, std::move(value));
-}
-
-void Frame::set(const Instruction& in) {
-  const Datum object = take(inputs(in)[0]);
-  std::vector<Datum>& slots = object.object().slots;
-  if (in.target >= slots.size()) slots.resize(in.target + 1);
-  slots[in.target] = take(inputs(in)[1]);
-}
-
-void Frame::host_call(const Instruction& in) {
-  const HostFunction& function = *in.host_function;
-  WISP_CHECK(graph_host.call, "'", function.name, "' is a function of the host language, which ",
-             "this program runs without");
-  Datum result = graph_host.call(function, take_all(in));
-  if (in.output_count) put(in, 0, std::move(result));
-}
-
-// Now, unless others may run beside it later.
-void Frame::fork(const Instruction& in) {
-  auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
-  if (in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
-    if (!waiting_) waiting_ = std::make_shared<Waiting>();
-    for (const Function* function : in.fork->calls) prepare(*function);
-    future->put_off(waiting_);
-  } else {
-    future->run();
-  }
-  put(in, 0, Datum(std::move(future)));
-}
-
-void Frame::print(const Instruction& in) {
-  std::string line;
-  for (size_t i = 0; i < in.input_count; ++i) {
-    line += (i ? " " : "") + str_of(take(inputs(in)[i]));
-  }
-  line += "\n";
-  if (graph_host.print) {
-    graph_host.print(line);
-  } else {
-    std::fputs(line.c_str(), stdout);
-  }
-}
-
-void Frame::raise_exception(const Instruction& in) {
-  const Datum message = take(inputs(in)[0]);
-  const Datum name = in.input_count > 1 ? take(inputs(in)[1]) : Datum("RuntimeError");
-  throw ScriptError(ErrorKind::runtime, str_of(message), str_of(name));
-}
+}  // namespace
 
 void Frame::simple(const Instruction& in) {
   switch (in.step) {
@@ -395,33 +88,6 @@ void Frame::simple(const Instruction& in) {
     default:
       return;
   }
-}
-
-__attribute__((noinline)) const Instruction* Frame::chain(const Instruction& in) {
-  TensorImpl* tensors[ops::Chain::max_inputs];
-  for (size_t i = 0; i < in.input_count; ++i) {
-    tensors[i] = peek(inputs(in)[i]).tensor().impl();
-  }
-  Tensor outs[ops::Chain::max_outputs];
-  if (!in.chain->run({tensors, in.input_count}, outs)) return &in + 1;
-  drop_last(in);
-  for (size_t i = 0; i < in.output_count; ++i) put(in, i, Datum(std::move(outs[i])));
-  return code_.instructions.data() + in.target;
-}
-
-__attribute__((noinline)) const Instruction* Frame::tail(const Instruction& in) {
-  const TailedCall& call = *in.tailed;
-  const Input* const end = inputs(in) + in.input_count - call.adds;
-  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
-  Arg* args = reinterpret_cast<Arg*>(memory);
-  Scratch scratch;
-  set_args(*call.op, call.args, inputs(in), end, args, scratch);
-  Tensor made =
-      ops::convolution_with_tail(args, call.adds ? peek(*end).tensor() : Tensor(), call.relu);
-  if (!made.defined()) return &in + 1;
-  drop_last(in);
-  put(in, 0, Datum(std::move(made)));
-  return code_.instructions.data() + in.target;
 }
 
 const Instruction* Frame::control(const Instruction& in) {
@@ -568,6 +234,9 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
       case Step::chain:
         in = chain(*in);
         break;
+      case Step::slices:
+        in = slices(*in);
+        break;
       case Step::jump:
       case Step::jump_unless:
       case Step::once:
@@ -604,7 +273,14 @@ void Frame::run(F take_result) {
   }
 }
 
-}  // namespace
+void Frame::call(const Instruction& in) {
+  const std::shared_ptr<const Code> code = code_of(*in.function);
+  Frame callee(code->impl());
+  for (size_t i = 0; i < in.input_count; ++i) callee.param(i) = take(inputs(in)[i]);
+  callee.run([&](size_t i, Datum value) {
+    if (i < in.output_count) put(in, i, std::move(value));
+  });
+}
 
 std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   const Code::Impl& impl = code.impl();

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "graph/effects.h"
+#include "ops/chain.h"
+#include "ops/ops.h"
 
 namespace wisp::graph {
 
@@ -31,6 +33,18 @@ bool has_barrier(const Block& body) {
   return false;
 }
 
+bool goes_on(const Block& body) {
+  const Datum* condition = constant_of(*body.results[0]);
+  return condition && condition->boolean();
+}
+
+// Of a tensor from outside, by the number of the round.
+bool selects_round(const Node* node, const Block& body) {
+  if (!node || node->block != &body || node->op != &op_def<"select">()) return false;
+  return node->input(0).block != &body && constant_of(node->input(1)) &&
+         node->inputs[2] == body.params[0];
+}
+
 }  // namespace
 
 std::vector<const Node*> unchanging_calls(const Block& body, const Aliases& aliases) {
@@ -43,6 +57,25 @@ std::vector<const Node*> unchanging_calls(const Block& body, const Aliases& alia
   for (const Node* node = body.first; node; node = node->next) {
     const bool same = std::none_of(node->inputs.begin(), node->inputs.end(), changes);
     if (same && may_stay(*node, aliases)) found.push_back(node);
+  }
+  return found;
+}
+
+std::vector<SlicedProduct> sliced_products(const Block& body, const Aliases& aliases,
+                                           const std::vector<const Node*>& unchanging) {
+  std::vector<SlicedProduct> found;
+  if (!goes_on(body) || has_barrier(body)) return found;
+  const auto stays = [&](const Value* value) {
+    return value->block != &body || constant_of(*value) ||
+           std::find(unchanging.begin(), unchanging.end(), value->node) != unchanging.end();
+  };
+  for (const Node* node = body.first; node; node = node->next) {
+    if (!node->op || node->in_place || !ops::Chain::multiplies(*node->op)) continue;
+    const Node* select = node->input(0).node;
+    if (selects_round(select, body) && aliases.is_movable(*select) && aliases.is_movable(*node) &&
+        !aliases.escapes(node->output()) &&
+        std::all_of(node->inputs.begin() + 1, node->inputs.end(), stays))
+      found.push_back({select, node});
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <list>
 #include <unordered_map>
 
+#include "lazy/cuts.h"
 #include "lazy/sequence.h"
 
 namespace wisp::lazy {
@@ -30,10 +31,9 @@ class Planner {
 
   void run() {
     find_readers();
-    const std::vector<bool> wanted = find_wanted();
     for (uint32_t i = 0; i < sequence_.size(); ++i) {
-      const Entry& entry = sequence_.batch->entries[i];
-      if (!wanted[i]) {
+      const Entry& entry = sequence_.entries[i];
+      if (!sequence_.needed[i]) {
         plan_.dropped.push_back(i);
       } else if (entry.pointwise) {
         add_pointwise(i);
@@ -42,7 +42,6 @@ class Planner {
       }
     }
     while (!open_.empty()) close(open_.begin());
-    find_finished();
   }
 
  private:
@@ -51,33 +50,6 @@ class Planner {
     for (size_t i = 0; i < sequence_.size(); ++i) {
       for (int cell : sequence_.entry(i).in) {
         if (cell >= 0) readers_[storage(cell)].push_back(static_cast<int>(i));
-      }
-    }
-  }
-
-  // Entries that compute something for others, or for entries that do.
-  std::vector<bool> find_wanted() const {
-    std::vector<bool> wanted(sequence_.size(), false), memory(sequence_.memories.size());
-    for (size_t m = 0; m < memory.size(); ++m) memory[m] = sequence_.memories[m].wanted;
-    for (size_t i = wanted.size(); i-- > 0;) {
-      for (int cell : sequence_.entry(i).out) wanted[i] = wanted[i] || memory[storage(cell)];
-      if (!wanted[i]) continue;
-      for (int cell : sequence_.entry(i).in) {
-        if (cell >= 0) memory[storage(cell)] = true;
-      }
-    }
-    return wanted;
-  }
-
-  void find_finished() {
-    plan_.finished.assign(sequence_.size(), 0);
-    std::vector<bool> seen(sequence_.memories.size(), false);
-    for (size_t i = sequence_.size(); i-- > 0;) {
-      const std::span<const int> outs = sequence_.entry(i).out;
-      for (size_t k = outs.size(); k-- > 0;) {
-        if (seen[storage(outs[k])]) continue;
-        seen[storage(outs[k])] = true;
-        plan_.finished[i] |= static_cast<uint8_t>(1u << k);
       }
     }
   }
@@ -188,7 +160,7 @@ class Planner {
       if (!known) group.reads.push_back(cell);
     }
     group.writes.push_back(cells(i).out[0]);
-    for (const Arg& arg : sequence_.batch->entries[i].args) group.numbers += !arg.is_tensor();
+    for (const Arg& arg : sequence_.entries[i].args) group.numbers += !arg.is_tensor();
   }
 
   void close(Place at) {
@@ -326,7 +298,7 @@ class Planner {
     }
 
     bool add_step(size_t k) {
-      const Entry& entry = sequence_.batch->entries[members_[k]];
+      const Entry& entry = sequence_.entries[members_[k]];
       GroupStep step{.entry = members_[k], .in = {}, .tile = 0, .store = -1};
       size_t tensor = 0;
       for (size_t i = 0; i < entry.args.size(); ++i) {
@@ -352,7 +324,7 @@ class Planner {
       }
     }
     size_t item_of(size_t k) const {
-      return item_size(sequence_.batch->entries[members_[k]].outs[0].dtype());
+      return item_size(sequence_.entries[members_[k]].outs[0].dtype());
     }
 
     cpu::FusedSource source(size_t k, size_t tensor) {
@@ -382,12 +354,11 @@ class Planner {
 };
 
 // Whether the kernels of every group work on one shape here too.
-bool holds(const Plan& plan, const Batch& batch) {
+bool holds(const Plan& plan, std::span<const Entry> entries) {
   return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& stage) {
     const std::vector<GroupStep>& steps = stage.group.steps;
     return std::all_of(steps.begin(), steps.end(), [&](const GroupStep& step) {
-      return same(batch.entries[step.entry].outs[0].sizes(),
-                  batch.entries[steps[0].entry].outs[0].sizes());
+      return same(entries[step.entry].outs[0].sizes(), entries[steps[0].entry].outs[0].sizes());
     });
   });
 }
@@ -395,12 +366,12 @@ bool holds(const Plan& plan, const Batch& batch) {
 // Plans by key, the most recently used ones.
 class Cache {
  public:
-  std::shared_ptr<const Plan> find(const std::u32string& key, const Batch& batch) {
+  std::shared_ptr<const Plan> find(const std::u32string& key, std::span<const Entry> entries) {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return nullptr;
     recent_.splice(recent_.begin(), recent_, found->second);
     for (const auto& plan : found->second->plans) {
-      if (holds(*plan, batch)) return plan;
+      if (holds(*plan, entries)) return plan;
     }
     return nullptr;
   }
@@ -432,41 +403,81 @@ class Cache {
 }  // namespace
 
 struct Plans::Impl {
-  Sequence sequence;
+  Sequence whole, piece;
+  Cutter cutter;
   Cache cache;
+  Schedule schedule;
+
+  const std::vector<Cut>& cut(std::vector<Entry>& entries) {
+    whole.read(entries);
+    const std::vector<Cut>& cuts = cutter.cut(whole);
+    if (cutter.order().empty()) return cuts;
+    std::vector<Entry> ordered;
+    ordered.reserve(entries.size());
+    for (const uint32_t i : cutter.order()) ordered.push_back(entries[i]);
+    entries.swap(ordered);
+    whole.read(entries);
+    return cutter.cut(whole);
+  }
+
+  std::shared_ptr<const Plan> plan_for(size_t begin, size_t end) {
+    piece.take(whole, begin, end);
+    std::shared_ptr<const Plan> plan = cache.find(piece.key, piece.entries);
+    if (plan) return plan;
+    auto made = std::make_shared<Plan>();
+    Planner(piece, *made).run();
+    cache.add(piece.key, made);
+    ++schedule.new_plans;
+    return made;
+  }
+
+  void add_alone(size_t i) {
+    if (whole.needed[i]) schedule.pieces.push_back({static_cast<uint32_t>(i), nullptr});
+  }
+
+  void find_finished() {
+    schedule.finished.assign(whole.size(), 0);
+    std::vector<bool> seen(whole.memories.size(), false);
+    for (size_t i = whole.size(); i-- > 0;) {
+      const std::span<const int> outs = whole.entry(i).out;
+      for (size_t k = outs.size(); k-- > 0;) {
+        const int memory = whole.cells[outs[k]].storage;
+        if (seen[memory]) continue;
+        seen[memory] = true;
+        schedule.finished[i] |= static_cast<uint8_t>(1u << k);
+      }
+    }
+  }
 };
+
+const Plan& plan_of(const Piece& piece) {
+  static const Plan alone{.stages = {Stage{.entry = 0}}, .dropped = {}};
+  return piece.plan ? *piece.plan : alone;
+}
 
 Plans::Plans() : impl_(std::make_unique<Impl>()) {}
 Plans::~Plans() = default;
 
-namespace {
-
-// A single kernel is run, or is not wanted: there is nothing to look up.
-std::shared_ptr<const Plan> plan_for_one(const Entry& entry) {
-  static const auto alone = std::make_shared<const Plan>(
-      Plan{.stages = {Stage{.entry = 0}}, .dropped = {}, .finished = {1}});
-  static const auto unwanted =
-      std::make_shared<const Plan>(Plan{.stages = {}, .dropped = {0}, .finished = {0}});
-  const Storage& storage = entry.outs[0]->storage();
-  return storage.use_count() > held_by(entry, storage) ? alone : unwanted;
-}
-
-}  // namespace
-
-std::shared_ptr<const Plan> Plans::plan_for(const Batch& batch, bool& known) {
-  if (batch.entries.size() == 1 && batch.entries[0].outs.size() == 1) {
-    known = true;
-    return plan_for_one(batch.entries[0]);
+const Schedule& Plans::schedule_for(std::vector<Entry>& entries) {
+  Schedule& schedule = impl_->schedule;
+  Sequence& whole = impl_->whole;
+  schedule.pieces.clear();
+  schedule.dropped.clear();
+  schedule.new_plans = 0;
+  const std::vector<Cut>& cuts = impl_->cut(entries);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (!whole.needed[i]) schedule.dropped.push_back(static_cast<uint32_t>(i));
   }
-  Sequence& sequence = impl_->sequence;
-  sequence.read(batch);
-  std::shared_ptr<const Plan> plan = impl_->cache.find(sequence.key, batch);
-  known = plan != nullptr;
-  if (known) return plan;
-  auto made = std::make_shared<Plan>();
-  Planner(sequence, *made).run();
-  impl_->cache.add(sequence.key, made);
-  return made;
+  impl_->find_finished();
+  for (const Cut& cut : cuts) {
+    if (cut.joins) {
+      schedule.pieces.push_back(
+          {static_cast<uint32_t>(cut.begin), impl_->plan_for(cut.begin, cut.end)});
+    } else {
+      for (size_t i = cut.begin; i < cut.end; ++i) impl_->add_alone(i);
+    }
+  }
+  return schedule;
 }
 
 }  // namespace wisp::lazy

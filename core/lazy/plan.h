@@ -17,8 +17,8 @@ struct TensorPlace {
   uint16_t index;
   bool is_out;
 };
-inline const Tensor& tensor_at(const Batch& batch, const TensorPlace& place) {
-  const Entry& entry = batch.entries[place.entry];
+inline const Tensor& tensor_at(std::span<const Entry> entries, const TensorPlace& place) {
+  const Entry& entry = entries[place.entry];
   return place.is_out ? entry.outs[place.index] : entry.tensors[place.index];
 }
 
@@ -56,8 +56,25 @@ struct Stage {
 struct Plan {
   std::vector<Stage> stages;
   std::vector<uint32_t> dropped;  // kernels whose results nobody wants
+};
+
+// Kernels that follow each other, from `first` on, with a plan; or one that runs alone.
+struct Piece {
+  uint32_t first;
+  std::shared_ptr<const Plan> plan;
+};
+
+// That of one kernel for pieces without.
+const Plan& plan_of(const Piece& piece);
+
+// How a batch is run: piece after piece. What can be joined with nothing needs no plan, and plans
+// do not depend on what stands around their piece.
+struct Schedule {
+  std::vector<Piece> pieces;
+  std::vector<uint32_t> dropped;  // kernels whose results nobody wants
   // Per entry, a bit per result: nothing is written to its memory afterwards.
   std::vector<uint8_t> finished;
+  int64_t new_plans = 0;
 };
 
 // The plans that were made so far. For one thread at a time.
@@ -68,8 +85,8 @@ class Plans {
   Plans(const Plans&) = delete;
   Plans& operator=(const Plans&) = delete;
 
-  // The plan for this sequence; `known` tells whether it had been made before.
-  std::shared_ptr<const Plan> plan_for(const Batch& batch, bool& known);
+  // Holds until the next call. The entries may be brought into another order.
+  const Schedule& schedule_for(std::vector<Entry>& entries);
 
  private:
   struct Impl;
@@ -77,6 +94,6 @@ class Plans {
 };
 
 // Runs the batch; afterwards none of its results is pending. Throws the first error at the end.
-void run(Batch& batch, const Plan& plan);
+void run(Batch& batch, const Schedule& schedule);
 
 }  // namespace wisp::lazy

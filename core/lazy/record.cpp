@@ -251,10 +251,8 @@ bool Collector::write_down(const Call& call, int outs, bool promised, const Capt
   return batch.entries.size() >= most_entries || batch.promised >= most_promised;
 }
 
-void tell(State& s, const Batch& batch, const Plan& plan, bool known) {
-  s.report.push_back(str(known ? "plan known: " : "new plan: ", batch.entries.size(),
-                         " kernels in ", plan.stages.size(), " stages, ", plan.dropped.size(),
-                         " not needed"));
+// One line per stage.
+void tell_stages(State& s, std::span<const Entry> entries, const Plan& plan) {
   for (const Stage& stage : plan.stages) {
     std::string line = stage.fused ? "  fused:" : "  alone:";
     const auto add = [&](const Entry& entry) {
@@ -262,36 +260,54 @@ void tell(State& s, const Batch& batch, const Plan& plan, bool known) {
       if (entry.place.code && host.describe) line += str(" (", host.describe(entry.place), ")");
     };
     if (!stage.fused) {
-      add(batch.entries[stage.entry]);
+      add(entries[stage.entry]);
     } else {
-      for (const GroupStep& step : stage.group.steps) add(batch.entries[step.entry]);
-      for (const GroupFold& fold : stage.group.folds) add(batch.entries[fold.entry]);
+      for (const GroupStep& step : stage.group.steps) add(entries[step.entry]);
+      for (const GroupFold& fold : stage.group.folds) add(entries[fold.entry]);
     }
     s.report.push_back(line);
   }
 }
 
+void tell(State& s, const Batch& batch, const Schedule& schedule) {
+  size_t stages = 0, dropped = schedule.dropped.size();
+  for (const Piece& piece : schedule.pieces) stages += plan_of(piece).stages.size();
+  s.report.push_back(str(schedule.new_plans ? "new plan: " : "plan known: ", batch.entries.size(),
+                         " kernels in ", stages, " stages, ", dropped, " not needed"));
+  for (const Piece& piece : schedule.pieces) {
+    tell_stages(s, std::span(batch.entries).subspan(piece.first), plan_of(piece));
+  }
+}
+
+void count(Counts& counts, const Batch& batch, const Schedule& schedule) {
+  ++counts.runs;
+  counts.plans += schedule.new_plans;
+  size_t run = 0;
+  for (const Piece& piece : schedule.pieces) {
+    for (const Stage& stage : plan_of(piece).stages) {
+      const size_t together = stage.group.steps.size() + stage.group.folds.size();
+      counts.groups += stage.fused;
+      counts.fused += static_cast<int64_t>(together);
+      run += stage.fused ? together : 1;
+    }
+  }
+  counts.dropped += static_cast<int64_t>(batch.entries.size() - run);
+}
+
 void run_batch(Batch& batch) {
-  bool known;
   State& s = state();
-  const std::shared_ptr<const Plan> plan = s.plans->plan_for(batch, known);
+  const Schedule& schedule = s.plans->schedule_for(batch.entries);
   {
     const std::lock_guard lock(s.recording);
-    ++s.counts.runs;
-    s.counts.plans += !known;
-    s.counts.dropped += static_cast<int64_t>(plan->dropped.size());
-    for (const Stage& stage : plan->stages) {
-      s.counts.groups += stage.fused;
-      s.counts.fused += static_cast<int64_t>(stage.group.steps.size() + stage.group.folds.size());
-    }
-    if (s.reporting) tell(s, batch, *plan, known);
+    count(s.counts, batch, schedule);
+    if (s.reporting) tell(s, batch, schedule);
   }
   const Quiet quiet;
   running = true;
   struct Done {
     ~Done() { running = false; }
   } done;
-  run(batch, *plan);
+  run(batch, schedule);
 }
 
 // The process may be doing this on another thread, whose kernels may want the host's lock.

@@ -108,13 +108,18 @@ class SingleRun {
 
 // --- Kernels run as one
 
+// The entries of a piece, and which of their results are finished by them.
+struct Part {
+  std::span<Entry> entries;
+  std::span<const uint8_t> finished;
+};
+
 class FusedRun {
  public:
-  FusedRun(const Batch& batch, const Plan& plan, const Group& group)
-      : batch_(batch), plan_(plan), group_(group) {}
+  FusedRun(const Part& part, const Group& group) : part_(part), group_(group) {}
 
   void run() {
-    const Tensor& first = batch_.entries[group_.steps[0].entry].outs[0];
+    const Tensor& first = part_.entries[group_.steps[0].entry].outs[0];
     for (const GroupStep& step : group_.steps) add_step(step);
     for (size_t k = 0; k < group_.operands.size(); ++k) add_operand(k, first.sizes());
     for (size_t k = 0; k < group_.numbers.size(); ++k) add_number(k);
@@ -129,16 +134,16 @@ class FusedRun {
     WISP_CHECK(!divided_by_zero_.load(std::memory_order_relaxed),
                "ZeroDivisionError: integer division by zero");
     for (const GroupStep& step : group_.steps) {
-      if (step.store >= 0) finish(batch_.entries[step.entry].outs[0], plan_.finished[step.entry]);
+      if (step.store >= 0) finish(part_.entries[step.entry].outs[0], part_.finished[step.entry]);
     }
     for (const GroupFold& fold : group_.folds) {
-      finish(batch_.entries[fold.entry].outs[0], plan_.finished[fold.entry]);
+      finish(part_.entries[fold.entry].outs[0], part_.finished[fold.entry]);
     }
   }
 
  private:
   void add_step(const GroupStep& step) {
-    const Entry& entry = batch_.entries[step.entry];
+    const Entry& entry = part_.entries[step.entry];
     cpu::FusedStep& made = steps_[count_++];
     made = {.op = entry.opcode,
             .compute = entry.compute,
@@ -151,7 +156,7 @@ class FusedRun {
   }
 
   void add_operand(size_t k, IntSpan sizes) {
-    const Tensor& t = tensor_at(batch_, group_.operands[k]);
+    const Tensor& t = tensor_at(part_.entries, group_.operands[k]);
     if (group_.operands[k].is_out) t->storage().allocate_promised();
     if (!same(t.sizes(), sizes)) strides_[k] = expanded_strides(t.sizes(), t.strides(), sizes);
     operands_[k] = {memory_of(t), same(t.sizes(), sizes) ? t.strides() : IntSpan(strides_[k]),
@@ -160,7 +165,7 @@ class FusedRun {
 
   void add_number(size_t k) {
     const NumberPlace& place = group_.numbers[k];
-    const Entry& entry = batch_.entries[place.entry];
+    const Entry& entry = part_.entries[place.entry];
     cpu::FusedNumber& number = numbers_[k];
     number.dtype = cpu::input_dtype(entry.opcode, place.arg, entry.compute);
     visit<dtypes::all>(number.dtype, "number", [&]<class T>() {
@@ -170,7 +175,7 @@ class FusedRun {
   }
 
   void add_fold(size_t k) {
-    const Entry& entry = batch_.entries[group_.folds[k].entry];
+    const Entry& entry = part_.entries[group_.folds[k].entry];
     const Tensor& out = entry.outs[0];
     out->storage().allocate_promised();
     folds_[k] = {.step = group_.folds[k].step,
@@ -179,8 +184,7 @@ class FusedRun {
                  .out = memory_of(out)};
   }
 
-  const Batch& batch_;
-  const Plan& plan_;
+  const Part& part_;
   const Group& group_;
   size_t count_ = 0;
   std::array<cpu::FusedStep, cpu::max_fused_steps> steps_;
@@ -192,9 +196,9 @@ class FusedRun {
 };
 
 // Arranged images keep their order if each kernel runs on its own.
-bool reads_arranged(const Batch& batch, const Group& group) {
+bool reads_arranged(const Part& part, const Group& group) {
   for (const TensorPlace& place : group.operands) {
-    if (!place.is_out && tensor_at(batch, place)->storage().is_arranged()) return true;
+    if (!place.is_out && tensor_at(part.entries, place)->storage().is_arranged()) return true;
   }
   return false;
 }
@@ -208,29 +212,29 @@ void for_each_entry(const Stage& stage, F f) {
 }
 
 // Whether the elements of all operands lie in one order, or are a single value.
-bool is_flat(const Batch& batch, const Group& group) {
-  const IntSpan sizes = batch.entries[group.steps[0].entry].outs[0].sizes();
+bool is_flat(const Part& part, const Group& group) {
+  const IntSpan sizes = part.entries[group.steps[0].entry].outs[0].sizes();
   return std::all_of(group.operands.begin(), group.operands.end(), [&](const TensorPlace& place) {
-    const Tensor& t = tensor_at(batch, place);
+    const Tensor& t = tensor_at(part.entries, place);
     return t.numel() == 1 || (t.is_contiguous() && same(t.sizes(), sizes));
   });
 }
 
 // Whether one loop is worth it. Over operands that are spread along short lines, a few calls more
 // per line cost as much as memory does, unless that is slow.
-bool runs_fused(const Batch& batch, const Group& group) {
+bool runs_fused(const Part& part, const Group& group) {
   constexpr int64_t long_line = 512, many_elements = 1 << 22;
-  if (reads_arranged(batch, group)) return false;
-  if (is_flat(batch, group)) return true;
-  const Tensor& out = batch.entries[group.steps[0].entry].outs[0];
+  if (reads_arranged(part, group)) return false;
+  if (is_flat(part, group)) return true;
+  const Tensor& out = part.entries[group.steps[0].entry].outs[0];
   return group.folds.empty() &&
          (out->size(out.ndim() - 1) >= long_line || out.numel() >= many_elements);
 }
 
-void run_stage(Batch& batch, const Plan& plan, const Stage& stage) {
-  const auto alone = [&](uint32_t i) { SingleRun(batch.entries[i], plan.finished[i]).run(); };
+void run_stage(const Part& part, const Stage& stage) {
+  const auto alone = [&](uint32_t i) { SingleRun(part.entries[i], part.finished[i]).run(); };
   if (!stage.fused) return alone(stage.entry);
-  if (runs_fused(batch, stage.group)) return FusedRun(batch, plan, stage.group).run();
+  if (runs_fused(part, stage.group)) return FusedRun(part, stage.group).run();
   for_each_entry(stage, alone);
 }
 
@@ -254,14 +258,14 @@ bool is_large(const Entry& entry) {
 }
 
 // Only the first error is told; what depends on it has failed with it.
-void try_stage(Batch& batch, const Plan& plan, const Stage& stage, std::optional<Error>& first) {
-  const Entry& last = batch.entries[stage.fused ? stage.group.steps.back().entry : stage.entry];
+void try_stage(const Part& part, const Stage& stage, std::optional<Error>& first) {
+  const Entry& last = part.entries[stage.fused ? stage.group.steps.back().entry : stage.entry];
   try {
     const HostUnlock unlock(is_large(last));
-    run_stage(batch, plan, stage);
+    run_stage(part, stage);
   } catch (const std::exception& error) {
     const Error told = placed(last, error);
-    for_each_entry(stage, [&](uint32_t i) { fail(batch.entries[i], told); });
+    for_each_entry(stage, [&](uint32_t i) { fail(part.entries[i], told); });
     if (!first) first = told;
   }
 }
@@ -272,14 +276,24 @@ void release(Entry& entry) {
   for (Tensor& t : entry.outs) t.reset();
 }
 
+// All stages of a plan.
+void run_part(const Part& part, const Plan& plan, std::optional<Error>& first) {
+  for (uint32_t i : plan.dropped) release(part.entries[i]);
+  for (const Stage& stage : plan.stages) {
+    try_stage(part, stage, first);
+    for_each_entry(stage, [&](uint32_t i) { release(part.entries[i]); });
+  }
+}
+
 }  // namespace
 
-void run(Batch& batch, const Plan& plan) {
+void run(Batch& batch, const Schedule& schedule) {
   std::optional<Error> first;
-  for (uint32_t i : plan.dropped) release(batch.entries[i]);
-  for (const Stage& stage : plan.stages) {
-    try_stage(batch, plan, stage, first);
-    for_each_entry(stage, [&](uint32_t i) { release(batch.entries[i]); });
+  for (uint32_t i : schedule.dropped) release(batch.entries[i]);
+  for (const Piece& piece : schedule.pieces) {
+    const Part part{std::span(batch.entries).subspan(piece.first),
+                    std::span(schedule.finished).subspan(piece.first)};
+    run_part(part, plan_of(piece), first);
   }
   if (first) throw *first;
 }

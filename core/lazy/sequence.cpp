@@ -5,17 +5,76 @@
 
 namespace wisp::lazy {
 
-void Sequence::read(const Batch& given) {
-  batch = &given;
+void Sequence::read(std::span<const Entry> all) {
+  entries = all;
   cells.clear();
   memories.clear();
   places_.clear();
   starts_.clear();
   size_t tensors = 1;
-  for (const Entry& entry : batch->entries) tensors += entry.tensors.size() + entry.outs.size();
+  for (const Entry& entry : entries) tensors += entry.tensors.size() + entry.outs.size();
   table_.assign(std::bit_ceil(2 * tensors), -1);
-  for (const Entry& entry : batch->entries) read_entry(entry);
+  for (const Entry& entry : entries) read_entry(entry);
   for (Memory& memory : memories) memory.wanted = memory.storage->use_count() > memory.held;
+  find_needed();
+}
+
+void Sequence::find_needed() {
+  needed.assign(size(), false);
+  std::vector<bool> used(memories.size());
+  for (size_t m = 0; m < used.size(); ++m) used[m] = memories[m].wanted;
+  for (size_t i = size(); i-- > 0;) {
+    for (int cell : entry(i).out) needed[i] = needed[i] || used[cells[cell].storage];
+    if (!needed[i]) continue;
+    const auto note = [&](int cell) {
+      uint32_t& end = memories[cells[cell].storage].uses_end;
+      end = std::max(end, static_cast<uint32_t>(i + 1));
+    };
+    for (int cell : entry(i).out) note(cell);
+    for (int cell : entry(i).in) {
+      if (cell < 0) continue;
+      used[cells[cell].storage] = true;
+      note(cell);
+    }
+  }
+}
+
+// Cells and memories are numbered in the order in which they occur.
+int Sequence::taken(const Sequence& whole, int cell) {
+  if (cell < 0) return -1;
+  if (taken_[cell] >= 0) return taken_[cell];
+  const Cell& given = whole.cells[cell];
+  const Memory& memory = whole.memories[given.storage];
+  int storage = -1;
+  for (int other = memory.first_cell; other >= 0 && storage < 0; other = whole.cells[other].next) {
+    if (taken_[other] >= 0) storage = cells[taken_[other]].storage;
+  }
+  if (storage < 0) {
+    storage = static_cast<int>(memories.size());
+    memories.push_back({.storage = memory.storage, .wanted = memory.wanted});
+  }
+  cells.push_back({storage, memories[storage].first_cell, given.tensor});
+  return taken_[cell] = memories[storage].first_cell = static_cast<int>(cells.size()) - 1;
+}
+
+void Sequence::take(const Sequence& whole, size_t begin, size_t end) {
+  entries = whole.entries.subspan(begin, end - begin);
+  cells.clear();
+  memories.clear();
+  places_.clear();
+  starts_.clear();
+  taken_.assign(whole.cells.size(), -1);
+  for (size_t i = begin; i < end; ++i) {
+    starts_.push_back(static_cast<uint32_t>(places_.size()));
+    for (int cell : whole.entry(i).in) places_.push_back(taken(whole, cell));
+    for (int cell : whole.entry(i).out) places_.push_back(taken(whole, cell));
+  }
+  for (size_t cell = 0; cell < taken_.size(); ++cell) {
+    if (taken_[cell] < 0) continue;
+    const Memory& memory = whole.memories[whole.cells[cell].storage];
+    memories[cells[taken_[cell]].storage].wanted = memory.wanted || memory.uses_end > end;
+  }
+  find_needed();
   write_key();
 }
 
@@ -82,7 +141,7 @@ char32_t operands_of(const Entry& entry) {
 void Sequence::write_key() {
   key.clear();
   for (size_t i = 0; i < size(); ++i) {
-    const Entry& entry = batch->entries[i];
+    const Entry& entry = entries[i];
     key.push_back(static_cast<char32_t>(entry.op->id) << 8 |
                   static_cast<char32_t>(entry.outs.size()));
     key.push_back(static_cast<char32_t>(entry.tensors.size()));

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/memory.h"
-#include "cpu/strided.h"
+#include "cpu/copy.h"
 #include "ops/chain_plan.h"
 #include "ops/pointwise.h"
 
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t max_plans = 16;
 
 bool somebody_watches() {
-  if (mode.interceptor || mode.inference) return true;
+  if (mode.interceptor) return true;
   return WISP_UNLIKELY(mode.deferrer != nullptr) && mode.deferrer->takes_small();
 }
 
@@ -49,18 +49,6 @@ class Temporaries {
   char* data_;
 };
 
-// Rows of a matrix, one behind the other. They are short: a call of memcpy takes longer than the
-// moves.
-void copy_rows(char* to, const char* from, int64_t rows, int64_t step, int64_t bytes) {
-  constexpr int64_t block = 64;
-  for (int64_t row = 0; row < rows; ++row, from += step) {
-    int64_t at = 0;
-    for (; at + block <= bytes; at += block) __builtin_memcpy(to + at, from + at, block);
-    if (at < bytes) std::memcpy(to + at, from + at, static_cast<size_t>(bytes - at));
-    to += bytes;
-  }
-}
-
 }  // namespace
 
 bool Chain::computes(const OpDef& op) {
@@ -71,11 +59,17 @@ bool Chain::cuts(const OpDef& op) { return &op == &op_def<"chunk">() || &op == &
 
 bool Chain::joins(const OpDef& op) { return &op == &op_def<"cat">(); }
 
+bool Chain::multiplies(const OpDef& op) {
+  return &op == &op_def<"mm">() || &op == &op_def<"matmul">() || &op == &op_def<"linear">();
+}
+
 bool (*record_chain)(const Chain&, std::span<TensorImpl* const>, Tensor*) = nullptr;
 
 Chain::Chain(int inputs, std::vector<ChainCall> calls, std::vector<int> outputs)
     : inputs_(inputs), calls_(std::move(calls)), outputs_(std::move(outputs)) {
   WISP_CHECK(inputs <= max_inputs && outputs_.size() <= max_outputs, "chain: too many values");
+  multiplies_ = std::any_of(calls_.begin(), calls_.end(),
+                            [](const ChainCall& call) { return multiplies(*call.op); });
 }
 
 Chain::~Chain() = default;
@@ -98,6 +92,7 @@ void Chain::Plan::run(std::span<TensorImpl* const> tensors, Tensor* outs) const 
   const DType dtype = inputs[0].dtype;
   for (size_t i = 0; i < outputs.size(); ++i) {
     outs[i] = Tensor::adopt(TensorImpl::make_empty(outputs[i], dtype, Device{}));
+    if (WISP_UNLIKELY(mode.inference)) outs[i]->set_inference(true);
     *next++ = outs[i]->bytes();
   }
   const Temporaries temporaries(temporary_bytes);
@@ -106,12 +101,21 @@ void Chain::Plan::run(std::span<TensorImpl* const> tensors, Tensor* outs) const 
   const auto at = [&](const ChainSpot& spot) { return memories[spot.memory] + spot.offset; };
   const cpu::Params none;
   for (const ChainStage& stage : stages) {
+    if (stage.product >= 0) {
+      const Product& product = products[static_cast<size_t>(stage.product)];
+      cpu::Matrix a = product.a, b = product.b, c = product.c;
+      a.data = at(stage.in[0]);
+      b.data = at(stage.in[1]);
+      c.data = at(stage.out);
+      cpu::gemm(dtype, a, b, c, 1, product.adds ? 1 : 0);
+      continue;
+    }
     if (!stage.kernel) {
       const Order& order = orders[static_cast<size_t>(stage.order)];
       if (stage.by_rows) {
         const auto item = static_cast<int64_t>(item_size(dtype));
-        copy_rows(at(stage.out), at(stage.in[0]), order.sizes[0], order.strides[0],
-                  order.sizes[1] * item);
+        cpu::copy_rows(at(stage.out), at(stage.in[0]), order.sizes[0], order.strides[0],
+                       order.sizes[1] * item);
         continue;
       }
       const ChainSpot& spread = stage.spreads ? stage.out : stage.in[0];
@@ -150,12 +154,13 @@ const Chain::Plan* Chain::plan_for(std::span<TensorImpl* const> inputs) const {
 bool Chain::run(std::span<TensorImpl* const> inputs, Tensor* outs) const {
   if (somebody_watches() || any_meta(inputs)) return false;
   if (!wants_gradients(inputs)) return run_unrecorded(inputs, outs) != nullptr;
-  return record_chain && record_chain(*this, inputs, outs);
+  return !multiplies_ && record_chain && record_chain(*this, inputs, outs);
 }
 
 const Chain::Plan* Chain::run_unrecorded(std::span<TensorImpl* const> inputs, Tensor* outs) const {
+  const int64_t limit = multiplies_ ? chain_work_limit / 2 : chain_limit;
   for (const TensorImpl* input : inputs) {
-    if (input->numel() > chain_limit) return nullptr;
+    if (input->numel() > limit) return nullptr;
   }
   const Plan* plan = plan_for(inputs);
   if (!plan || !plan->possible) return nullptr;

@@ -1,6 +1,6 @@
-// Pointwise calls that follow each other on small tensors, with cuts into pieces (chunk, split)
-// between them, done as one: what only they need never becomes a tensor. The kernels are those of
-// single calls, so the results are the same to the last bit.
+// Pointwise calls that follow each other on small tensors, with cuts into pieces (chunk, split) and
+// products of matrices between them, done as one: what only they need never becomes a tensor. The
+// kernels are those of single calls, so the results are the same to the last bit.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,10 @@ class Chain {
   static bool computes(const OpDef& op);
   // ... or cuts a tensor into pieces ...
   static bool cuts(const OpDef& op);
-  // ... or joins such.
+  // ... or joins such ...
   static bool joins(const OpDef& op);
+  // ... or is a product, whose gradients a chain cannot record.
+  static bool multiplies(const OpDef& op);
 
   // Values are numbered: first the inputs, then what the calls give, in their order. Pieces of a
   // tensor cannot be among the outputs.
@@ -70,6 +72,7 @@ class Chain {
   int inputs_;
   std::vector<ChainCall> calls_;
   std::vector<int> outputs_;
+  bool multiplies_;  // one of the calls does
   // Threads read the list while one of them adds to its front; what is in it stays.
   mutable std::atomic<const Plan*> newest_ = nullptr;
   mutable std::mutex adding_;

@@ -38,9 +38,10 @@ class Planner {
     if (!add_inputs()) return false;
     find_last_reads();
     for (const ChainCall& call : chain_.calls()) {
-      const bool done = Chain::cuts(*call.op)    ? cut(call)
-                        : Chain::joins(*call.op) ? join(call)
-                                                 : compute(call);
+      const bool done = Chain::cuts(*call.op)         ? cut(call)
+                        : Chain::joins(*call.op)      ? join(call)
+                        : Chain::multiplies(*call.op) ? multiply(call)
+                                                      : compute(call);
       if (!done) return false;
       release_after(at_++);
     }
@@ -68,7 +69,6 @@ class Planner {
     for (const Chain::Plan::Shape& input : plan_.inputs) {
       const int64_t elements = count_elements(input.sizes);
       if (input.dtype != dtype_ || input.sizes.empty() || elements == 0) return false;
-      if (!is_in_order(input.sizes, input.strides)) return false;
       const int number = static_cast<int>(known_.size());
       known_.push_back({input.sizes, input.strides, {number, 0}, number});
     }
@@ -124,7 +124,10 @@ class Planner {
   bool join(const ChainCall& call) {
     Dims sizes = known_[call.pieces[0]].sizes;
     sizes[call.dim] = 0;
-    for (int piece : call.pieces) sizes[call.dim] += known_[piece].sizes[call.dim];
+    for (int piece : call.pieces) {
+      if (!is_in_order(known_[piece].sizes, known_[piece].strides)) return false;
+      sizes[call.dim] += known_[piece].sizes[call.dim];
+    }
     ChainStage whole{.elements = count_elements(sizes)};
     if (whole.elements > chain_limit) return false;
     add_result(sizes, whole);
@@ -150,8 +153,9 @@ class Planner {
     Dims sizes;
     for (int i = 0; i < call.operand_count; ++i) {
       if (call.operands[i].value < 0) continue;
-      const Dims& other = known_[call.operands[i].value].sizes;
-      if (!can_broadcast(sizes, other)) return false;
+      const Known& value = known_[call.operands[i].value];
+      const Dims& other = value.sizes;
+      if (!is_in_order(other, value.strides) || !can_broadcast(sizes, other)) return false;
       sizes = broadcast(sizes, other);
     }
     const auto opcode = static_cast<cpu::Opcode>(call.op->opcode);
@@ -167,6 +171,44 @@ class Planner {
     release_gathered();
     add_result(sizes, stage);
     return true;
+  }
+
+  cpu::Matrix matrix(const Known& value) const {
+    return {nullptr, value.sizes[0], value.sizes[1], value.strides[0], value.strides[1]};
+  }
+
+  // As single calls multiply: a bias is there before the product is added.
+  bool multiply(const ChainCall& call) {
+    const Known left = known_[call.operands[0].value], right = known_[call.operands[1].value];
+    if (left.sizes.size() != 2 || right.sizes.size() != 2) return false;
+    const cpu::Matrix a = matrix(left);
+    cpu::Matrix b = matrix(right);
+    if (call.op == &op_def<"linear">()) b = {nullptr, b.cols, b.rows, b.col, b.row};
+    const Dims sizes = {a.rows, b.cols};
+    ChainStage stage{.in = {left.spot, right.spot},
+                     .product = static_cast<int>(plan_.products.size()),
+                     .elements = a.rows * b.cols};
+    if (a.cols != b.rows || stage.elements > chain_limit) return false;
+    if (stage.elements * a.cols > chain_work_limit) return false;
+    const bool biased = call.operand_count > 2;
+    if (biased && !same(known_[call.operands[2].value].sizes, IntSpan(&sizes[1], 1))) return false;
+    add_result(sizes, stage);
+    plan_.products.push_back({a, b, {nullptr, a.rows, b.cols, b.cols, 1}, biased});
+    if (biased)
+      plan_.stages.insert(plan_.stages.end() - 1, repeated(call.operands[2].value, stage));
+    return true;
+  }
+
+  // A row for all rows of a result.
+  ChainStage repeated(int row, const ChainStage& result) {
+    const Known& from = known_[row];
+    const Dims& sizes = known_.back().sizes;
+    plan_.orders.push_back({sizes, {0, from.strides[0] * item()}});
+    return {.in = {from.spot},
+            .out = result.out,
+            .order = static_cast<int>(plan_.orders.size()) - 1,
+            .by_rows = from.strides[0] == 1,
+            .elements = result.elements};
   }
 
   // A number goes to the kernel as it is, where there is one for that, or as often as is needed.

@@ -1,6 +1,7 @@
 // What a chain does on tensors of given shapes: which kernels run on which parts of which memory.
 #pragma once
 
+#include "cpu/gemm.h"
 #include "cpu/opcode.h"
 #include "ops/chain.h"
 
@@ -8,6 +9,8 @@ namespace wisp::ops {
 
 // Chains of more elements gain nothing: there the memory of temporaries costs more than the calls.
 constexpr int64_t chain_limit = 4096;
+// Nor do those with products of more multiplications.
+constexpr int64_t chain_work_limit = 64 * 64 * 64;
 
 // Bytes from the start of one of the memories: the inputs come first, then the outputs, then
 // temporaries, then numbers.
@@ -23,6 +26,7 @@ struct ChainStage {
   int inputs = 1;
   int order = -1;        // without a kernel: how they lie, in Plan::orders ...
   bool by_rows = false;  // ... which is in rows of a matrix
+  int product = -1;      // in Plan::products: that of in[0] and in[1]
   int64_t elements = 0;
 };
 
@@ -38,6 +42,11 @@ struct Chain::Plan {
     Dims sizes, strides;  // in bytes
   };
   std::vector<Order> orders = {};
+  struct Product {
+    cpu::Matrix a, b, c;  // without their memory
+    bool adds;            // to what is there
+  };
+  std::vector<Product> products = {};
   std::vector<Dims> outputs = {};
   // All values of the chain. Pieces lie in the memory of what was cut, their owner.
   struct Value {

@@ -12,7 +12,7 @@ _HOMES = {
     "_html": ("graph_html",),
     "_marks": (
         "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
-        "unused",
+        "unused", "_unwrap_optional",
     ),
     "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
     "_record": ("is_tracing",),

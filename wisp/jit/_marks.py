@@ -7,6 +7,10 @@ __all__ = ["Attribute", "Final", "annotate", "export", "ignore", "interface", "i
            "unused"]  # fmt: skip
 
 
+# Functions that were declared with several signatures: their modules and names.
+overloaded = set()
+
+
 def marker(fn):
     """How a function was marked: "ignore", "unused", "export", "script_method" or None."""
     return getattr(fn, "_wisp_script_mark", None)
@@ -51,6 +55,12 @@ def interface(cls):
 def annotate(the_type, the_value):
     """The value; in scripts, of this type."""
     return the_value
+
+
+def _unwrap_optional(value):
+    """The value, which must not be None; in scripts, of the type inside of the Optional."""
+    assert value is not None, "Unwrapping null optional"
+    return value
 
 
 def is_scripting():

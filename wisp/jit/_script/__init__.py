@@ -13,6 +13,7 @@ from wisp.jit._marks import (
     ignore,
     interface,
     is_scripting,
+    overloaded,
     script_method,
     unused,
 )
@@ -78,6 +79,7 @@ def _script(obj):
 
 def _overload(fn):
     """A decorator for declarations of other types that a function takes: the implementation decides."""
+    overloaded.add((fn.__module__, fn.__qualname__))
     return fn
 
 
@@ -134,6 +136,6 @@ def _script_class(cls):
     program = Program()
     spec = program.class_spec(cls)
     for name, fn in vars(cls).items():
-        if inspect.isfunction(fn) and name != "__init__":
+        if inspect.isfunction(fn) and name != "__init__" and not spec.is_generated(name):
             program.method_of(spec, fn)
     return cls

@@ -6,6 +6,7 @@ import enum
 import inspect
 import types as python_types
 import typing
+from dataclasses import replace
 
 from wisp import _C
 from wisp.jit._script import types as T
@@ -104,7 +105,7 @@ def _from_union(items):
         return T.optional_of(some[0])
     if all(t in T.NUMBERS for t in some):
         return T.optional_of(T.NUMBER) if len(some) < len(items) else T.NUMBER
-    return T.ANY
+    return T.one_of(items)
 
 
 def _from_class(cls, program):
@@ -115,8 +116,10 @@ def _from_class(cls, program):
     if issubclass(cls, enum.Enum):
         kinds = {type(member.value) for member in cls}
         if len(kinds) == 1 and kinds <= set(_SIMPLE):
-            return _SIMPLE[kinds.pop()]
+            return replace(_SIMPLE[kinds.pop()], host=cls)
         raise TypeError(f"the members of {cls.__name__} need values of one simple type")
+    if getattr(cls, "_wisp_interface", False):
+        raise TypeError(f"'{cls.__name__}' is an interface: modules are known by what they are")
     found = program.class_type(cls)
     if found is None:
         raise TypeError(f"unknown type '{cls.__name__}': a class of yours has to be decorated with @jit.script")

@@ -1,5 +1,7 @@
 """Classes of the program: NamedTuples, and classes with typed methods."""
 
+import ast
+import dataclasses
 import inspect
 
 from wisp import _C
@@ -8,7 +10,7 @@ from wisp.jit._script import types as T
 from wisp.jit._script.emitter import Frame
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.modules import ModuleSpec, _class_of
-from wisp.jit._script.values import Const, Method, ModuleValue, StaticObject, Tuple
+from wisp.jit._script.values import TRUE, Const, Method, ModuleValue, StaticObject, Tuple
 from wisp.nn import Module
 
 
@@ -24,6 +26,13 @@ class ClassSpec:
         lines = [f"  plain {name} : {kind}" for name, kind in self.attributes.items()]
         lines += [f"  method {name} {function.name}" for name, function in self.methods.items()]
         return "\n".join([f"class {self.name} {{", *lines, "}"])
+
+    def is_generated(self, name):
+        """Whether a method was written by @dataclass (__repr__ with a function of that module around it)."""
+        method = getattr(self.python_class, name, None)
+        if not dataclasses.is_dataclass(self.python_class) or not inspect.isfunction(method):
+            return False
+        return method.__code__.co_filename in ("<string>", dataclasses.__file__)
 
     def declared(self, name):
         """The type that an annotation of the class gives to an attribute, or None."""
@@ -61,9 +70,37 @@ class Classes:
             self.fail(f"objects of the Python class '{cls.__name__}' cannot be made in a script", node)
         made = self.emit_one("prim::CreateObject", [], spec.type, {"name": spec.name})
         init = getattr(cls, "__init__", None)
-        if inspect.isfunction(init):
+        if spec.is_generated("__init__"):
+            self._fill_dataclass(made, cls, arguments, keywords, node)
+        elif inspect.isfunction(init):
             self.call_object_method(made, init, arguments, keywords, node)
         return made
+
+    def _fill_dataclass(self, made, cls, arguments, keywords, node):
+        """What the __init__ of a dataclass does."""
+        given = self._bind_python(cls, arguments, keywords)
+        for field in dataclasses.fields(cls):
+            if field.default_factory is not dataclasses.MISSING and field.name not in {
+                **keywords,
+                **dict(zip(given, arguments)),
+            }:
+                given[field.name] = Const(field.default_factory())
+            self.set_attribute(made, field.name, given[field.name], node)
+        if hasattr(cls, "__post_init__"):
+            self.call(self.attribute(made, "__post_init__", node), [], {}, node)
+
+    def same_dataclass(self, left, right):
+        """Whether all fields of two objects of a dataclass are equal; None if they are no such objects."""
+        kind = self.type_of(left)
+        if kind is None or kind.kind != "class" or self.type_of(right) != kind:
+            return None
+        if not isinstance(kind.host, ClassSpec) or not kind.host.is_generated("__eq__"):
+            return None
+        left, right, result = self.materialize(left), self.materialize(right), TRUE
+        for field in dataclasses.fields(kind.host.python_class):
+            parts = self.object_attribute(left, field.name, None), self.object_attribute(right, field.name, None)
+            result = self._either_or_both("all", result, self.truth(self.binary(ast.Eq(), *parts, None)))
+        return result
 
     def _named_tuple(self, cls, arguments, keywords, node):
         kind = annotations.named_tuple(cls, self.program)

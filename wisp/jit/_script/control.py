@@ -122,7 +122,14 @@ class Control:
                 now = NONE
             elif known == "some" and value.type.kind == "optional":
                 now = self.emit_one("prim::UncheckedCast", [value], value.type.items[0])
-            elif isinstance(known, T.Type) and value.type != known and value.type.kind in ("Any", "Scalar", "optional"):
+            elif known in ("some", "none") and value.type.kind == "Any" and T.NONE in (value.type.host or ()):
+                rest = [t for t in value.type.host if (t == T.NONE) == (known == "none")]
+                now = self.emit_one("prim::UncheckedCast", [value], T.one_of(rest))
+            elif (
+                isinstance(known, T.Type)
+                and (value.type != known or value.type.host != known.host)
+                and value.type.kind in ("Any", "Scalar", "optional")
+            ):
                 now = self.emit_one("prim::UncheckedCast", [value], known)
             else:
                 continue

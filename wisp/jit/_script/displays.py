@@ -1,4 +1,4 @@
-"""Tuples, lists, dicts and texts as they are written, and comprehensions."""
+"""Tuples, lists and dicts as they are written, and comprehensions."""
 
 import ast
 
@@ -85,17 +85,35 @@ class Displays:
         return T.unify(a, b)
 
     def on_Dict(self, node, hint):
-        keys = [
-            self.expression(k) if k is not None else self.unsupported("** in a dict", "Use update().", node)
-            for k in node.keys
-        ]
         hint = T.without_none(hint) if hint is not None else None
         wanted = hint if hint is not None and hint.kind == "dict" else None
+        if None in node.keys:
+            return self._joined_dict(node, wanted)
+        keys = [self.expression(k) for k in node.keys]
         values = [self.expression(v, wanted.items[1] if wanted else None) for v in node.values]
         self.at = node
         if self.frame.library and all(map(self.is_static, keys)):
             return StaticDict(dict(zip(map(self.static, keys), values)))
         return self.dict_value(keys, values, wanted)
+
+    def _joined_dict(self, node, wanted):
+        """{**a, "b": c}: one part is put into the dict after the other."""
+        parts = []
+        for key, value in zip(node.keys, node.values):
+            parts.append((None if key is None else self.expression(key), self.expression(value)))
+        self.at = node
+        for key, value in parts:
+            found = self.type_of(value)
+            if key is None and (found is None or found.kind != "dict"):
+                self.fail(f"{self.what_is(value)} cannot be put into a dict by **", node)
+            wanted = wanted or (found if key is None else None)
+        made = self.emit_one("prim::DictConstruct", [], wanted)
+        for key, value in parts:
+            if key is None:
+                self.builtin("update.dict", made, self.convert(value, wanted))
+            else:
+                self.put_item(made, key, value, node)
+        return made
 
     def dict_value(self, keys, values, wanted):
         if wanted is None:
@@ -111,37 +129,6 @@ class Displays:
         if common is None:
             self.fail(f"the {what} of a dict need one type")
         return common
-
-    def on_JoinedStr(self, node, hint):
-        """An f-string: the text with braces, and the values for them."""
-        pattern, values = "", []
-        for part in node.values:
-            if isinstance(part, ast.Constant):
-                pattern += part.value.replace("{", "{{").replace("}", "}}")
-                continue
-            spec = self._spec(part.format_spec)
-            conversion = "" if part.conversion < 0 else "!" + chr(part.conversion)
-            pattern += "{" + conversion + (":" + spec if spec else "") + "}"
-            values.append(self.expression(part.value))
-        self.at = node
-        if all(map(self.is_static, values)):
-            return self.folded(pattern.format, *map(self.static, values))
-        return self.builtin("format", Const(pattern), *map(self.formatted, values))
-
-    def _spec(self, node):
-        if node is None:
-            return ""
-        spec = self.expression(node)
-        if not isinstance(spec, Const):
-            self.unsupported("a width or precision that is not constant", "Use rjust(), ljust() or round().", node)
-        return spec.obj
-
-    def formatted(self, value):
-        """A value for a text; what has no place in the graph is text already."""
-        if isinstance(value, Const) and self.type_of(value) is None:
-            return Const(str(value.obj))
-        kind = self.type_of(value)
-        return self.to_string(value) if kind is not None and kind.kind == "class" else value
 
     # --- comprehensions
 
@@ -159,8 +146,8 @@ class Displays:
         """A list; of items that are known one by one a tuple in the library's own code."""
         hint = T.without_none(hint) if hint is not None else None
         inner = hint.items[0] if hint is not None and hint.kind == "list" else None
-        iterable = self._single_iterable(node)
-        if iterable.unrolled:
+        iterable = self._iterable_of(node.generators[0])
+        if iterable.unrolled and len(node.generators) == 1:
             items = self._unrolled_items(node, iterable, inner)
             return Tuple(items) if self.frame.library else self.list_value(items, inner)
         inner = inner or self._probe(node, iterable, lambda: self.type_of(self.expression(node.elt)))
@@ -170,10 +157,8 @@ class Displays:
         )
         return made
 
-    def _single_iterable(self, node):
-        if len(node.generators) != 1:
-            self.unsupported("a comprehension with several for", "Use nested for loops.", node)
-        return self.iterable(self.expression(node.generators[0].iter), node.generators[0].iter)
+    def _iterable_of(self, generator):
+        return self.iterable(self.expression(generator.iter), generator.iter)
 
     def _unrolled_items(self, node, iterable, inner):
         saved, items, generator = dict(self.scope), [], node.generators[0]
@@ -191,9 +176,11 @@ class Displays:
         """What `find` says of an item, by compiling it aside."""
         outer_block, outer_scope = self.block, dict(self.scope)
         self.block = ir.Block(outer_block)
-        self.assign(node.generators[0].target, iterable.item(ir.Value(T.INT, self.block)))
-        for test in node.generators[0].ifs:
-            self.refine(self.condition(test).if_true)
+        for i, generator in enumerate(node.generators):
+            iterable = iterable if i == 0 else self._iterable_of(generator)
+            self.assign(generator.target, iterable.item(0 if iterable.unrolled else ir.Value(T.INT, self.block)))
+            for test in generator.ifs:
+                self.refine(self.condition(test).if_true)
         found = find()
         self.block, self.frame.scope = outer_block, outer_scope
         if found is None or (isinstance(found, tuple) and None in found):
@@ -201,16 +188,30 @@ class Displays:
         return found
 
     def _collect(self, node, iterable, add):
-        """A loop over the items that pass the conditions."""
-        generator, saved = node.generators[0], dict(self.scope)
+        """Loops over the items that pass the conditions, one in the other."""
+        saved = dict(self.scope)
+        self._collect_from(node.generators, iterable, add)
+        self.frame.scope = saved
+
+    def _collect_from(self, generators, iterable, add):
+        generator, inner = generators[0], generators[1:]
+
+        def each(index):
+            self.assign(generator.target, iterable.item(index))
+            self._if_all(generator.ifs, next_for if inner else add)
+
+        def next_for():
+            self._collect_from(inner, self._iterable_of(inner[0]), add)
 
         def body(index):
-            self.assign(generator.target, iterable.item(index))
-            self._if_all(generator.ifs, add)
+            each(index)
             return TRUE
 
-        self.loop([], [], self.materialize(iterable.count), TRUE, body)
-        self.frame.scope = saved
+        if iterable.unrolled:
+            for i in range(iterable.count):
+                each(i)
+        else:
+            self.loop([], [], self.materialize(iterable.count), TRUE, body)
 
     def _if_all(self, tests, add):
         if not tests:
@@ -224,8 +225,8 @@ class Displays:
         self.choose(self.condition(tests[0]), then, lambda: NONE)
 
     def _dict_comprehension(self, node, hint):
-        iterable = self._single_iterable(node)
-        if iterable.unrolled:
+        iterable = self._iterable_of(node.generators[0])
+        if iterable.unrolled and len(node.generators) == 1:
             count = iterable.count
             pairs = self._unrolled_items(ast.copy_location(_Pairs(node), node), iterable, None)
             assert len(pairs) <= count

@@ -108,7 +108,7 @@ class Expressions:
         if isinstance(left, Tuple) and isinstance(right, (Tuple, Const)) and isinstance(op, ast.Add):
             return Tuple([*left.items, *self.items_of(right, None, node)])
         if isinstance(op, ast.Mod) and types[0] == T.STR:
-            return self.unsupported("formatting with %", "Use an f-string or str.format().", node)
+            return self.percent(left, right, node)
         if isinstance(left, Tuple) and self.is_static(right) and isinstance(op, ast.Mult):
             return Tuple(left.items * self.static(right))
         if self.frame.library and types[0] is not None and types[0].kind == "tuple" and types[1] == T.INT:
@@ -116,6 +116,9 @@ class Expressions:
         tensor_name, plain_name = _BINARY.get(type(op), (None, None))
         if T.TENSOR in types:
             return self.tensor_binary(tensor_name, left, right, node)
+        same = self.same_dataclass(left, right) if isinstance(op, (ast.Eq, ast.NotEq)) else None
+        if same is not None:
+            return same if isinstance(op, ast.Eq) else self.builtin("__not__", same)
         for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
             found = self.type_of(owner)
             if found is not None and found.kind == "class" and type(op) in _DUNDER:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 
+from wisp.jit._marks import overloaded
 from wisp.jit._script import types as T
 from wisp.jit._script.control import FALLS
 from wisp.jit._script.emitter import Frame
@@ -36,7 +37,8 @@ class Functions:
             return self.call_host(fn, None, arguments, keywords, node)
         if self.program.is_library(fn):
             return self.call_library(fn, arguments, keywords)
-        if fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):  # of other types with every call
+        many = fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        if many or (fn.__module__, fn.__qualname__) in overloaded:  # of other types with every call
             return self.call_inline(fn, arguments, keywords, None, node)
         try:
             compiled = self.program.function_of(fn)

@@ -1,6 +1,7 @@
 """Attributes and items of values."""
 
 import ast
+import enum
 import inspect
 
 from wisp import _C
@@ -63,7 +64,7 @@ class Members:
     def _tuple_attribute(self, owner, name, node):
         if name in owner.fields:
             return owner.items[owner.fields.index(name)]
-        if owner.name and owner.host is not None and inspect.isfunction(getattr(owner.host, name, None)):
+        if name != "_replace" and owner.name and inspect.isfunction(getattr(owner.host, name, None)):
             return Method(owner, getattr(owner.host, name))
         return Attribute(self.materialize(owner), name)
 
@@ -76,10 +77,12 @@ class Members:
         if found.kind == "tuple" and name in found.fields:
             at = found.fields.index(name)
             return self.emit_one("prim::TupleIndex", [owner], found.items[at], {"index": ir.Constant(str(at))})
-        if found.kind == "tuple" and found.host is not None and inspect.isfunction(getattr(found.host, name, None)):
+        if found.kind == "tuple" and name != "_replace" and inspect.isfunction(getattr(found.host, name, None)):
             return Method(
                 Tuple(self.items_of(owner, None, node), found.name, found.fields, found.host), getattr(found.host, name)
             )
+        if isinstance(found.host, type) and issubclass(found.host, enum.Enum) and name in ("name", "value"):
+            return self._enum_attribute(owner, name, node)
         if found == T.DEVICE and name in ("type", "index"):
             return self.builtin(f"{name}.Device", owner)
         if found == T.DTYPE and name in ("is_floating_point", "is_complex"):
@@ -90,6 +93,14 @@ class Members:
             inner = T.shown(found.items[0])
             self.fail(f"'{name}' of an Optional[{inner}] cannot be read: test `is not None` or assert it before", node)
         return Attribute(owner, name)
+
+    def _enum_attribute(self, owner, name, node):
+        """Members of an Enum are their values here."""
+        if name == "value":
+            return owner
+        members = owner.type.host.__members__
+        names = self.dict_value([Const(m.value) for m in members.values()], list(map(Const, members)), None)
+        return self.get_item(names, owner, node)
 
     def has_attribute(self, owner, name):
         if isinstance(owner, ModuleValue):

@@ -12,7 +12,10 @@ from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleVa
 _STRING_DEFAULTS = {
     "strip": [NONE], "lstrip": [NONE], "rstrip": [NONE], "split": [NONE, Const(-1)], "replace": [None, None, Const(-1)],
     "ljust": [None, Const(" ")], "rjust": [None, Const(" ")], "center": [None, Const(" ")],
+    "rsplit": [NONE, Const(-1)], "expandtabs": [Const(8)],
 }  # fmt: skip
+# These may be told where to begin and end.
+_PARTS_OF_STRINGS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
 _MATH_FLOAT = ("sqrt", "exp", "expm1", "exp2", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
                "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "degrees", "radians", "fabs",
                "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "modf", "frexp")  # fmt: skip
@@ -355,12 +358,20 @@ class Plain:
             values = [*arguments, *keywords.values()]
             defaults = _STRING_DEFAULTS.get(name, [])
             values += defaults[len(values) :]
+            if name in _PARTS_OF_STRINGS and len(values) > 1:
+                return self.builtin(f"{name}.range", owner, *values, *[NONE] * (3 - len(values)))
             if self.program.tables.builtins(f"{name}.str"):
                 return self.builtin(f"{name}.str", owner, *values)
         if kind == "tuple" and name in ("index", "count"):
             return self.builtin(f"{name}.t", self.list_value(self.items_of(owner, None, node), None), *arguments)
+        if kind == "tuple" and name == "_replace" and owner.type.fields:
+            fields = dict(zip(owner.type.fields, self.items_of(owner, None, node)))
+            return self.construct(owner.type.host, arguments, {**fields, **keywords}, node)
         shown = T.shown(owner.type)
         return self.fail(f"'{shown}' has no method '{name}' that scripts can call", node)
+
+    def str_splitlines(self, owner, values):
+        return self.builtin("splitlines.keep" if values else "splitlines.str", owner, *values)
 
     def str_format(self, owner, values):
         return self.builtin("format", owner, *map(self.formatted, values))
@@ -447,6 +458,9 @@ class Plain:
         if len(values) == 1:
             return self.builtin("pop.dict", owner, key)
         return self.builtin("pop.dict_default", owner, key, self._fallback(owner, values[1]))
+
+    def dict_popitem(self, owner, values):
+        return self.builtin("popitem.dict", owner)
 
     def dict_setdefault(self, owner, values):
         return self.builtin("setdefault.dict", owner, self._key(owner, values[0]), self._fallback(owner, values[1]))

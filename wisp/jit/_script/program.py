@@ -1,6 +1,7 @@
 """A program while it is compiled: its functions, classes, sources and constants, and what it knows of Python's objects."""
 
 import builtins
+import dataclasses
 import enum
 import functools
 import inspect
@@ -33,6 +34,7 @@ from wisp.jit._script.special import Special
 from wisp.jit._script.statements import Statements
 from wisp.jit._script.tables import tables
 from wisp.jit._script.tensors import Tensors
+from wisp.jit._script.texts import Texts
 from wisp.jit._script.values import ModuleValue
 
 _STATE = T.optional_of(T.tuple_of([T.TENSOR, T.TENSOR]))
@@ -42,7 +44,7 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Conditions, Expressions,
+class Emitter(Calls, Functions, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
               Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
@@ -274,7 +276,9 @@ class Program:
                 return None
             spec = self._specs[cls] = ClassSpec(self, cls, self.fresh_name(f"__wisp__.{cls.__name__}"))
             self.classes.append(spec)
-            if inspect.isfunction(cls.__init__):
+            if spec.is_generated("__init__"):
+                spec.attributes.update((f.name, spec.declared(f.name)) for f in dataclasses.fields(cls))
+            elif inspect.isfunction(cls.__init__):
                 self.method_of(spec, cls.__init__)
         return self._specs[cls]
 

@@ -24,6 +24,7 @@ _WORDS = {
     tuple: "tuple",
     dict: "dict",
 }
+_GRAD_SWITCHES = (_C.no_grad, _C.inference_mode, _C.enable_grad, _C.set_grad_enabled)
 
 
 def _shown(cls):
@@ -66,8 +67,18 @@ class Special:
             if cls not in _WORDS:
                 self.fail(f"isinstance() cannot tell whether a value of type {value.type} is a {_shown(cls)}", node)
             found = self._either(found, self.builtin("_is_instance", value, Const(_WORDS[cls])))
-        name, kind = node.args[0], _KINDS.get(wanted[0]) if len(wanted) == 1 else None
-        return Condition(found, {name.id: kind} if kind and isinstance(name, ast.Name) else {})
+        if not isinstance(node.args[0], ast.Name):
+            return Condition(found)
+        return Condition(found, *({node.args[0].id: kind} if kind else {} for kind in self._told(value.type, wanted)))
+
+    def _told(self, found, wanted):
+        """What a value is where isinstance() holds, and where it does not; None where that is not known."""
+        kind = _KINDS.get(wanted[0]) if len(wanted) == 1 else None
+        if found.kind != "Any" or not found.host:
+            return kind, None
+        fitting = [t for t in found.host if self._type_answer(t, wanted)]
+        rest = [t for t in found.host if t not in fitting]
+        return (T.one_of(fitting) if fitting else kind), (T.one_of(rest) if rest else None)
 
     @staticmethod
     def _is_annotation(node):
@@ -168,17 +179,18 @@ class Special:
         found = self.program.tables.overloads("einsum", "function")
         return self.call_operator(found, False, False, arguments, keywords, "einsum")
 
+    def is_grad_switch(self, item):
+        """Whether `with` is given no_grad() or the like."""
+        call = item.context_expr
+        if not isinstance(call, ast.Call):
+            return False
+        function = self.expression(call.func)
+        return isinstance(function, Const) and any(function.obj is switch for switch in _GRAD_SWITCHES)
+
     def grad_switch(self, item):
         """Whether gradients are recorded inside of `with no_grad():` and the like."""
         call = item.context_expr
-        function = self.expression(call.func) if isinstance(call, ast.Call) else self.expression(call)
-        obj = function.obj if isinstance(function, Const) else None
-        if obj is _C.no_grad or obj is _C.inference_mode:
-            return FALSE
-        if obj is _C.enable_grad:
-            return TRUE
+        obj = self.expression(call.func).obj
         if obj is _C.set_grad_enabled:
             return self.truth(self.expression(call.args[0]))
-        return self.unsupported(
-            "this with statement", "Only no_grad(), enable_grad() and set_grad_enabled() are known.", call
-        )
+        return Const(obj is _C.enable_grad)

@@ -2,12 +2,13 @@
 
 import ast
 import builtins
+import inspect
 
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import type_of_annotation
 from wisp.jit._script.control import FALLS, RAISES, Control
-from wisp.jit._script.values import FALSE, Closure, Const, ModuleValue, StaticObject, Tuple
+from wisp.jit._script.values import NONE, Closure, Const, ModuleValue, StaticObject, Tuple
 
 _IN_PLACE = {
     ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.FloorDiv: "floor_divide_",
@@ -166,8 +167,9 @@ class Statements(Control):
             self.assign(part, item)
 
     def starred_rest(self, rest):
-        """A starred name holds a list; of the library's own code, items of any types."""
-        if self.frame.library:
+        """A starred name holds a list; a tuple where the types of the items differ, or in the library's own code."""
+        types = [self.type_of(item) for item in rest]
+        if self.frame.library or any(found != types[0] for found in types):
             return Tuple(rest)
         return self.list_value(rest, None)
 
@@ -316,22 +318,36 @@ class Statements(Control):
             self.fail(str(error), node)
 
     def do_With(self, node):
-        """Only switches of grad mode: what they set is put back behind the block."""
-        previous = []
-        for item in node.items:
-            enabled = self.grad_switch(item)
-            previous.append(self.builtin("_set_grad_enabled", enabled))
+        """Switches of grad mode, and objects of the program's classes. What leaves the block (it sets flags) does not
+        skip what is done at its end."""
+        ends = [self.enter(item) for item in node.items]
         status = self.statements(node.body)
         self.at = node
-        if status == FALLS:
-            for value in reversed(previous):
-                self.builtin("_set_grad_enabled", value)
-        elif status != RAISES:
-            self.unsupported("leaving a with block", "Put return, break and continue behind it.", node)
-        flag = self.scope.get(self.exit_flag(), FALSE)
-        if flag is not FALSE and status == FALLS:
-            self.unsupported("leaving a with block", "Put return, break and continue behind it.", node)
+        if status != RAISES:
+            for end in reversed(ends):
+                end()
         return status
+
+    def enter(self, item):
+        """Enters a context; returns what leaves it."""
+        if self.is_grad_switch(item):
+            previous = self.builtin("_set_grad_enabled", self.grad_switch(item))
+            return lambda: self.builtin("_set_grad_enabled", previous)
+        manager = NONE if self._calls_builtin(item.context_expr) else self.expression(item.context_expr)
+        kind = self.type_of(manager)
+        if kind is None or kind.kind != "class" or self.find_method(manager, "__exit__") is None:
+            hint = "no_grad() and its like, and objects of your classes with __enter__ and __exit__, can be used."
+            self.unsupported("this with statement", hint, item.context_expr)
+        entered = self.call(self.attribute(manager, "__enter__", item.context_expr), [], {}, item.context_expr)
+        if item.optional_vars is not None:
+            self.assign(item.optional_vars, entered)
+        return lambda: self.call(
+            self.attribute(manager, "__exit__", item.context_expr), [NONE] * 3, {}, item.context_expr
+        )
+
+    def _calls_builtin(self, node):
+        function = self.expression(node.func) if isinstance(node, ast.Call) else None
+        return isinstance(function, Const) and inspect.isbuiltin(function.obj)
 
 
 def _loaded(target):

@@ -52,6 +52,11 @@ def dict_of(key, value):
     return Type("dict", (key, value))
 
 
+def one_of(types):
+    """A value of one of these types (a Union): isinstance() tells which."""
+    return types[0] if len(types) == 1 else Type("Any", host=tuple(types))
+
+
 def future_of(result):
     return Type("future", (result,))
 

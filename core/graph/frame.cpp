@@ -1,0 +1,245 @@
+// What the instructions of a Frame do but for jumps and calls.
+#include "graph/frame.h"
+
+#include <cstdio>
+
+#include "dispatch/direct.h"
+#include "graph/error.h"
+#include "graph/reuse.h"
+#include "ops/conv.h"
+#include "ops/slices.h"
+
+namespace wisp::graph {
+
+const Input* Frame::set_list(const Input* input, const Param& param, Scratch& scratch,
+                             Arg& arg) const {
+  constexpr int32_t few = 16;
+  const Datum* items[few];
+  std::vector<const Datum*> many;
+  const int32_t n = input->items;
+  if (n > few) many.resize(static_cast<size_t>(n));
+  const Datum** at = n > few ? many.data() : items;
+  for (int32_t i = 0; i < n; ++i) at[i] = &peek(*++input);
+  set_list_arg({at, static_cast<size_t>(n)}, param, scratch, arg);
+  return input;
+}
+
+void Frame::set_args(const OpDef& op, uint32_t constants, const Input* input,
+                     const Input* const end, Arg* args, Scratch& scratch) const {
+  std::copy_n(code_.args.data() + constants, op.sig.params.size(), args);
+  for (; input != end; ++input) {
+    Arg& arg = args[input->param];
+    if (WISP_UNLIKELY(input->items >= 0)) {
+      input = set_list(input, op.sig.params[input->param], scratch, arg);
+      continue;
+    }
+    const Datum& value = registers_[input->at];
+    if (WISP_LIKELY(value.is_tensor() && input->tensor)) {
+      arg.kind = ArgKind::tensor;
+      arg.as.tensor = value.tensor().impl();
+    } else {
+      set_arg(value, op.sig.params[input->param], scratch, arg);
+    }
+  }
+}
+
+__attribute__((noinline)) void Frame::op(const Instruction& in) {
+  const OpDef& op = *in.op;
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(in, args, scratch);
+  if (TensorImpl* made = call_direct(op, args)) {
+    drop_last(in);
+    return put(in, 0, Datum(Tensor::adopt(made)));
+  }
+  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
+  TensorList outs;
+  wisp::call(op, args, outs);
+  drop_last(in);
+  put_op_results(in, outs);
+}
+
+__attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(in, args, scratch);
+  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
+  call_in_place(*in.op, args);
+  Tensor self = args[0].tensor();
+  drop_last(in);
+  put(in, 0, Datum(std::move(self)));
+}
+
+void Frame::op_reuse(const Instruction& in) {
+  const Datum& self = registers_[inputs(in)->at];
+  if (WISP_UNLIKELY(self.is_tensor() && is_reusable(self.tensor()))) {
+    alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+    Arg* args = reinterpret_cast<Arg*>(memory);
+    Scratch scratch;
+    set_args(in, args, scratch);
+    if (result_fits(*in.op, args)) return op_in_place(in);
+  }
+  op(in);
+}
+
+void Frame::put_op_results(const Instruction& in, TensorList& outs) {
+  const auto& returns = in.op->sig.returns;
+  if (WISP_LIKELY(in.output_count == 1)) {
+    if (WISP_LIKELY(returns[0].is_tensor && !returns[0].is_list)) {
+      return put(in, 0, Datum(std::move(outs[0])));
+    }
+    if (returns[0].is_list) {
+      std::vector<Datum> items;
+      items.reserve(outs.size());
+      for (Tensor& out : outs) items.emplace_back(std::move(out));
+      return put(in, 0, Datum::list(std::move(items)));
+    }
+    const Scalar value = outs[0].item();
+    if (returns[0].type == "bool") return put(in, 0, Datum(value.truth()));
+    return put(in, 0, returns[0].type == "int" ? Datum(value.integer()) : Datum(value.real()));
+  }
+  WISP_CHECK_VALUE(!in.op->sig.returns_list() || outs.size() == in.output_count, "expected ",
+                   in.output_count, " values to unpack, got ", outs.size());
+  for (size_t i = 0; i < in.output_count; ++i) {
+    put(in, i, i < outs.size() ? Datum(std::move(outs[i])) : Datum());
+  }
+}
+
+__attribute__((noinline)) void Frame::builtin(const Instruction& in) {
+  Inputs args(in.input_count);
+  for (size_t i = 0; i < in.input_count; ++i) args.add(take(inputs(in)[i]));
+  Datum result = in.builtin->run(args.all());
+  if (in.output_count) put(in, 0, std::move(result));
+}
+
+void Frame::unpack(const Instruction& in) {
+  const Datum from = take(inputs(in)[0]);
+  WISP_CHECK_VALUE(from.items().size() == in.output_count, "expected ", in.output_count,
+                   " values to unpack, got ", from.items().size());
+  for (size_t i = 0; i < in.output_count; ++i) put(in, i, from.items()[i]);
+}
+
+void Frame::make_dict(const Instruction& in) {
+  Datum made = Datum::dict();
+  for (size_t i = 0; i + 1 < in.input_count; i += 2) {
+    Datum key = take(inputs(in)[i]);
+    made.dict_data().set(std::move(key), take(inputs(in)[i + 1]));
+  }
+  put(in, 0, std::move(made));
+}
+
+void Frame::get(const Instruction& in) {
+  const ObjectData& object = peek(inputs(in)[0]).object();
+  WISP_CHECK(in.target < object.slots.size(), "the object lacks an attribute of its class");
+  Datum value = object.slots[in.target];
+  if (inputs(in)[0].last) registers_[inputs(in)[0].at] = Datum();
+  put(in, 0, std::move(value));
+}
+
+void Frame::set(const Instruction& in) {
+  const Datum object = take(inputs(in)[0]);
+  std::vector<Datum>& slots = object.object().slots;
+  if (in.target >= slots.size()) slots.resize(in.target + 1);
+  slots[in.target] = take(inputs(in)[1]);
+}
+
+void Frame::host_call(const Instruction& in) {
+  const HostFunction& function = *in.host_function;
+  WISP_CHECK(graph_host.call, "'", function.name, "' is a function of the host language, which ",
+             "this program runs without");
+  Datum result = graph_host.call(function, take_all(in));
+  if (in.output_count) put(in, 0, std::move(result));
+}
+
+// Now, unless others may run beside it later.
+void Frame::fork(const Instruction& in) {
+  auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
+  if (in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
+    if (!waiting_) waiting_ = std::make_shared<Waiting>();
+    for (const Function* function : in.fork->calls) prepare(*function);
+    future->put_off(waiting_);
+  } else {
+    future->run();
+  }
+  put(in, 0, Datum(std::move(future)));
+}
+
+void Frame::print(const Instruction& in) {
+  std::string line;
+  for (size_t i = 0; i < in.input_count; ++i) {
+    line += (i ? " " : "") + str_of(take(inputs(in)[i]));
+  }
+  line += "\n";
+  if (graph_host.print) {
+    graph_host.print(line);
+  } else {
+    std::fputs(line.c_str(), stdout);
+  }
+}
+
+void Frame::raise_exception(const Instruction& in) {
+  const Datum message = take(inputs(in)[0]);
+  const Datum name = in.input_count > 1 ? take(inputs(in)[1]) : Datum("RuntimeError");
+  throw ScriptError(ErrorKind::runtime, str_of(message), str_of(name));
+}
+
+__attribute__((noinline)) const Instruction* Frame::chain(const Instruction& in) {
+  TensorImpl* tensors[ops::Chain::max_inputs];
+  for (size_t i = 0; i < in.input_count; ++i) {
+    tensors[i] = peek(inputs(in)[i]).tensor().impl();
+  }
+  Tensor outs[ops::Chain::max_outputs];
+  if (!in.chain->run({tensors, in.input_count}, outs)) return &in + 1;
+  drop_last(in);
+  for (size_t i = 0; i < in.output_count; ++i) put(in, i, Datum(std::move(outs[i])));
+  return code_.instructions.data() + in.target;
+}
+
+__attribute__((noinline)) const Instruction* Frame::tail(const Instruction& in) {
+  const TailedCall& call = *in.tailed;
+  const Input* const end = inputs(in) + in.input_count - call.adds;
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* args = reinterpret_cast<Arg*>(memory);
+  Scratch scratch;
+  set_args(*call.op, call.args, inputs(in), end, args, scratch);
+  Tensor made =
+      ops::convolution_with_tail(args, call.adds ? peek(*end).tensor() : Tensor(), call.relu);
+  if (!made.defined()) return &in + 1;
+  drop_last(in);
+  put(in, 0, Datum(std::move(made)));
+  return code_.instructions.data() + in.target;
+}
+
+// A product of every round with a slice of one tensor: made for many rounds at once.
+__attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in) {
+  const SliceProduct& product = *in.slices;
+  Datum& made = registers_[product.made];
+  Datum& first = registers_[product.first];
+  const int64_t round = registers_[inputs(in)[2].at].integer();
+  if (!made.is_tensor() || round >= first.integer() + made.tensor()->size(0)) {
+    made = Datum();
+    const Input* input = inputs(in);
+    const Datum none;
+    const Datum& bias = product.biased ? peek(input[3]) : none;
+    Tensor batch = ops::slice_products({.stack = peek(input[0]).tensor(),
+                                        .dim = product.dim,
+                                        .first = round,
+                                        .count = registers_[product.limit].integer() - round,
+                                        .right = peek(input[1]).tensor(),
+                                        .turned = product.turned,
+                                        .bias = bias.is_tensor() ? bias.tensor() : Tensor()});
+    if (!batch.defined()) return &in + 1;
+    made = Datum(std::move(batch));
+    first = Datum(round);
+  }
+  const Tensor& all = made.tensor();
+  const int64_t stride = all->stride(0), at = all->offset() + (round - first.integer()) * stride;
+  Tensor slice = all.alias(all.sizes().subspan(1), all.strides().subspan(1), at);
+  drop_last(in);
+  put(in, 0, Datum(std::move(slice)));
+  return code_.instructions.data() + in.target;
+}
+
+}  // namespace wisp::graph

@@ -1,0 +1,85 @@
+#include "ops/slices.h"
+
+#include "base/parallel.h"
+#include "cpu/copy.h"
+#include "ops/chain_plan.h"
+#include "ops/matrix.h"
+
+namespace wisp::ops {
+
+namespace {
+
+constexpr int64_t fewest = 4;
+// What is made at once stays in the second-level cache until it is read.
+constexpr int64_t most_elements = 1 << 17;
+// Multiplications for which another thread is worth its while.
+constexpr int64_t grain = 1 << 17;
+
+bool is_plain(const Tensor& tensor, DType dtype) {
+  return tensor.dtype() == dtype && !tensor->is_meta() && !tensor->storage().is_pending() &&
+         !(mode.grad && tensor.requires_grad());
+}
+
+bool are_plain(const SliceProducts& wanted) {
+  const DType dtype = wanted.stack.dtype();
+  if (mode.interceptor || mode.deferrer || !contains(dtypes::real_math, dtype)) return false;
+  if (wanted.stack.ndim() != 3 || wanted.right.ndim() != 2) return false;
+  const bool biased = wanted.bias.defined();
+  if (biased && (wanted.bias.ndim() != 1 || !is_plain(wanted.bias, dtype))) return false;
+  return is_plain(wanted.stack, dtype) && is_plain(wanted.right, dtype);
+}
+
+// The slice `at` of a dimension.
+cpu::Matrix slice(const Tensor& stack, int64_t dim, int64_t at) {
+  const int64_t row = dim == 0 ? 1 : 0, col = dim == 2 ? 1 : 2;
+  const auto item = static_cast<int64_t>(stack->item_size());
+  return {stack->bytes() + at * stack->stride(dim) * item, stack->size(row), stack->size(col),
+          stack->stride(row), stack->stride(col)};
+}
+
+// Single products of several rows bring the right matrix into this order each: then `right` is the
+// copy that is returned.
+Tensor with_rows(const Tensor& from, cpu::Matrix& right) {
+  if (right.col == 1) return {};
+  const int64_t sizes[] = {right.rows, right.cols}, strides[] = {right.row, right.col};
+  Tensor packed = Tensor::adopt(TensorImpl::make_empty(sizes, from.dtype(), from.device()));
+  cpu::copy(sizes, {packed->bytes(), packed.strides(), from.dtype()},
+            {right.data, strides, from.dtype()});
+  right = matrix_of(packed);
+  return packed;
+}
+
+}  // namespace
+
+Tensor slice_products(const SliceProducts& wanted) {
+  if (!are_plain(wanted)) return {};
+  const Tensor& stack = wanted.stack;
+  const int64_t dim = wanted.dim < 0 ? wanted.dim + 3 : wanted.dim;
+  if (dim < 0 || dim > 2 || wanted.first < 0 || wanted.first >= stack->size(dim)) return {};
+  const cpu::Matrix left = slice(stack, dim, wanted.first), given = matrix_of(wanted.right);
+  cpu::Matrix right = wanted.turned ? transposed(given) : given;
+  const int64_t elements = left.rows * right.cols, work = elements * left.cols;
+  const bool fits = left.cols == right.rows && work > 0 && work <= chain_work_limit &&
+                    (!wanted.bias.defined() || wanted.bias.numel() == right.cols);
+  if (!fits) return {};
+  const int64_t count = std::min({wanted.count, stack->size(dim) - wanted.first,
+                                  std::max<int64_t>(most_elements / elements, 1)});
+  if (count < fewest) return {};
+  const Tensor packed = left.rows > 1 ? with_rows(wanted.right, right) : Tensor();
+  const int64_t sizes[] = {count, left.rows, right.cols};
+  Tensor made = Tensor::adopt(TensorImpl::make_empty(sizes, stack.dtype(), stack.device()));
+  if (mode.inference) made->set_inference(true);
+  if (wanted.bias.defined()) copy_raw(made, wanted.bias);
+  char* const out = made->bytes();
+  const int64_t bytes = elements * static_cast<int64_t>(stack->item_size());
+  parallel_for(count, std::max<int64_t>(grain / work, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      cpu::gemm(stack.dtype(), slice(stack, dim, wanted.first + i), right,
+                {out + i * bytes, left.rows, right.cols, right.cols, 1}, 1,
+                wanted.bias.defined() ? 1 : 0);
+    }
+  });
+  return made;
+}
+
+}  // namespace wisp::ops
