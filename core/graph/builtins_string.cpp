@@ -273,8 +273,8 @@ Datum in_part(BuiltinArgs args) {
   return answer.integer() + range.start;
 }
 
-void add_questions_of_parts(std::vector<Builtin>& table) {
-  const Builtin entries[] = {
+void add_questions_of_parts(std::vector<BuiltinRow>& table) {
+  const BuiltinRow entries[] = {
       {"find.range(str self, str part, int? start, int? end) -> int",
        in_part<find<false, false>, true>},
       {"rfind.range(str self, str part, int? start, int? end) -> int",
