@@ -16,7 +16,7 @@ constexpr int64_t grain_elements = 1 << 13;
 
 const LayerNormKernel& kernel_for(DType dtype) {
   const LayerNormKernel& kernel = kernels().layer_norm[static_cast<int>(dtype)];
-  if (!kernel.row) fail_not_implemented("layer_norm", dtype);
+  if (!kernel.rows) fail_not_implemented("layer_norm", dtype);
   return kernel;
 }
 
@@ -79,7 +79,7 @@ void layer_norm(LayerNormCall call) {
   call.streams = streams({.read = bytes, .written = bytes});
   parallel_for(call.rows, even_grain(call.rows, grain_for(call.columns), 1),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t row = begin; row < end; ++row) kernel.row(call, row);
+                 kernel.rows(call, begin, end);
                  if (call.streams) stream_done();
                });
 }

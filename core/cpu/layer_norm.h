@@ -29,7 +29,7 @@ struct LayerNormGradCall {
 void layer_norm_grad(LayerNormGradCall call);
 
 struct LayerNormKernel {
-  void (*row)(const LayerNormCall& call, int64_t row) = nullptr;
+  void (*rows)(const LayerNormCall& call, int64_t begin, int64_t end) = nullptr;
   // Adds what rows give to the gradients of weight and bias, unless those are null.
   void (*rows_grad)(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weight_grad,
                     void* bias_grad) = nullptr;

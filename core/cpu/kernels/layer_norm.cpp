@@ -48,30 +48,54 @@ class Written {
   bool streams_;
 };
 
+// Not inlined: the sums need all registers, and wait for each other where they do not get them.
 template <class T>
-void row(const LayerNormCall& call, int64_t index) {
-  const int64_t n = call.columns;
-  const T *x = at<T>(call.x, index * n), *weight = at<T>(call.weight, 0),
-          *bias = at<T>(call.bias, 0);
-  T* y = at<T>(call.y, index * n);
+struct Moments {
+  T mean, rstd;
+};
+template <class T>
+__attribute__((noinline)) Moments<T> moments_of(const T* x, int64_t n, double eps) {
   const T mean = static_cast<T>(sum_of(x, n, [](T v) { return v; }) / static_cast<double>(n));
   const double squares = sum_of(x, n, [mean](T v) { return (v - mean) * (v - mean); });
-  const T rstd = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + call.eps));
-  *at<T>(call.mean, index) = mean;
-  *at<T>(call.rstd, index) = rstd;
-  for_pieces(n, [&](int64_t begin, int64_t end) {
-    const Written<T> to(y + begin, end - begin, call.streams);
-    T* z = to.place - begin;
-    if (weight && bias) {
+  return {mean, static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps))};
+}
+
+template <class T>
+WISP_INLINE void normalise(T* y, const T* x, const T* weight, const T* bias, int64_t begin,
+                           int64_t end, const Moments<T>& of, bool streams) {
+  const Written<T> to(y + begin, end - begin, streams);
+  T* z = to.place - begin;
+  if (weight && bias) {
 #pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) z[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
-      return;
+    for (int64_t i = begin; i < end; ++i) z[i] = (x[i] - of.mean) * of.rstd * weight[i] + bias[i];
+    return;
+  }
+#pragma GCC ivdep
+  for (int64_t i = begin; i < end; ++i) z[i] = (x[i] - of.mean) * of.rstd;
+  for (int64_t i = begin; weight && i < end; ++i) z[i] *= weight[i];
+  for (int64_t i = begin; bias && i < end; ++i) z[i] += bias[i];
+}
+
+// Some rows together, piece by piece: weight and bias are in the nearest cache for all of them.
+template <class T>
+void rows(const LayerNormCall& call, int64_t begin, int64_t end) {
+  const int64_t n = call.columns;
+  const T *weight = at<T>(call.weight, 0), *bias = at<T>(call.bias, 0);
+  for (int64_t first = begin; first < end; first += rows_together) {
+    const int64_t count = end - first < rows_together ? end - first : rows_together;
+    const T* x = at<T>(call.x, first * n);
+    T* y = at<T>(call.y, first * n);
+    Moments<T> moments[rows_together];
+    for (int64_t r = 0; r < count; ++r) {
+      moments[r] = moments_of(x + r * n, n, call.eps);
+      *at<T>(call.mean, first + r) = moments[r].mean;
+      *at<T>(call.rstd, first + r) = moments[r].rstd;
     }
-#pragma GCC ivdep
-    for (int64_t i = begin; i < end; ++i) z[i] = (x[i] - mean) * rstd;
-    for (int64_t i = begin; weight && i < end; ++i) z[i] *= weight[i];
-    for (int64_t i = begin; bias && i < end; ++i) z[i] += bias[i];
-  });
+    for_pieces(n, [&](int64_t from, int64_t to) {
+      for (int64_t r = 0; r < count; ++r)
+        normalise(y + r * n, x + r * n, weight, bias, from, to, moments[r], call.streams);
+    });
+  }
 }
 
 // The means over a row of g = grad * weight and of g z, where z is the normalised row.
@@ -100,6 +124,14 @@ WISP_INLINE GradMeans<T> grad_means(const T* grad, const T* x, const T* weight, 
 template <class T>
 WISP_INLINE void add_to_parameters(const T* grad, const T* x, int64_t begin, int64_t end, T mean,
                                    T rstd, T* weight_grad, T* bias_grad) {
+  if (weight_grad && bias_grad) {
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+      weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
+      bias_grad[i] += grad[i];
+    }
+    return;
+  }
   for (int64_t i = begin; weight_grad && i < end; ++i)
     weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
   for (int64_t i = begin; bias_grad && i < end; ++i) bias_grad[i] += grad[i];
@@ -157,7 +189,7 @@ namespace WISP_ISA {
 
 void fill_layer_norm(Kernels& table) {
   for_each_type<dtypes::real_math>(
-      [&]<class T>() { table.layer_norm[int(dtype_of<T>)] = {row<T>, rows_grad<T>}; });
+      [&]<class T>() { table.layer_norm[int(dtype_of<T>)] = {rows<T>, rows_grad<T>}; });
 }
 
 }  // namespace WISP_ISA
