@@ -29,6 +29,10 @@ def _named(name):
 
 
 def add_to(module):
-    """Gives a module the names."""
-    for name, dtype in _MADE.items():
-        setattr(module, name, dtype)
+    """Gives a module the names, but leaves them out of dir(): who lists what there is does not find what is not."""
+    found_before = module.__getattr__
+
+    def find(name):
+        return _MADE[name] if name in _MADE else found_before(name)
+
+    module.__getattr__ = find
