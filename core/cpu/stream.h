@@ -3,11 +3,13 @@
 // a store that goes straight to memory need not fetch the line first.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
+
+#include "base/compiler.h"
 
 namespace wisp::cpu {
 
@@ -20,26 +22,35 @@ struct Traffic {
 bool fetches_ahead(const Traffic& traffic);
 bool streams(const Traffic& traffic);
 
+// Inlined, as kernels that are compiled once per instruction set use them too.
+#if defined(__x86_64__)
+WISP_INLINE void stream_line(char* out, const char* in) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(out), _mm512_loadu_si512(in));
+#else
+  const auto* from = reinterpret_cast<const __m128i*>(in);
+  auto* to = reinterpret_cast<__m128i*>(out);
+  const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
+  const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+  _mm_stream_si128(to, a);
+  _mm_stream_si128(to + 1, b);
+  _mm_stream_si128(to + 2, c);
+  _mm_stream_si128(to + 3, d);
+#endif
+}
+#endif
+
 // Copies; call stream_done() on the same thread before others may read what was written.
-inline void stream_copy(char* out, const char* in, size_t bytes) {
+WISP_INLINE void stream_copy(char* out, const char* in, size_t bytes) {
 #if defined(__x86_64__)
   const size_t head = (64 - reinterpret_cast<uintptr_t>(out) % 64) % 64;
   if (bytes >= head + 64) {
-    std::memcpy(out, in, head);
+    __builtin_memcpy(out, in, head);
     out += head, in += head, bytes -= head;
-    for (; bytes >= 64; out += 64, in += 64, bytes -= 64) {
-      const auto* from = reinterpret_cast<const __m128i*>(in);
-      auto* to = reinterpret_cast<__m128i*>(out);
-      const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
-      const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
-      _mm_stream_si128(to, a);
-      _mm_stream_si128(to + 1, b);
-      _mm_stream_si128(to + 2, c);
-      _mm_stream_si128(to + 3, d);
-    }
+    for (; bytes >= 64; out += 64, in += 64, bytes -= 64) stream_line(out, in);
   }
 #endif
-  std::memcpy(out, in, bytes);
+  __builtin_memcpy(out, in, bytes);
 }
 
 inline void stream_done() {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "cpu/kernels/fold.h"
-#include "cpu/kernels/past_caches.h"
+#include "cpu/stream.h"
 
 namespace wisp::cpu {
 
@@ -36,7 +36,9 @@ class Written {
   WISP_INLINE Written(T* out, int64_t n, bool streams)
       : place(streams ? buffer_ : out), out_(out), n_(n), streams_(streams) {}
   WISP_INLINE ~Written() {
-    if (streams_) write_past_caches(out_, buffer_, n_);
+    if (!streams_) return;
+    stream_copy(reinterpret_cast<char*>(out_), reinterpret_cast<const char*>(buffer_),
+                static_cast<size_t>(n_) * sizeof(T));
   }
   Written(const Written&) = delete;
   T* const place;
@@ -48,11 +50,11 @@ class Written {
   bool streams_;
 };
 
-// Not inlined: the sums need all registers, and wait for each other where they do not get them.
 template <class T>
 struct Moments {
   T mean, rstd;
 };
+// Not inlined: the sums need all registers, and wait for each other where they do not get them.
 template <class T>
 __attribute__((noinline)) Moments<T> moments_of(const T* x, int64_t n, double eps) {
   const T mean = static_cast<T>(sum_of(x, n, [](T v) { return v; }) / static_cast<double>(n));
