@@ -9,31 +9,38 @@ namespace {
 
 int64_t size_of(const Datum& list) { return static_cast<int64_t>(list.items().size()); }
 
+bool is_sequence(const Datum& item) { return item.tag() == Tag::list || item.tag() == Tag::tuple; }
+
+bool is_number(const Datum& item) {
+  return item.tag() == Tag::boolean || item.tag() == Tag::integer || item.tag() == Tag::real;
+}
+
+// The order of sort(). Items of different kinds meet where a list is of any type.
 bool less(const Datum& a, const Datum& b) {
+  if (is_number(a) && is_number(b)) {
+    const Scalar x = a.scalar(), y = b.scalar();
+    return x.is_integer() && y.is_integer() ? x.integer() < y.integer() : x.real() < y.real();
+  }
+  WISP_CHECK_TYPE(a.tag() == b.tag(), "Only values of same type can be compared");
   if (a.tag() == Tag::string) return a.string() < b.string();
-  if (a.tag() == Tag::list || a.tag() == Tag::tuple)
-    return std::lexicographical_compare(a.items().begin(), a.items().end(), b.items().begin(),
-                                        b.items().end(), less);
-  const Scalar x = a.scalar(), y = b.scalar();
-  return x.is_integer() && y.is_integer() ? x.integer() < y.integer() : x.real() < y.real();
+  return std::lexicographical_compare(a.items().begin(), a.items().end(), b.items().begin(),
+                                      b.items().end(), less);
 }
 
 bool sortable(const Datum& item) {
-  const Tag tag = item.tag();
-  if (tag == Tag::list || tag == Tag::tuple)
-    return std::all_of(item.items().begin(), item.items().end(), sortable);
-  return tag == Tag::string || tag == Tag::boolean || tag == Tag::integer || tag == Tag::real;
+  if (is_sequence(item)) return std::all_of(item.items().begin(), item.items().end(), sortable);
+  return item.tag() == Tag::string || is_number(item);
 }
 
+// Sorts a copy: where the order fails, no item is lost.
 void sort_items(std::vector<Datum>& items, bool reverse) {
   WISP_CHECK_TYPE(std::all_of(items.begin(), items.end(), sortable),
                   "only lists of numbers, strings, and tuples or lists of these can be sorted");
-  if (reverse) {
-    std::stable_sort(items.begin(), items.end(),
-                     [](const Datum& a, const Datum& b) { return less(b, a); });
-  } else {
-    std::stable_sort(items.begin(), items.end(), less);
-  }
+  std::vector<Datum> sorted = items;
+  std::stable_sort(sorted.begin(), sorted.end(), [reverse](const Datum& a, const Datum& b) {
+    return reverse ? less(b, a) : less(a, b);
+  });
+  items.swap(sorted);
 }
 
 int64_t position_of(const std::vector<Datum>& items, const Datum& wanted) {

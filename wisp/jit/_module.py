@@ -186,6 +186,14 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
         else:
             object.__setattr__(self, name, value)
 
+    def define(self, src):
+        """Adds the methods that a text defines. It belongs in ``__init__``: later, what the module computes is fixed."""
+        from wisp.jit._script.units import functions_in
+
+        if "_c" in self.__dict__:
+            raise RuntimeError("a compiled module cannot get another method: call define() in __init__")
+        self.__dict__.setdefault("_defined", []).extend(functions_in(src))
+
     @property
     def graph(self):
         """What forward() computes, as a graph."""
@@ -267,7 +275,7 @@ def _compile(module):
     methods = [
         getattr(cls, name) for name in dir(cls) if marker(getattr(cls, name, None)) in ("script_method", "export")
     ]
-    program, spec = compile_module(module, methods)
+    program, spec = compile_module(module, methods + module.__dict__.pop("_defined", []))
     bare = spec.instantiate(program.native(), {}, module)
     for name in (*module._modules, *(name for name, _, _ in bare.attributes())):
         module.__dict__.pop(name, None)

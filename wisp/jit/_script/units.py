@@ -2,11 +2,24 @@
 
 import inspect
 import linecache
+import textwrap
+import typing
 from itertools import count
 
 import wisp
 
 _units = count()
+
+
+def functions_in(text):
+    """The Python functions that a text defines; the text is their source, in error messages too."""
+    text = textwrap.dedent(text)
+    file = f"<compilation unit {next(_units)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names = {name: getattr(typing, name) for name in typing.__all__}
+    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "__name__": "__wisp_unit__"}
+    exec(compile(text, file, "exec"), names)  # noqa: S102 (that is what it is for)
+    return [fn for fn in names.values() if inspect.isfunction(fn) and fn.__code__.co_filename == file]
 
 
 class CompilationUnit:
@@ -25,10 +38,5 @@ class CompilationUnit:
         """Compiles more functions."""
         from wisp.jit._script import script_function
 
-        file = f"<compilation unit {next(_units)}>"
-        linecache.cache[file] = (len(lang), None, lang.splitlines(keepends=True), file)
-        names = {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "__name__": "__wisp_unit__"}
-        exec(compile(lang, file, "exec"), names)  # noqa: S102 (that is what it is for)
-        for name, fn in names.items():
-            if inspect.isfunction(fn) and fn.__code__.co_filename == file:
-                setattr(self, name, script_function(fn))
+        for fn in functions_in(lang):
+            setattr(self, fn.__name__, script_function(fn))
