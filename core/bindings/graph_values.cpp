@@ -36,7 +36,7 @@ class Nesting {
 };
 
 bool to_list(PyObject* value, const Type& type, Datum& datum) {
-  if (!PyList_Check(value) && !PyTuple_Check(value)) return false;
+  if (!PyList_Check(value) && !PyTuple_Check(value) && !PyRange_Check(value)) return false;
   const Nesting counted;
   const Ref kept = owned(PySequence_Tuple(value));  // converting items may run Python code
   std::vector<Datum> items(static_cast<size_t>(PyTuple_GET_SIZE(kept.get())));
@@ -128,8 +128,32 @@ bool to_integer(PyObject* value, Datum& datum) {
   return true;
 }
 
+// Whether a class of Python has the name of a class of a program: "Net" and "__wisp__.Net".
+bool is_named(const PyTypeObject* found, std::string_view wanted) {
+  const std::string_view name = found->tp_name;
+  return name.substr(name.rfind('.') + 1) == wanted.substr(wanted.rfind('.') + 1);
+}
+
+// An object of the class as Python has it: scripts get a copy with the same attributes.
+bool copy_instance(PyObject* value, graph::ClassDef& cls, Datum& datum) {
+  if (cls.is_module || !is_named(Py_TYPE(value), cls.name)) return false;
+  const Nesting counted;
+  auto made = wisp::Ref<graph::ObjectData>::adopt(
+      new graph::ObjectData(wisp::Ref<graph::Program>::share(cls.program), cls));
+  for (size_t i = 0; i < cls.attributes.size(); ++i) {
+    const graph::Attribute& attribute = cls.attributes[i];
+    const Ref item = owned(PyObject_GetAttrString(value, attribute.name.c_str()));
+    WISP_CHECK_TYPE(to_datum(item.get(), *attribute.type, made->slots[i]), "the attribute '",
+                    attribute.name, "' of a ", Py_TYPE(value)->tp_name, " shall be ",
+                    graph::to_string(*attribute.type), ", not ", Py_TYPE(item.get())->tp_name);
+  }
+  datum = Datum(std::move(made));
+  return true;
+}
+
 bool to_object(PyObject* value, const Type& type, Datum& datum) {
   wisp::Ref<graph::ObjectData> object = object_in(value);
+  if (!object && type.cls) return copy_instance(value, *type.cls, datum);
   if (!object || (type.cls && object->cls != type.cls)) return false;
   datum = Datum(std::move(object));
   return true;

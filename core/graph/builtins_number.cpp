@@ -223,34 +223,6 @@ bool is_same(const Datum& a, const Datum& b) {
   }
 }
 
-// isinstance(): `kind` is the word for a type, of any items.
-bool is_instance(const Datum& value, std::string_view kind) {
-  switch (value.tag()) {
-    case Tag::none:
-      return kind == "NoneType";
-    case Tag::boolean:
-      return kind == "bool" || kind == "int";
-    case Tag::integer:
-      return kind == "int";
-    case Tag::real:
-      return kind == "float";
-    case Tag::complex:
-      return kind == "complex";
-    case Tag::string:
-      return kind == "str";
-    case Tag::tensor:
-      return kind == "Tensor";
-    case Tag::list:
-      return kind == "list";
-    case Tag::tuple:
-      return kind == "tuple";
-    case Tag::dict:
-      return kind == "dict";
-    default:
-      return false;
-  }
-}
-
 void add_logic(std::vector<BuiltinRow>& table) {
   static constexpr BuiltinRow entries[] = {
       {"__and__.int(int a, int b) -> int",
@@ -269,8 +241,6 @@ void add_logic(std::vector<BuiltinRow>& table) {
       {"__is__(Any a, Any b) -> bool", [](BuiltinArgs a) -> Datum { return is_same(a[0], a[1]); }},
       {"__isnot__(Any a, Any b) -> bool",
        [](BuiltinArgs a) -> Datum { return !is_same(a[0], a[1]); }},
-      {"_is_instance(Any a, str kind) -> bool",
-       [](BuiltinArgs a) -> Datum { return is_instance(a[0], a[1].string()); }},
       {"neg.int(int a) -> int", unary<int64_t, [](int64_t a) { return -a; }>},
       {"neg.float(float a) -> float", unary<double, [](double a) { return -a; }>},
       {"neg.complex(complex a) -> complex", unary<Complex, [](Complex a) { return -a; }>},

@@ -17,6 +17,7 @@ void add_string_builtins(std::vector<BuiltinRow>& table);
 void add_list_builtins(std::vector<BuiltinRow>& table);
 void add_dict_builtins(std::vector<BuiltinRow>& table);
 void add_tensor_builtins(std::vector<BuiltinRow>& table);
+void add_type_builtins(std::vector<BuiltinRow>& table);
 
 // Reads a plain value as a C++ type.
 template <class T>

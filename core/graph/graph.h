@@ -247,7 +247,8 @@ struct Attribute {
 
 // Of a module or of a user's class.
 struct ClassDef {
-  std::string name;  // "__wisp__.Net"
+  Program* program = nullptr;  // that it belongs to
+  std::string name;            // "__wisp__.Net"
   bool is_module = false;
   std::vector<Attribute> attributes;
   std::map<std::string, Function*> methods;

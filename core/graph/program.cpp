@@ -237,6 +237,7 @@ Function& Program::add_function(std::string name) {
 
 ClassDef& Program::add_class(std::string name) {
   ClassDef& cls = classes_.emplace_back();
+  cls.program = this;
   cls.name = std::move(name);
   classes_by_name_[cls.name] = &cls;
   return cls;

@@ -7,7 +7,7 @@ import math
 from wisp import _C
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
-from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleValue, StaticDict, Tuple
+from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
 
 _STRING_DEFAULTS = {
     "strip": [NONE], "lstrip": [NONE], "rstrip": [NONE], "split": [NONE, Const(-1)], "replace": [None, None, Const(-1)],
@@ -58,6 +58,12 @@ class Plain:
         if all(isinstance(v, Const) for v in (start, step)) and (start.obj, step.obj) == (0, 1):
             return Iterable(count, lambda i: i)
         return Iterable(count, lambda i: self.builtin("__derive_index", i, start, step))
+
+    def function_slice(self, arguments, keywords, node):
+        if keywords or not 1 <= len(arguments) <= 3:
+            self.fail("slice() takes 1 to 3 arguments without names", node)
+        ends = [None if isinstance(a, Const) and a.obj is None else a for a in arguments]
+        return Slice(*([None, *ends, None] if len(ends) == 1 else [*ends, None])[:3])
 
     def function_enumerate(self, arguments, keywords, node):
         inner = self.iterable(arguments[0], node)

@@ -15,15 +15,7 @@ from wisp.jit._script.values import (
     Tuple,
 )
 
-# What isinstance() can tell when the program runs. Of what has items, their types are not known.
-_KINDS = {int: T.INT, float: T.FLOAT, bool: T.BOOL, complex: T.COMPLEX, str: T.STR, _C.Tensor: T.TENSOR}
-_WORDS = {
-    **{cls: kind.kind for cls, kind in _KINDS.items()},
-    type(None): "NoneType",
-    list: "list",
-    tuple: "tuple",
-    dict: "dict",
-}
+_CONTAINERS = {list: "list", tuple: "tuple", dict: "dict"}  # whatever their items are
 _GRAD_SWITCHES = (_C.no_grad, _C.inference_mode, _C.enable_grad, _C.set_grad_enabled)
 
 
@@ -64,16 +56,31 @@ class Special:
         """What an Any is, or which number, is known when the program runs."""
         value, found = self.materialize(value), FALSE
         for cls in wanted:
-            if cls not in _WORDS:
-                self.fail(f"isinstance() cannot tell whether a value of type {value.type} is a {_shown(cls)}", node)
-            found = self._either(found, self.builtin("_is_instance", value, Const(_WORDS[cls])))
+            for word in self._type_words(cls, value, node):
+                found = self._either(found, self.builtin("_is_instance", value, Const(word)))
         if not isinstance(node.args[0], ast.Name):
             return Condition(found)
         return Condition(found, *({node.args[0].id: kind} if kind else {} for kind in self._told(value.type, wanted)))
 
+    def _type_words(self, cls, value, node):
+        """The types that a class means, as the program writes them: more than one for a Union."""
+        if cls in _CONTAINERS:
+            return [_CONTAINERS[cls]]
+        kind = self._type_meant(cls)
+        if kind is None:
+            self.fail(f"isinstance() cannot tell whether a value of type {T.shown(value.type)} is a {_shown(cls)}: "
+                      "a container needs the types of its items, as in List[int]", node)  # fmt: skip
+        return [str(each) for each in (kind.host if kind.kind == "Any" and kind.host else (kind,))]
+
+    def _type_meant(self, cls):
+        try:
+            return annotations.from_object(cls, self.program)
+        except (TypeError, NameError):
+            return None
+
     def _told(self, found, wanted):
         """What a value is where isinstance() holds, and where it does not; None where that is not known."""
-        kind = _KINDS.get(wanted[0]) if len(wanted) == 1 else None
+        kind = self._type_meant(wanted[0]) if len(wanted) == 1 else None
         if found.kind != "Any" or not found.host:
             return kind, None
         fitting = [t for t in found.host if self._type_answer(t, wanted)]

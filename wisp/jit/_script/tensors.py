@@ -4,7 +4,7 @@ import ast
 
 from wisp import _C
 from wisp.jit._script import types as T
-from wisp.jit._script.values import FALSE, NONE, TRUE, Attribute, Const, Tuple
+from wisp.jit._script.values import FALSE, NONE, TRUE, Attribute, Const, Slice, Tuple
 
 _QUESTIONS = ("dtype", "device", "layout", "requires_grad", "is_leaf", "is_meta", "is_cpu")
 _NEVER = ("is_cuda", "is_xpu", "is_mps", "is_sparse", "is_sparse_csr", "is_quantized", "is_nested", "is_mkldnn", "is_xla",
@@ -163,7 +163,17 @@ class Tensors:
                 else:
                     items.append(self.index(item))
             return items
-        return self.expression(node)
+        return self._as_slice(self.expression(node))
+
+    @staticmethod
+    def _as_slice(value):
+        """What slice() has made, as the same between colons."""
+        if isinstance(value, Slice):
+            return slice(value.start, value.stop, value.step)
+        if isinstance(value, Const) and isinstance(value.obj, slice):
+            found = value.obj
+            return slice(*(None if end is None else Const(end) for end in (found.start, found.stop, found.step)))
+        return value
 
     def tensor_item(self, value, index):
         """value[index]"""

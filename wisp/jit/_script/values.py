@@ -79,6 +79,15 @@ class Iterable:
 
 
 @dataclass(eq=False)
+class Slice:
+    """slice(start, stop, step) whose ends are values; None is the natural end."""
+
+    start: object
+    stop: object
+    step: object
+
+
+@dataclass(eq=False)
 class StaticObject:
     """An object of one of the library's own classes. Its attributes are kept among the names of a frame, as "@1.name"."""
 
