@@ -195,3 +195,86 @@ def test_keyword_and_default_arguments():
     assert compiled(x=x, scale=0.5).item() == 0.5
     with pytest.raises(RuntimeError, match="unexpected keyword argument 'nothing'"):
         compiled(x, nothing=1)
+
+
+@script
+class Amount:
+    def __init__(self, value: float, notes: list[str]):
+        self.value = value
+        self.notes = notes
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+def test_objects_of_python_as_arguments():
+    def f(a: Amount, more: list[Amount]) -> tuple[float, int, str]:
+        return a.value + sum([m.value for m in more]), len(more), a.notes[0]
+
+    args = Amount(1.5, ["x"]), [Amount(2.0, []), Amount(3.0, [])]
+    assert script(f)(*args) == f(*args) == (6.5, 2, "x")
+
+
+def test_objects_that_lack_something_are_refused():
+    def f(a: Amount):
+        return a.value
+
+    broken = Amount(1.0, [])
+    broken.notes = 3
+    with pytest.raises(TypeError, match="attribute 'notes' of a Amount"):
+        script(f)(broken)
+    del broken.notes
+    with pytest.raises(AttributeError, match="notes"):
+        script(f)(broken)
+    with pytest.raises(RuntimeError, match="Expected a value of type"):
+        script(f)(Counter(1))
+
+
+def test_casts_of_objects():
+    def f(a: Amount) -> tuple[int, float, bool, str]:
+        return int(a), float(a), bool(a), "yes" if a else "no"
+
+    for value in (2.5, 0.0):
+        assert script(f)(Amount(value, [])) == f(Amount(value, []))
+
+
+class Defined(wisp.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(wisp.full((2,), 3.0))
+        self.define("""
+            def forward(self, x: Tensor, n: int = 2) -> Tensor:
+                return self.weight * x + n
+        """)
+
+
+def test_methods_from_a_text():
+    module = Defined()
+    assert module(wisp.ones(2)).tolist() == [5, 5]
+    assert module(wisp.ones(2), 4).tolist() == [7, 7]
+    with pytest.raises(RuntimeError, match="define"):
+        module.define("def other(self):\n    return 1")
+
+
+class _Fields(NamedTuple):
+    x: int
+    y: int
+
+
+class Swapped(_Fields):
+    def __new__(cls, x, y):
+        return super().__new__(cls, y, x)
+
+
+def test_named_tuples_that_make_themselves_are_refused():
+    def f(x: int):
+        return Swapped(x, 1).x
+
+    with pytest.raises(wisp.jit.FrontendError, match="__new__ of its own"):
+        script(f)

@@ -327,3 +327,19 @@ def other(x):
 """)
     assert unit.other(wisp.ones(1)).item() == 3
     assert unit.twice(wisp.ones(1), n=4).item() == 4
+
+
+def test_packed_sequences_in_scripts():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru = nn.GRU(3, 4, batch_first=True)
+
+        def forward(self, x, lengths):
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            out, state = self.gru(packed)
+            return nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0], state
+
+    net, args = Net(), (wisp.randn(2, 5, 3), wisp.tensor([3, 5]))
+    for got, expected in zip(script(net)(*args), net(*args)):
+        wisp.testing.assert_close(got, expected)

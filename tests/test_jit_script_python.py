@@ -3,12 +3,15 @@
 # ruff: noqa: F507, F811, PYI036, UP031
 
 import enum
+import warnings
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
 
 import wisp
+from wisp import Tensor
 from wisp.jit import script
 
 
@@ -311,3 +314,135 @@ class Staged(wisp.nn.Module):
 
 def test_interfaces():
     assert script(Staged())(wisp.ones(1)).item() == 4
+
+
+def test_slice_objects():
+    def f(x: list[int], s: str, a: int, b: int):
+        ends = slice(a, b)
+        return x[ends], x[slice(b)], x[slice(None, None, 2)], s[slice(a, None)], x[slice(a, b, 1)]
+
+    same(f, [1, 2, 3, 4, 5], "hello", 1, 3)
+
+    def of_tensor(x, a: int):
+        return x[slice(a, None), slice(0, 2)].sum(), x[..., slice(a)].sum()
+
+    compiled, x = script(of_tensor), wisp.arange(12.0).view(3, 4)
+    assert compiled(x, 1) == of_tensor(x, 1)
+
+
+def test_a_range_is_a_list_of_ints():
+    def f(x: list[int]):
+        return x[1:]
+
+    assert script(f)(range(4)) == [1, 2, 3]
+
+
+def test_dict_from_a_dict_and_names():
+    def f():
+        return dict({"a": 1, "b": 2}, c=3), dict([("a", 1)], b=2)
+
+    same(f)
+
+
+def test_ordered_dict():
+    def f(x: OrderedDict[str, int]):
+        made = OrderedDict([("a", 1)])
+        made["b"] = 2
+        return list(made.keys()), x["k"]
+
+    same(f, OrderedDict(k=3))
+
+
+def test_tensors_in_lists_are_compared_by_value():
+    def f(x: list[Tensor], y: Tensor):
+        found = x.count(y), x.index(y), y in x, x == [y, y], x != [y, y]
+        x.remove(y)
+        return found, len(x)
+
+    def items():
+        return [wisp.tensor(1), wisp.tensor(4), wisp.tensor(4)]
+
+    assert script(f)(items(), wisp.tensor(4)) == f(items(), wisp.tensor(4))
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        script(f)([wisp.ones(2)], wisp.zeros(2))
+
+
+def test_min_and_max_of_any_list():
+    def f(a: list[bool], b: list[str], c: list[tuple[int, str]], d: list[int], e: list[int]):
+        return min(a), max(a), min(b), max(c), min(d, e), max(d, e)
+
+    same(f, [True, False], ["b", "a"], [(1, "x"), (1, "y")], [1, 3], [1, 2])
+
+    def empty(a: list[str]):
+        return max(a)
+
+    with pytest.raises(ValueError, match="empty sequence"):
+        script(empty)([])
+
+
+def test_sorting_unlike_items_is_an_error():
+    def f(x: list[Any]):
+        x.sort()
+        return x
+
+    assert script(f)([(2, "b"), (1, "a")]) == [(1, "a"), (2, "b")]
+    for items in ([(1, 2), ("foo", "bar")], [1, "a"], [[1], 2], [(1, (2,)), (1, 2)]):
+        with pytest.raises(TypeError, match="same type"):
+            script(f)(items)
+
+
+def test_grad_mode_after_an_error():
+    @script
+    def f(x, y):
+        with wisp.no_grad():
+            return wisp.mm(x, y)
+
+    with pytest.raises(RuntimeError):
+        f(wisp.ones(2, 3), wisp.ones(2, 3))
+    assert wisp.is_grad_enabled()
+
+
+def test_warnings_warn():
+    @script
+    def f(x, name: str):
+        if bool(x.sum() > 1):
+            warnings.warn(f"{name} is large")
+        return x
+
+    with pytest.warns(UserWarning, match="x is large"):
+        f(wisp.ones(3), "x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(wisp.zeros(3), "x")
+        with pytest.raises(UserWarning, match="y is large"):
+            f(wisp.ones(3), "y")
+
+
+def test_texts_over_several_lines_keep_their_spaces():
+    def f():
+        first = """
+    four spaces
+none """
+        return (
+            first,
+            """ a
+              b""",
+        )
+
+    same(f)
+
+
+def test_comments_further_left():
+    def f(x: int):
+        y = x + 1
+        # not where one would put it
+        return y  # fmt: skip
+
+    same(f, 2)
+
+
+def test_min_and_max_of_numbers_known_later():
+    def f():
+        return min(wisp.tensor(7).item(), 3.14), max(2, wisp.tensor(2.5).item()), min(True, 3), max(1, 2.5)
+
+    same(f)

@@ -1,6 +1,6 @@
 """Types that are known when the program runs, comments that give types, and names that a program has for itself."""
 
-from typing import Any
+from typing import Any, List, Optional  # noqa: UP035
 
 import pytest
 
@@ -47,9 +47,9 @@ def test_isinstance_of_unions():
 
 def test_isinstance_of_any_says_what_it_cannot_tell():
     def f(x: Any):
-        return isinstance(x, list[int])
+        return isinstance(x, List)  # noqa: UP006
 
-    with pytest.raises(wisp.jit.CompileError, match=r"(?s)cannot tell whether .* Any is a list\[int\].*<--- HERE"):
+    with pytest.raises(wisp.jit.CompileError, match=r"(?s)Any is a List: .* types of its items.*<--- HERE"):
         script(f)
 
 
@@ -108,3 +108,54 @@ def test_a_class_that_names_itself():
         return str(bag), f"<{bag}>", 3 in bag, 4 not in bag, newest
 
     assert f(1) == ("ab[1, 3, 7]", "<ab[1, 3, 7]>", True, True, 7)
+
+
+def test_isinstance_of_containers():
+    def kind(x: Any) -> str:
+        if isinstance(x, list[int]):
+            return "ints" + str(sum(x))
+        if isinstance(x, (list[str], list[Tensor])):
+            return "names or tensors"
+        if isinstance(x, dict[str, list[int]]):
+            return "dict" + str(len(x["a"]))
+        if isinstance(x, tuple[int, str]):
+            return "pair" + x[1]
+        if isinstance(x, tuple[dict[str, tuple[int, int]], str | None]):
+            return "nested"
+        if isinstance(x, int | None):
+            return "maybe"
+        return "other"
+
+    compiled = script(kind)
+    cases = {
+        "ints3": [1, 2], "names or tensors": ["a"], "dict1": {"a": [1]}, "pairb": (1, "b"),
+        "nested": ({"k": (1, 2)}, None), "maybe": None, "other": (1.0, "b"),
+    }  # fmt: skip
+    for expected, value in cases.items():
+        assert compiled(value) == expected
+    assert compiled([wisp.ones(1)]) == "names or tensors"
+    assert compiled([[1], [2]]) == "other"
+
+
+def test_classes_of_the_calling_function_in_annotations():
+    @script
+    class Leaf:
+        def __init__(self, x: int):
+            self.x = x
+
+    @script
+    class Tree:
+        def __init__(self):
+            self.left: Optional[Leaf] = None  # noqa: UP045
+
+        def add(self, x: int):
+            self.left = Leaf(x)
+
+    def f(x: int) -> int:
+        tree = Tree()
+        tree.add(x)
+        left = tree.left
+        assert left is not None
+        return left.x
+
+    assert script(f)(3) == 3

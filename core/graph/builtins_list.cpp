@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/builtins_parts.h"
+#include "ops/ops.h"
 
 namespace wisp::graph {
 
@@ -43,9 +44,32 @@ void sort_items(std::vector<Datum>& items, bool reverse) {
   items.swap(sorted);
 }
 
+// Whether items are equal as Python's == of lists says: tensors by their only element.
+bool alike(const Datum& a, const Datum& b) {
+  if (a.is_tensor() && b.is_tensor() && !a.tensor().is_same(b.tensor())) {
+    const Tensor same = ops::eq(a.tensor(), b.tensor());
+    WISP_CHECK(same.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    return same.item().truth();
+  }
+  if (!is_sequence(a) || a.tag() != b.tag()) return equal(a, b);
+  return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), alike);
+}
+
+Datum extreme_item(const Datum& list, bool largest) {
+  const std::vector<Datum>& items = list.items();
+  WISP_CHECK_VALUE(!items.empty(), largest ? "max" : "min", "() arg is an empty sequence");
+  WISP_CHECK_TYPE(std::all_of(items.begin(), items.end(), sortable),
+                  "only numbers, strings, and tuples or lists of these have an order");
+  const Datum* found = &items[0];
+  for (const Datum& item : items) {
+    if (largest ? less(*found, item) : less(item, *found)) found = &item;
+  }
+  return *found;
+}
+
 int64_t position_of(const std::vector<Datum>& items, const Datum& wanted) {
   for (size_t i = 0; i < items.size(); ++i) {
-    if (equal(items[i], wanted)) return static_cast<int64_t>(i);
+    if (alike(items[i], wanted)) return static_cast<int64_t>(i);
   }
   return -1;
 }
@@ -142,6 +166,10 @@ void add_reading(std::vector<BuiltinRow>& table) {
       {"slice.t(T[] list, int? start, int? stop, int? step) -> T[]", slice_of},
       {"__contains__.t(T[] list, Any item) -> bool",
        [](BuiltinArgs a) -> Datum { return position_of(a[0].items(), a[1]) >= 0; }},
+      {"eq.list(T[] a, T[] b) -> bool", [](BuiltinArgs a) -> Datum { return alike(a[0], a[1]); }},
+      {"ne.list(T[] a, T[] b) -> bool", [](BuiltinArgs a) -> Datum { return !alike(a[0], a[1]); }},
+      {"max.t_list(T[] a) -> T", [](BuiltinArgs a) -> Datum { return extreme_item(a[0], true); }},
+      {"min.t_list(T[] a) -> T", [](BuiltinArgs a) -> Datum { return extreme_item(a[0], false); }},
       {"index.t(T[] list, Any item) -> int",
        [](BuiltinArgs a) -> Datum {
          const int64_t at = position_of(a[0].items(), a[1]);
@@ -152,7 +180,7 @@ void add_reading(std::vector<BuiltinRow>& table) {
        [](BuiltinArgs a) -> Datum {
          const auto& items = a[0].items();
          return static_cast<int64_t>(std::count_if(
-             items.begin(), items.end(), [&](const Datum& item) { return equal(item, a[1]); }));
+             items.begin(), items.end(), [&](const Datum& item) { return alike(item, a[1]); }));
        }},
       {"add.t(T[] a, T[] b) -> T[]", concatenated},
       {"mul.t(T[] list, int times) -> T[]", repeated},

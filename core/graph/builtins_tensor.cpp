@@ -277,6 +277,12 @@ void add_values(std::vector<BuiltinRow>& table) {
       {"_indices_at_end(Tensor self, Tensor?[] indices) -> Tensor?[]", indices_at_end},
       {"requires_grad_(Tensor self, bool requires_grad) -> Tensor", require_grad, false},
       {"_set_grad_enabled(bool enabled) -> bool", set_grad_enabled, false},
+      {"warn(str message) -> ()",
+       [](BuiltinArgs a) -> Datum {
+         warn(a[0].string());
+         return {};
+       },
+       false},
       {"is_grad_enabled() -> bool", [](BuiltinArgs) -> Datum { return mode.grad; }, false},
       {"get_default_dtype() -> Dtype", [](BuiltinArgs) -> Datum { return default_dtype(); }, false},
   };

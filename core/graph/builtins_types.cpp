@@ -96,9 +96,8 @@ bool is_instance(const Datum& value, std::string_view type) {
 }  // namespace
 
 void add_type_builtins(std::vector<BuiltinRow>& table) {
-  table.push_back({"_is_instance(Any a, str kind) -> bool", [](BuiltinArgs a) -> Datum {
-                     return is_instance(a[0], a[1].string());
-                   }});
+  table.push_back({"_is_instance(Any a, str kind) -> bool",
+                   [](BuiltinArgs a) -> Datum { return is_instance(a[0], a[1].string()); }});
 }
 
 }  // namespace wisp::graph

@@ -289,7 +289,13 @@ std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   Frame frame(impl);
   for (size_t i = 0; i < arguments.size(); ++i) frame.param(i) = std::move(arguments[i]);
   std::vector<Datum> results;
-  frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
+  const bool grad = mode.grad;
+  try {
+    frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
+  } catch (...) {
+    mode.grad = grad;  // an error leaves `with no_grad()` before its end
+    throw;
+  }
   return results;
 }
 

@@ -84,7 +84,7 @@ def _from_generic(obj, origin, parts, program, lookup):
 
     if origin is list or (isinstance(origin, type) and origin.__name__ in ("Sequence", "Iterable")):
         return T.list_of(part(parts[0]))
-    if origin is dict:
+    if isinstance(origin, type) and issubclass(origin, dict):
         return T.dict_of(*map(part, parts))
     if origin is tuple:
         if len(parts) == 2 and parts[1] is Ellipsis:

@@ -103,6 +103,8 @@ class Classes:
         return result
 
     def _named_tuple(self, cls, arguments, keywords, node):
+        if _makes_itself(cls) and not self.program.is_library(cls):
+            self.unsupported(f"{cls.__name__}(), which has a __new__ of its own,", "Make it in a function.", node)
         kind = annotations.named_tuple(cls, self.program)
         self.program.know_tuple(cls)
         defaults = {name: Const(value) for name, value in getattr(cls, "_field_defaults", {}).items()}
@@ -193,3 +195,8 @@ class Classes:
         frame = Frame(fn.__qualname__, source, self.program.lookup_of(fn), False, self.frame, None, owner)
         bound = self._bind_python(fn, arguments, keywords)
         return self._run_inline(frame, tree, bound)
+
+
+def _makes_itself(cls):
+    """Whether a subclass of a NamedTuple does more than to keep the fields when it is made."""
+    return "__new__" in vars(cls) and any(hasattr(base, "_fields") for base in cls.__mro__[1:])

@@ -123,10 +123,17 @@ class Conditions:
         if kind in ("list", "dict", "str"):
             return self.builtin("Bool", self.builtin("len", value))
         if kind == "class":
-            return TRUE
+            return self._truth_of_object(value)
         if value.type != T.TENSOR and value.type not in T.NUMBERS:
             self.fail(f"{self.what_is(value)} cannot be used as a condition")
         return self.builtin("Bool", value)
+
+    def _truth_of_object(self, value):
+        """What __bool__ says, or whether __len__ is not 0; other objects are true."""
+        for name in ("__bool__", "__len__"):
+            if self.find_method(value, name) is not None:
+                return self.truth(self.call(self.attribute(value, name, self.at), [], {}, self.at))
+        return TRUE
 
     def _comparison(self, node):
         if len(node.ops) == 1:

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import math
+from collections import OrderedDict
 
 from wisp import _C
 from wisp.jit._script import ir
@@ -119,6 +120,8 @@ class Plain:
         wanted = {"Int": T.INT, "Float": T.FLOAT}[name]
         if value.type == wanted:
             return value
+        if value.type.kind == "class":
+            return self.call(self.attribute(value, f"__{name.lower()}__", node), [], {}, node)
         return self.builtin(name, value)
 
     def function_str(self, arguments, keywords, node):
@@ -168,10 +171,13 @@ class Plain:
         return Tuple(self.items_of(value, None, node))
 
     def function_dict(self, arguments, keywords, node):
-        if not arguments:
+        if not arguments or (isinstance(arguments[0], Const) and not arguments[0].obj):
             return self.dict_value([Const(k) for k in keywords], list(keywords.values()), None)
         value = self.materialize(arguments[0])
-        return self.builtin("copy", value) if value.type.kind == "dict" else self.builtin("dict.pairs", value)
+        made = self.builtin("copy", value) if value.type.kind == "dict" else self.builtin("dict.pairs", value)
+        for key, item in keywords.items():
+            self.put_item(made, Const(key), item, node)
+        return made
 
     def function_sorted(self, arguments, keywords, node):
         if "key" in keywords:
@@ -217,13 +223,17 @@ class Plain:
                 value = self.materialize_iterable(value)
             if self.type_of(value) == T.TENSOR:
                 return self.operator(name, value)
-            item = self.materialize(value).type.items[0] if self.materialize(value).type.kind == "list" else None
-            return self.builtin(f"{name}.{item}_list", value)
+            value = self.materialize(value)
+            plain = value.type in (T.list_of(T.INT), T.list_of(T.FLOAT))
+            return self.builtin(f"{name}.{value.type.items[0]}_list" if plain else f"{name}.t_list", value)
         result = arguments[0]
         for other in arguments[1:]:
             types = self.type_of(result), self.type_of(other)
             if T.TENSOR in types:
                 result = self.operator(f"{name}.other", result, other)
+                continue
+            if not all(t in (T.BOOL, T.INT, T.FLOAT) for t in types):
+                result = self.builtin(f"{name}.t_list", self.list_value([result, other], None))
                 continue
             wanted = T.FLOAT if T.FLOAT in types else T.INT
             result = self.builtin(f"{name}.{wanted}", self.as_number(result, wanted), self.as_number(other, wanted))
@@ -477,6 +487,6 @@ class Plain:
 
 FUNCTIONS = {
     getattr(builtins, name.removeprefix("function_")): name for name in vars(Plain) if name.startswith("function_")
-}
+} | {OrderedDict: "function_dict"}
 MATH = {getattr(math, name): name for name in (*_MATH_FLOAT, *_MATH_TWO, "log", "pow", "ldexp", "gcd", "factorial", "prod")
         if hasattr(math, name)}  # fmt: skip

@@ -95,6 +95,7 @@ class Program:
         self.sources, self.functions, self.classes = [], [], []
         self._taken, self._known, self._specs, self._hosts, self._texts = set(), {}, {}, {}, []
         self._module_specs, self._count, self.imports = {}, 0, Imports(self)
+        self._around = _names_around()
 
     # --- text
 
@@ -240,6 +241,8 @@ class Program:
                 return fn  # calls itself
             if (own := self._class_around(fn, name)) is not None:
                 return own
+            if name in self._around:
+                return self._around[name]
             raise NameError(f"name '{name}' is not defined")
 
         return lookup
@@ -348,7 +351,7 @@ def _handlers():
     from wisp import functional
 
     table = {_C.tensor: "tensor", _C.as_tensor: "as_tensor", _C.is_grad_enabled: "grad_enabled",
-             _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "nothing",
+             _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "warn", _C._jit.current_recorder: "none",
              _C.device: "device", functional.einsum: "einsum"}  # fmt: skip
     return {id(obj): f"handle_{name}" for obj, name in table.items()}
 
@@ -374,3 +377,11 @@ def _has_source(cls):
     except (OSError, TypeError):
         return False
     return True
+
+
+def _names_around():
+    """The local names where the compiler was called: classes that are defined there may be named in annotations."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("wisp.jit"):
+        frame = frame.f_back
+    return frame.f_locals if frame is not None else {}

@@ -3,8 +3,8 @@
 import ast
 import inspect
 import linecache
-import textwrap
 from dataclasses import dataclass, field
+from functools import partial
 
 from wisp.jit._script.errors import FrontendError
 
@@ -47,16 +47,34 @@ def read_lines(obj, name):
         ) from error
 
 
+def _outdented(indent, line):
+    """A line as if its function stood at the margin. Lines of texts and comments may stand further left."""
+    return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]
+
+
+def _parsed(text, indent):
+    """The statements of an indented text, at the places that they have in the outdented one. What stands inside of
+    quotes over several lines keeps its spaces."""
+    if indent == 0:
+        return ast.parse(text, type_comments=True).body
+    tree = ast.parse("if True:\n" + text, type_comments=True)
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            node.lineno, node.end_lineno = node.lineno - 1, node.end_lineno - 1
+            node.col_offset, node.end_col_offset = (
+                max(0, column - indent) for column in (node.col_offset, node.end_col_offset)
+            )
+    return tree.body[0].body
+
+
 def parse(obj, name=None):
     """(Source, syntax tree of the function or class)."""
     name = name or getattr(obj, "__qualname__", repr(obj))
     lines, number, file = read_lines(obj, name)
-    text = textwrap.dedent("".join(lines))
-    if text[:1].isspace():  # a continued line or comment stands further left than the function
-        text = "\n".join(line[len(lines[0]) - len(lines[0].lstrip()) :] for line in "".join(lines).split("\n"))
-    source = Source(file or "<unknown>", number, text)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    source = Source(file or "<unknown>", number, "".join(map(partial(_outdented, indent), lines)))
     try:
-        body = ast.parse(text, type_comments=True).body
+        body = _parsed("".join(lines), indent)
     except SyntaxError as error:
         raise FrontendError(f"{name} cannot be compiled: its source does not parse on its own ({error.msg})") from None
     for node in body:

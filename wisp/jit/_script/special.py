@@ -171,8 +171,13 @@ class Special:
     def handle_false(self, arguments, keywords, node):
         return FALSE
 
-    def handle_nothing(self, arguments, keywords, node):
+    def handle_none(self, arguments, keywords, node):
         return NONE
+
+    def handle_warn(self, arguments, keywords, node):
+        """warnings.warn(): as a UserWarning, whatever the class, at the line that calls the script."""
+        message = arguments[0] if arguments else keywords["message"]
+        return self.builtin("warn", self.function_str([message], {}, node))
 
     def handle_wait(self, arguments, keywords, node):
         return self.wait([*arguments, *keywords.values()][-1])

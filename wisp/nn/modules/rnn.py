@@ -185,8 +185,7 @@ class RNNBase(Module):
         operator = _C._functions[self.mode.lower()]
         out, *states = operator(data, batch_sizes, hx, self._flat_weights, *self._settings())
         hidden = states[0] if len(states) == 1 else tuple(states)
-        return (type(sequence)(out, batch_sizes, sorted_indices, unsorted_indices),
-                self.permute_hidden(hidden, unsorted_indices))  # fmt: skip
+        return sequence._replace(data=out), self.permute_hidden(hidden, unsorted_indices)
 
     def _check_dims(self, input, hx):
         name = type(self).__name__

@@ -167,12 +167,12 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first
     if _is_tracing():  # in which numbers that come from tensors are not kept
         present = _below(lengths, by_time.shape[0]).t()
         sizes = present.sum(1)
-        return PackedSequence(by_time[present], sizes[sizes > 0], order, None)
+        return PackedSequence(by_time[present], sizes[sizes > 0], order, invert_permutation(order))
     longest = lengths.max().item()
     if longest > by_time.shape[0]:
         raise RuntimeError(f"Expected lengths of at most {by_time.shape[0]}, the length of the input, got {longest}")
     present = _below(lengths, longest).t()
-    return PackedSequence(by_time[:longest][present], present.sum(1), order, None)
+    return PackedSequence(by_time[:longest][present], present.sum(1), order, invert_permutation(order))
 
 
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,

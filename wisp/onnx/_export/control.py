@@ -246,6 +246,7 @@ PRIMS = {
     "prim::UncheckedCast": _checked,
     "prim::Uninitialized": lambda walker, node, args: [Undefined()],
     "prim::Print": _nothing,
+    "aten::warn": _nothing,
     "prim::FusionGroup": _group,
     "prim::Parallel": _parallel,
     "prim::Fork": _group,
