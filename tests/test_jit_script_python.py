@@ -446,3 +446,24 @@ def test_min_and_max_of_numbers_known_later():
         return min(wisp.tensor(7).item(), 3.14), max(2, wisp.tensor(2.5).item()), min(True, 3), max(1, 2.5)
 
     same(f)
+
+
+def test_tuples_joined():
+    def f(a: tuple[int, int], b: tuple[float]):
+        return a + b, a + (1, "x"), b + a + a
+
+    same(f, (1, 2), (3.0,))
+
+
+def test_any_and_all_of_what_counts_as_true():
+    def f(a: list[int], b: list[float], c: list[str], d: list[list[int]]):
+        return any(a), all(a), any(b), all(b), any(c), all(c), any(d), all(d)
+
+    same(f, [0, 2], [0.0], ["", "x"], [[], []])
+
+
+def test_device_by_name():
+    def f(x):
+        return x.to(device=wisp.device(type="cpu", index=0)).device.type
+
+    same(f, wisp.ones(1))

@@ -55,6 +55,14 @@ bool alike(const Datum& a, const Datum& b) {
   return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), alike);
 }
 
+bool counts_as_true(const Datum& item) {
+  if (is_number(item)) return item.scalar().truth();
+  if (item.is_tensor()) return item.tensor().item().truth();
+  if (item.tag() == Tag::string) return !item.string().empty();
+  if (item.tag() == Tag::dict) return !item.dict_data().entries.empty();
+  return is_sequence(item) ? !item.items().empty() : !item.is_none();
+}
+
 Datum extreme_item(const Datum& list, bool largest) {
   const std::vector<Datum>& items = list.items();
   WISP_CHECK_VALUE(!items.empty(), largest ? "max" : "min", "() arg is an empty sequence");
@@ -206,6 +214,14 @@ void add_reading(std::vector<BuiltinRow>& table) {
        [](BuiltinArgs a) -> Datum {
          const auto& items = a[0].items();
          return std::all_of(items.begin(), items.end(), [](const Datum& x) { return x.boolean(); });
+       }},
+      {"any.t(T[] list) -> bool",
+       [](BuiltinArgs a) -> Datum {
+         return std::any_of(a[0].items().begin(), a[0].items().end(), counts_as_true);
+       }},
+      {"all.t(T[] list) -> bool",
+       [](BuiltinArgs a) -> Datum {
+         return std::all_of(a[0].items().begin(), a[0].items().end(), counts_as_true);
        }},
       {"range.list(int start, int stop, int step) -> int[]", range_list},
       {"__range_length(int start, int stop, int step) -> int",

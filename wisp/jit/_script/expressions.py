@@ -105,17 +105,14 @@ class Expressions:
         if self.is_static(left) and self.is_static(right):
             return self.folded(_FOLD.get(type(op)), self.static(left), self.static(right))
         types = self.type_of(left), self.type_of(right)
-        if isinstance(left, Tuple) and isinstance(right, (Tuple, Const)) and isinstance(op, ast.Add):
-            return Tuple([*left.items, *self.items_of(right, None, node)])
+        if isinstance(op, ast.Add) and all(t is not None and t.kind == "tuple" for t in types):
+            return Tuple([*self.items_of(left, None, node), *self.items_of(right, None, node)])
         if isinstance(op, ast.Mod) and types[0] == T.STR:
             return self.percent(left, right, node)
         if isinstance(left, Tuple) and self.is_static(right) and isinstance(op, ast.Mult):
             return Tuple(left.items * self.static(right))
         if self.frame.library and types[0] is not None and types[0].kind == "tuple" and types[1] == T.INT:
             return self.builtin("mul.t", self.list_value(self.items_of(left, None, node), None), right)
-        tensor_name, plain_name = _BINARY.get(type(op), (None, None))
-        if T.TENSOR in types:
-            return self.tensor_binary(tensor_name, left, right, node)
         same = self.same_dataclass(left, right) if isinstance(op, (ast.Eq, ast.NotEq)) else None
         if same is not None:
             return same if isinstance(op, ast.Eq) else self.builtin("__not__", same)
@@ -125,6 +122,9 @@ class Expressions:
                 method = self.find_method(owner, f"{prefix}{_DUNDER[type(op)]}__")
                 if method is not None:
                     return self.call(method, [other], {}, node)
+        tensor_name, plain_name = _BINARY.get(type(op), (None, None))
+        if T.TENSOR in types:
+            return self.tensor_binary(tensor_name, left, right, node)
         if isinstance(op, (ast.Eq, ast.NotEq)):
             return self.equality(plain_name, left, right, node)
         if plain_name is None:

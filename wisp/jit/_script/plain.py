@@ -281,7 +281,8 @@ class Plain:
             for item in value.items:
                 result = self._either_or_both(name, result, self.truth(item))
             return result
-        return self.builtin(f"{name}.bool", value)
+        value = self.materialize(value)
+        return self.builtin(f"{name}.bool" if value.type == T.list_of(T.BOOL) else f"{name}.t", value)
 
     def _either_or_both(self, name, a, b):
         for known, other in ((a, b), (b, a)):

@@ -183,6 +183,7 @@ class Special:
         return self.wait([*arguments, *keywords.values()][-1])
 
     def handle_device(self, arguments, keywords, node):
+        arguments = [*arguments, *(keywords[name] for name in ("type", "index") if name in keywords)]
         if all(map(self.is_static, arguments)):
             return self.folded(lambda: _C.device(*map(self.static, arguments)))
         return self.convert(arguments[0], T.DEVICE)
