@@ -28,6 +28,9 @@ struct Collecting {
 };
 // From now on these. Returns what it was.
 Collecting collect(const Collecting& what);
+// The same as one number, for hosts.
+int64_t to_number(const Collecting& what);
+Collecting from_number(int64_t number);
 
 // Runs everything that was put off, on whichever thread.
 void run();

@@ -355,6 +355,18 @@ Collecting collect(const Collecting& what) {
   return {before, std::exchange(least_elements, what.least)};
 }
 
+constexpr int64_t extents = 4;
+
+int64_t to_number(const Collecting& what) {
+  return what.least * extents + static_cast<int64_t>(what.extent);
+}
+
+Collecting from_number(int64_t number) {
+  WISP_CHECK_TYPE(number >= 0 && number % extents <= static_cast<int64_t>(Extent::all),
+                  "no number of lazy::to_number");
+  return {static_cast<Extent>(number % extents), number / extents};
+}
+
 Counts counts() {
   State& s = state();
   const std::lock_guard lock(s.recording);
