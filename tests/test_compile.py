@@ -110,7 +110,7 @@ def test_the_faster_way_is_kept(slow_way):
     def chain(x):
         ways.append(collecting())
         if ways[-1] == slow_way:
-            time.sleep(0.002)
+            time.sleep(0.01)
         return (x * 2 + 1).tanh()
 
     f, x = wisp.compile(chain), wisp.randn(300_000)
@@ -129,7 +129,7 @@ def test_sizes_are_tried_for_themselves():
     def chain(x):
         ways[len(x)].append(collecting())
         if ways[len(x)][-1] == (len(x) > 10):
-            time.sleep(0.002)
+            time.sleep(0.01)
         return x * 2
 
     f = wisp.compile(chain)

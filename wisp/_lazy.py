@@ -14,13 +14,15 @@ __all__ = ["compile", "lazy"]
 _WORTHWHILE = 1 << 15
 
 
-def _collecting(extent, least=_WORTHWHILE):
-    """What ``_C._lazy_collect`` takes and gives: one number."""
+def _collecting(extent, least=None):
+    """What ``_C._lazy_collect`` takes and gives: one number. Without a bound of the program's own, it is learnt what gains."""
+    if least is None:
+        return (_WORTHWHILE * 2 + 1) * 4 + extent
     if not isinstance(least, int) or isinstance(least, bool):
         raise TypeError(f"lazy(): least must be an int, got {type(least).__name__}")
-    if not 0 <= least < 1 << 60:
+    if not 0 <= least < 1 << 59:
         raise ValueError(f"lazy(): least must be a number of elements, got {least}")
-    return 4 * least + extent
+    return least * 2 * 4 + extent
 
 
 _NOTHING, _LARGE, _ALL = map(_collecting, range(3))
@@ -37,8 +39,9 @@ class lazy:
     ``wisp.lazy.enable()``. Shapes, dtypes, errors about them and gradients are as ever; only the numbers come later:
     when they are printed, converted, tested, used by an optimiser, at the end of ``backward()``, or when a lot is pending.
 
-    Calls whose results have fewer than ``least`` elements run at once, since that takes no longer than putting them off,
-    unless they read something that is pending. ``least=0`` puts off everything.
+    Calls whose results have fewer than 32,768 elements run at once, since that takes no longer than putting them off,
+    unless they read something that is pending; so do calls at places of the program where putting them off has gained
+    nothing before. With ``least``, everything on so many elements is put off: ``least=0`` puts off all calls.
 
     >>> x = wisp.ones(3)
     >>> with wisp.lazy(least=0):
@@ -47,7 +50,7 @@ class lazy:
     tensor([0.9951, 0.9951, 0.9951])
     """
 
-    def __init__(self, least=_WORTHWHILE):
+    def __init__(self, least=None):
         self._what = _collecting(2, least)
         self._outer = []
 
@@ -62,8 +65,8 @@ class lazy:
         return _collected(f, self._what, False)
 
     @staticmethod
-    def enable(least=_WORTHWHILE):
-        """From now on calls on this thread are evaluated lazily, those on ``least`` elements or more."""
+    def enable(least=None):
+        """From now on calls on this thread are evaluated lazily, as by ``lazy(least)``."""
         _C._lazy_collect(_collecting(2, least))
 
     @staticmethod

@@ -29,8 +29,8 @@ Trials::Choice Trials::choose(uint64_t key) {
   if (plain < rules_.least_time) return {};
   const unsigned call = entry.calls.fetch_add(1, std::memory_order_relaxed);
   const int64_t other = entry.other.load(std::memory_order_relaxed);
-  // What is far slower needs no more trials to be seen through.
-  const bool hopeless = other != INT64_MAX && other - plain > plain / 4;
+  // What is far slower needs few trials to be seen through; more than one, which may be disturbed.
+  const bool hopeless = call >= few_trials && other - plain > plain / 4;
   // At first caches are cold, and plans have to be made.
   if (call < all_trials && hopeless) return {};
   if (call < all_trials) return {.other = call % 2 == 1, .at = at, .counts = call >= 2};

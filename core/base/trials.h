@@ -43,7 +43,8 @@ class Trials {
     std::atomic<unsigned> calls = 0;
     std::atomic<int64_t> plain = INT64_MAX, other = INT64_MAX;
   };
-  static constexpr unsigned all_trials = 2 * (rounds + 1), calls_between = 128;
+  static constexpr unsigned all_trials = 2 * (rounds + 1), few_trials = 2 * (3 + 1);
+  static constexpr unsigned calls_between = 128;
   static constexpr int max_entries = 16;  // keys after these go the plain way
   int find(uint64_t key);
   bool is_better(int64_t other, int64_t plain) const;

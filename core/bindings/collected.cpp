@@ -116,8 +116,8 @@ PyObject* times_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
     if (made.trials)
       times = made.trials->times(key_of({args, static_cast<size_t>(count), kwnames}));
     if (!times.known()) return none();
-    return must(Py_BuildValue("LLi", (long long)times.plain, (long long)times.other,
-                              times.prefers_other));
+    return must(
+        Py_BuildValue("LLi", (long long)times.plain, (long long)times.other, times.prefers_other));
   });
 }
 
@@ -193,11 +193,9 @@ PyObject* is_compiled(PyObject* self, void*) { return boolean(made_of(self).tria
 #define WISP_METHOD(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
 
 PyMethodDef collected_methods[] = {
-    {"_collected", WISP_METHOD(collected_method), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+    {"_collected", WISP_METHOD(collected_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_times", WISP_METHOD(times_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"explain", WISP_METHOD(explain_method), METH_VARARGS | METH_KEYWORDS,
-     nullptr},
+    {"explain", WISP_METHOD(explain_method), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__reduce__", reduce_method, METH_NOARGS, nullptr},
     {}};
 PyGetSetDef collected_getset[] = {
