@@ -236,10 +236,9 @@ def sample(f, count):
 
 def measure(make, seconds):
     """Best seconds of a call in every way, taken in turns."""
-    calls = {}
-    for way, wrap in WAYS.items():
-        wisp.manual_seed(0)
-        calls[way] = wrap(make())
+    # All on the same tensors: where these lie in memory makes differences of its own.
+    made = make()
+    calls = {way: wrap(made) for way, wrap in WAYS.items()}
     for f in calls.values():
         sample(f, 40)  # what is learnt in the first calls is known then
     count = max(1, round(SAMPLE / sample(calls["eager"], 20)))
