@@ -177,3 +177,11 @@ def test_chains_are_measured_in_a_process_of_their_own():
     assert list(eager) == list(compiled) and "gelu(x + bias)" in eager
     assert all(times["best"] > 0 and times["first"] > 0 for times in [*eager.values(), *compiled.values()])
     assert fusion.run("no_such_library", False, 1000, 0.001) is None
+
+
+def test_functions_in_three_ways():
+    (ways,) = modules("ways")
+    cases = ("chain, 100", "branch by values, 64k", "LayerNorm step, 512 x 256", "momentum by hand")
+    results = {case: ways.measure(ways.CASES[case], 0.01) for case in cases}
+    assert all(list(best) == list(ways.WAYS) and min(best.values()) > 0 for best in results.values())
+    assert all(f"| {case} |" in ways.table(results) for case in cases)

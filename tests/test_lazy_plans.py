@@ -37,7 +37,7 @@ def test_least_elements():
             assert not pending(x + 1)
         assert pending(x + 1)
     assert not wisp.lazy.is_enabled() and not pending(x + 1)
-    for wrong, error in ((-1, ValueError), (1.5, TypeError), (None, TypeError), (1 << 70, ValueError)):
+    for wrong, error in ((-1, ValueError), (1.5, TypeError), ("1", TypeError), (1 << 70, ValueError)):
         with pytest.raises(error, match="least must be"):
             wisp.lazy(least=wrong)
 
@@ -80,7 +80,7 @@ def test_one_plan_for_all_lengths():
     assert counts["plans"] == 0 and counts["runs"] >= 50
 
 
-# --- Lengths on both sides of the bound from which calls are put off, with the defaults
+# --- Lengths on both sides of the bound from which calls are put off
 
 
 def stepping(module, loss):
@@ -148,7 +148,7 @@ STEPS = {"encoder": (lambda: encoder(0.0), 1), "dropout": (lambda: encoder(0.1),
 @pytest.mark.parametrize("name", STEPS)
 def test_plans_for_50_lengths(name):
     make, most = STEPS[name]
-    step = wisp.lazy()(make())
+    step = wisp.lazy(least=1 << 15)(make())  # without what is learnt from times
 
     def run(n):
         step(n)
@@ -182,3 +182,62 @@ def test_kernels_between_those_that_are_joined():
 
     results, counts = counts_of(f)
     assert counts["fused"] == 4 and [r[0, 0].item() for r in results] == [10, 32, 512]
+
+
+# --- What is learnt
+
+
+def put_off(f, times):
+    """Of so many calls under lazy(), which had their result put off."""
+    found = []
+    for _ in range(times):
+        with wisp.lazy():
+            y = f()
+        found.append(pending(y))
+        wisp.lazy.run()
+    return found
+
+
+def test_calls_that_gain_nothing_run_at_once_after_a_while():
+    x = wisp.randn(1 << 16)
+    found = put_off(lambda: x * 2, 400)
+    assert all(found[:8]) and not any(found[8:264])
+    assert found[264] and not any(found[265:])  # once in a while it is looked at again
+
+
+def test_what_is_learnt_belongs_to_a_place_and_a_size():
+    x, larger = wisp.randn(1 << 16), wisp.randn(1 << 18)
+
+    def double(x):
+        return x * 2
+
+    assert not any(put_off(lambda: double(x), 20)[8:])
+    assert all(put_off(lambda: double(larger), 8)) and all(put_off(lambda: x * 2, 8))
+
+
+def test_a_bound_of_the_programs_own_is_kept_to():
+    x = wisp.randn(1 << 16)
+    for _ in range(30):
+        with wisp.lazy(least=1 << 15):
+            assert pending(x * 2)
+
+
+def test_calls_between_those_that_gain_do_not_part_them():
+    x, w = wisp.randn(1 << 22), wisp.randn(256, 256)
+
+    def f():
+        h = x * 2
+        p = w @ w
+        return (h + 1) * x - 1, p
+
+    def run():
+        with wisp.lazy():
+            made = f()
+        wisp.lazy.run()
+        return made
+
+    for _ in range(30):
+        got = run()
+    assert all(wisp.equal(a, b) for a, b in zip(got, f(), strict=True))
+    _, counts = counts_of(run)
+    assert counts["fused"] == counts["kernels"] == 4  # the product runs at once by now

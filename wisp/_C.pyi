@@ -13,7 +13,7 @@ from wisp import return_types
 from wisp._storage import TypedStorage, UntypedStorage
 
 # What the package around the core calls.
-_Compiled: Any
+_Collected: Any
 _LinAlgError: Any
 _autocast: Any
 _cpu_capability: Any
@@ -40,7 +40,6 @@ _is_watched: Any
 _jit: Any
 _lazy_collect: Any
 _lazy_counts: Any
-_lazy_gains: Any
 _lazy_report: Any
 _lazy_run: Any
 _leave_level: Any

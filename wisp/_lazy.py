@@ -4,6 +4,7 @@ See docs/lazy.md.
 """
 
 import functools
+import sys
 
 from wisp import _C
 
@@ -13,13 +14,15 @@ __all__ = ["compile", "lazy"]
 _WORTHWHILE = 1 << 15
 
 
-def _collecting(extent, least=_WORTHWHILE):
-    """What ``_C._lazy_collect`` takes and gives: one number."""
+def _collecting(extent, least=None):
+    """What ``_C._lazy_collect`` takes and gives: one number. Without a bound of the program's own, it is learnt what gains."""
+    if least is None:
+        return (_WORTHWHILE * 2 + 1) * 4 + extent
     if not isinstance(least, int) or isinstance(least, bool):
         raise TypeError(f"lazy(): least must be an int, got {type(least).__name__}")
-    if not 0 <= least < 1 << 60:
+    if not 0 <= least < 1 << 59:
         raise ValueError(f"lazy(): least must be a number of elements, got {least}")
-    return 4 * least + extent
+    return least * 2 * 4 + extent
 
 
 _NOTHING, _LARGE, _ALL = map(_collecting, range(3))
@@ -36,8 +39,9 @@ class lazy:
     ``wisp.lazy.enable()``. Shapes, dtypes, errors about them and gradients are as ever; only the numbers come later:
     when they are printed, converted, tested, used by an optimiser, at the end of ``backward()``, or when a lot is pending.
 
-    Calls whose results have fewer than ``least`` elements run at once, since that takes no longer than putting them off,
-    unless they read something that is pending. ``least=0`` puts off everything.
+    Calls whose results have fewer than 32,768 elements run at once, since that takes no longer than putting them off,
+    unless they read something that is pending; so do calls at places of the program where putting them off has gained
+    nothing before. With ``least``, everything on so many elements is put off: ``least=0`` puts off all calls.
 
     >>> x = wisp.ones(3)
     >>> with wisp.lazy(least=0):
@@ -46,7 +50,7 @@ class lazy:
     tensor([0.9951, 0.9951, 0.9951])
     """
 
-    def __init__(self, least=_WORTHWHILE):
+    def __init__(self, least=None):
         self._what = _collecting(2, least)
         self._outer = []
 
@@ -58,21 +62,11 @@ class lazy:
         _C._lazy_collect(self._outer.pop())
 
     def __call__(self, f):
-        what, collect = self._what, _C._lazy_collect
-
-        @functools.wraps(f)
-        def inside(*args, **kwargs):
-            outer = collect(what)
-            try:
-                return f(*args, **kwargs)
-            finally:
-                collect(outer)
-
-        return inside
+        return _collected(f, self._what, False)
 
     @staticmethod
-    def enable(least=_WORTHWHILE):
-        """From now on calls on this thread are evaluated lazily, those on ``least`` elements or more."""
+    def enable(least=None):
+        """From now on calls on this thread are evaluated lazily, as by ``lazy(least)``."""
         _C._lazy_collect(_collecting(2, least))
 
     @staticmethod
@@ -99,84 +93,61 @@ class lazy:
         return _C._lazy_counts()
 
 
+def _collected(f, what, compiled):
+    """The function, with its kernels collected while it runs. Of a compiled one they run at its end, or, where trials
+    have shown that to be faster, as they are called."""
+    return functools.update_wrapper(_C._Collected(f, what, compiled), f)
+
+
+def _reduced(collected):
+    """For copies and files: its name, if that is the name of a decorated function, which cannot be found otherwise."""
+    name, found = getattr(collected, "__qualname__", ""), sys.modules.get(getattr(collected, "__module__", None))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is collected:
+        return name
+    return _C._Collected, (collected._function, collected._what, collected._is_compiled), collected.__dict__
+
+
 class _Explanation:
     """What ``explain()`` found out: printed, it is a report; the numbers are attributes."""
 
-    def __init__(self, before, after, lines):
+    def __init__(self, before, after, lines, kept):
         for name, count in after.items():
             setattr(self, name, count - before[name])
-        self.lines = lines
+        self.lines, self.kept = lines, kept
 
     def __str__(self):
         head = (
             f"{self.kernels} kernels recorded, run {self.runs} times; {self.fused} of them fused into {self.groups} "
             f"groups, {self.dropped} dropped; {self.plans} new plans"
         )
-        return "\n".join([head, *self.lines])
+        return "\n".join([head, *self.lines, self.kept])
 
     __repr__ = __str__
 
 
-# After so many calls in which nothing was fused, so many run as they are: they are not to pay for it.
-_IDLE, _PLAIN = 8, 16
-
-
-class _Collecting(_C._Compiled):
-    """The function with its kernels collected and, unless all of the program is evaluated lazily, run at its end."""
-
-    def __init__(self, function):
-        self._function = function
-        self._idle = self._plain = 0
-
-    def __reduce__(self):
-        return type(self), (self._function,)
-
-    def _collect(self, *args, **kwargs):
-        """A call that is none of the next `_plain` ones."""
-        outer = _C._lazy_collect(_LARGE)
-        if _extent(outer):
-            _C._lazy_collect(outer)
-            return self._function(*args, **kwargs)
-        before = _C._lazy_gains()
-        try:
-            result = self._function(*args, **kwargs)
-        finally:
-            _C._lazy_collect(outer)
-        _C._lazy_run()
-        if _C._lazy_gains() != before:
-            self._idle = 0
-        elif self._idle < _IDLE:
-            self._idle += 1
-        else:
-            self._plain = _PLAIN
-        return result
+def _kept(times):
+    """Which way such calls go, and why."""
+    if times is None:
+        return "not settled yet: calls are made both ways, and the faster way is kept"
+    collected, plain, as_it_is = times
+    way = "called as it is" if as_it_is else "collected"
+    return f"{way}: {collected / 1e3:.1f} us collected, {plain / 1e3:.1f} us as it is"
 
 
 def _explain(f, args, kwargs):
-    """Runs the compiled function and tells what was recorded, what was fused, and which plans were new."""
+    """Calls the function with its kernels collected and tells what was recorded, what was fused, which plans were new, and
+    how the compiled function makes such calls."""
     _C._lazy_run()
     before = _C._lazy_counts()
     _C._lazy_report(True)
     try:
-        f(*args, **kwargs)
+        f._collected(*args, **kwargs)
         _C._lazy_run()
     finally:
         after, lines = _C._lazy_counts(), _C._lazy_report(False)
-    return _Explanation(before, after, lines)
-
-
-class _CompiledFunction(_Collecting):
-    """A function whose kernels are collected and fused. ``explain(*args)`` tells how."""
-
-    def __init__(self, f):
-        functools.update_wrapper(self, f)
-        super().__init__(f)
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
-
-    def explain(self, *args, **kwargs):
-        return _explain(_Collecting(self.__wrapped__), args, kwargs)
+    return _Explanation(before, after, lines, _kept(f._times(*args, **kwargs)))
 
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -209,7 +180,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
 
     if isinstance(model, wisp.nn.Module):
         return _compiled_module(model)
-    return _CompiledFunction(model)
+    return _collected(model, _LARGE, True)
 
 
 def _compiled_module(module):

@@ -2,8 +2,7 @@
 
 import functools
 
-from wisp import _C
-from wisp._lazy import _NOTHING, compile
+from wisp._lazy import _NOTHING, _collected, compile
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
@@ -15,16 +14,7 @@ def disable(fn=None, recursive=True, *, reason=None):
     """A function whose kernels run at once, wherever it is called; without one, a decorator."""
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
-
-    @functools.wraps(fn)
-    def at_once(*args, **kwargs):
-        outer = _C._lazy_collect(_NOTHING)
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            _C._lazy_collect(outer)
-
-    return at_once
+    return _collected(fn, _NOTHING, False)
 
 
 def _itself(fn):

@@ -9,6 +9,7 @@ void add_autograd_functions(PyObject* module);
 void add_grad_modes(PyObject* module);
 void add_saved_hooks(PyObject* module);
 void add_overrides(PyObject* module);
+void add_collected_functions(PyObject* module);
 void add_creation_functions(PyObject* module);
 void add_interop_functions(PyObject* module);
 void add_lazy_functions(PyObject* module);

@@ -111,8 +111,7 @@ bool may_run_beside() {
 bool is_unrecorded(const Datum& value, uint64_t& key) {
   if (value.is_tensor()) {
     for (const int64_t size : value.tensor().sizes()) {
-      key = (key ^ static_cast<uint64_t>(size)) * 0x9e3779b97f4a7c15u;
-      key ^= key >> 29;
+      key = mixed(key, static_cast<uint64_t>(size));
     }
     return !differentiated(value.tensor());
   }
@@ -143,47 +142,6 @@ std::optional<BesideFailure> run_beside(int64_t count, const std::function<void(
     if (errors[static_cast<size_t>(i)]) return BesideFailure{i, errors[static_cast<size_t>(i)]};
   }
   return std::nullopt;
-}
-
-// --- Trials
-
-int Trials::find(uint64_t key) {
-  for (int i = 0; i < max_entries; ++i) {
-    const uint64_t known = entries_[i].key.load(std::memory_order_acquire);
-    if (known == key) return i;
-    if (known != 0) continue;
-    uint64_t expected = 0;
-    if (entries_[i].key.compare_exchange_strong(expected, key) || expected == key) return i;
-  }
-  return -1;
-}
-
-// Both ways take turns, so that whatever else the machine does slows them alike. Later they are
-// tried again from time to time: it may have been busy with something that only slowed one of them.
-Trials::Choice Trials::choose(uint64_t key) {
-  const int at = find(key | 1);
-  if (at < 0) return {};
-  Entry& entry = entries_[at];
-  const int64_t in_turn = entry.in_turn.load(std::memory_order_relaxed);
-  if (in_turn < least_time) return {};
-  const unsigned call = entry.calls.fetch_add(1, std::memory_order_relaxed);
-  const int64_t beside = entry.beside.load(std::memory_order_relaxed);
-  // Branches that use all threads by themselves need no more trials to be seen through.
-  const bool hopeless = beside != INT64_MAX && beside - in_turn > in_turn / 4;
-  // At first caches are cold, and plans have to be made.
-  if (call < all_trials && hopeless) return {};
-  if (call < all_trials) return {.beside = call % 2 == 1, .at = at, .counts = call >= 2};
-  if (call % calls_between < 2) return {.beside = call % 2 == 1, .at = at, .counts = true};
-  // Only for a clear gain: other threads may have work of their own.
-  return {.beside = beside < in_turn - in_turn / 8};
-}
-
-void Trials::note(const Choice& choice, int64_t nanoseconds) {
-  if (!choice.counts) return;
-  Entry& entry = entries_[choice.at];
-  std::atomic<int64_t>& least = choice.beside ? entry.beside : entry.in_turn;
-  int64_t known = least.load(std::memory_order_relaxed);
-  while (nanoseconds < known && !least.compare_exchange_weak(known, nanoseconds)) {}
 }
 
 }  // namespace wisp::graph

@@ -2,13 +2,12 @@
 // kernels on one thread, in the pieces they are always cut into: the results are the same.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
 
+#include "base/trials.h"
 #include "graph/aliases.h"
 #include "graph/datum.h"
 
@@ -35,33 +34,8 @@ struct BesideFailure {
 // The host's lock is given away meanwhile. Gives the failure of the lowest index, if any.
 std::optional<BesideFailure> run_beside(int64_t count, const std::function<void(int64_t)>& f);
 
-// Finds out by trial whether parts are faster one after the other, or beside each other. Inputs of
-// other shapes (they are told apart by a key) are tried for themselves. Used by many threads.
-class Trials {
- public:
-  static constexpr int rounds = 8;  // each way, after one that is not counted
-  // What takes less is over before other threads are awake.
-  static constexpr int64_t least_time = 15'000;  // nanoseconds
-
-  struct Choice {
-    bool beside = false;
-    int at = -1;  // whose time is to be noted; -1: it is settled
-    bool counts = false;
-  };
-  Choice choose(uint64_t key);
-  void note(const Choice& choice, int64_t nanoseconds);
-
- private:
-  struct Entry {
-    std::atomic<uint64_t> key = 0;  // 0: free
-    std::atomic<unsigned> calls = 0;
-    std::atomic<int64_t> in_turn = INT64_MAX, beside = INT64_MAX;  // least times
-  };
-  static constexpr unsigned all_trials = 2 * (rounds + 1), calls_between = 128;
-  static constexpr int max_entries = 16;  // shapes after these run in turn
-  int find(uint64_t key);
-
-  std::array<Entry, max_entries> entries_;
-};
+// Whether parts run beside each other is found out by trial: what takes less is over before other
+// threads are awake, and these may have work of their own.
+constexpr Trials::Rules beside_rules{.least_time = 15'000, .clearly = 8};
 
 }  // namespace wisp::graph

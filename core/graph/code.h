@@ -66,7 +66,7 @@ struct Input {
 // Instructions that need nothing of each other, up to an end_branch each.
 struct Branches {
   std::vector<uint32_t> begins;
-  mutable Trials trials;
+  mutable Trials trials{beside_rules};
 };
 
 // A convolution, whose inputs are all of the instruction's but the image that is added last.

@@ -1,7 +1,5 @@
 #include "graph/interpreter.h"
 
-#include <chrono>
-
 #include "base/parallel.h"
 #include "graph/error.h"
 #include "graph/frame.h"
@@ -193,11 +191,10 @@ __attribute__((noinline)) void Frame::parallel(const Instruction*& in) {
   }
   Trials& trials = in->branches->trials;
   const Trials::Choice choice = trials.choose(key);
-  if (choice.at < 0) return choice.beside ? run_branches(in, true) : static_cast<void>(++in);
-  const auto start = std::chrono::steady_clock::now();
-  run_branches(in, choice.beside);
-  const auto taken = std::chrono::steady_clock::now() - start;
-  trials.note(choice, std::chrono::nanoseconds(taken).count());
+  if (choice.at < 0) return choice.other ? run_branches(in, true) : static_cast<void>(++in);
+  const Stopwatch watch;
+  run_branches(in, choice.other);
+  trials.note(choice, watch.nanoseconds());
 }
 
 template <bool branch>

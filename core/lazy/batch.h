@@ -26,6 +26,7 @@ struct Entry {
   std::span<Tensor> tensors;  // what the arguments point to
   std::span<Tensor> outs;
   Place place;
+  uint64_t site = 0;  // where it is noted whether putting it off was worth it; 0: nowhere
 };
 
 // How many references to a storage belong to the entry.

@@ -21,13 +21,18 @@ enum class Extent : uint8_t {
 constexpr int64_t worthwhile = 1 << 15;
 
 // What kernels of a thread are collected. Calls on fewer elements than `least` run at once, unless
-// something that is put off concerns them.
+// something that is put off concerns them; so do, if it `learns`, calls that gained nothing so far
+// where they are made.
 struct Collecting {
   Extent extent = Extent::none;
   int64_t least = worthwhile;
+  bool learns = false;
 };
 // From now on these. Returns what it was.
 Collecting collect(const Collecting& what);
+// The same as one number, for hosts.
+int64_t to_number(const Collecting& what);
+Collecting from_number(int64_t number);
 
 // Runs everything that was put off, on whichever thread.
 void run();

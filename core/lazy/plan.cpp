@@ -222,7 +222,7 @@ class Planner {
       plan_.stages.push_back({.entry = kept[0]});
       return;
     }
-    Stage stage{.fused = true};
+    Stage stage{.fused = true, .trials = std::make_shared<Trials>(Trials::Rules{})};
     if (Builder(sequence_, kept, kept_stored, folds, stage.group).run()) {
       plan_.stages.push_back(std::move(stage));
     } else {

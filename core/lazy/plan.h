@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trials.h"
 #include "lazy/batch.h"
 
 namespace wisp::lazy {
@@ -51,6 +52,8 @@ struct Stage {
   bool fused = false;
   uint32_t entry = 0;  // if not fused
   Group group = {};
+  // Whether the group takes longer as one than kernel by kernel, which is the other way.
+  std::shared_ptr<Trials> trials = {};
 };
 
 struct Plan {
@@ -94,6 +97,7 @@ class Plans {
 };
 
 // Runs the batch; afterwards none of its results is pending. Throws the first error at the end.
-void run(Batch& batch, const Schedule& schedule);
+// Marks the entries that it was worth it to put off.
+void run(Batch& batch, const Schedule& schedule, std::vector<bool>& gained);
 
 }  // namespace wisp::lazy

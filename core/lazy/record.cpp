@@ -9,6 +9,7 @@
 #include "dispatch/deferred.h"
 #include "lazy/lazy.h"
 #include "lazy/plan.h"
+#include "lazy/sites.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
 
@@ -29,10 +30,12 @@ struct State {
   Counts counts;
   bool reporting = false;
   std::vector<std::string> report;
+  Sites sites;  // needs no guard
 
   std::mutex running;  // held while a batch runs; guards the members below
   std::unique_ptr<Plans> plans = std::make_unique<Plans>();
   std::unique_ptr<Batch> spare = std::make_unique<Batch>();
+  std::vector<bool> gained;
 };
 State& state() {
   static State& made = *new State;  // what is pending when the process ends is not wanted
@@ -43,6 +46,9 @@ class Capture;
 constinit WISP_THREAD_LOCAL Capture* capture = nullptr;
 constinit WISP_THREAD_LOCAL bool running = false;
 constinit WISP_THREAD_LOCAL int64_t least_elements = worthwhile;
+// Whether calls that gain nothing are to be found out: not where the program sets its own bound.
+constinit WISP_THREAD_LOCAL bool learning = false;
+constinit WISP_THREAD_LOCAL uint64_t asked_site = 0;  // of the call that is about to be put off
 
 // Kernels that run now run as they are: nothing is collected or intercepted of what they call.
 class Quiet {
@@ -186,12 +192,22 @@ class Collector : public Deferrer {
     return !for_all_tensors(infer, [](const Tensor& t) { return !t->storage().is_pending(); });
   }
   // Writing a call down takes as long as running a small one. It is done for those that would have
-  // others run: they read what these compute, or write where these may read.
+  // others run: they read what these compute, or write where these may read. Whether that was worth
+  // it for calls like this one is learnt.
   bool pays(const Infer& infer, std::span<const Tensor> targets) const {
+    int64_t elements = 0;
     for (int i = 0; i < infer.count(); ++i) {
-      if (count_elements(infer.out(i).sizes) >= least_elements) return true;
+      elements = std::max(elements, count_elements(infer.out(i).sizes));
     }
-    return Storage::any_deferred() && (!targets.empty() || any_pending(infer));
+    const bool concerned = elements >= least_elements ||
+                           (Storage::any_deferred() && (!targets.empty() || any_pending(infer)));
+    if (!concerned || !learning) return concerned;
+    for_all_tensors(infer, [&](const Tensor& t) {
+      elements = std::max(elements, t.numel());  // a reduction belongs to what it reduces
+      return true;
+    });
+    asked_site = Sites::here(infer.op(), elements);
+    return state().sites.puts_off(asked_site);
   }
   template <class F>
   static bool for_all_tensors(const Infer& infer, F f) {
@@ -242,6 +258,8 @@ bool Collector::write_down(const Call& call, int outs, bool promised, const Capt
   }
   batch.set_outs(entry, {&call.out(), static_cast<size_t>(outs)});
   if (host.here) entry.place = host.here();
+  // A write of another kind, run at once, would have everything run that is pending.
+  if (learning && (promised || pointwise)) entry.site = asked_site;
   entry.promised = promised;
   for (const Tensor& out : entry.outs) {
     batch.promised += static_cast<int64_t>(out->storage().bytes());
@@ -307,7 +325,17 @@ void run_batch(Batch& batch) {
   struct Done {
     ~Done() { running = false; }
   } done;
-  run(batch, schedule);
+  s.gained.assign(batch.entries.size(), false);
+  struct Note {
+    State& s;
+    const Batch& batch;
+    ~Note() {
+      for (size_t i = 0; i < batch.entries.size(); ++i) {
+        if (batch.entries[i].site) s.sites.note(batch.entries[i].site, s.gained[i]);
+      }
+    }
+  } note{s, batch};
+  run(batch, schedule, s.gained);
 }
 
 // The process may be doing this on another thread, whose kernels may want the host's lock.
@@ -352,7 +380,20 @@ Collecting collect(const Collecting& what) {
   mode.deferrer = what.extent == Extent::none    ? nullptr
                   : what.extent == Extent::large ? &large
                                                  : &all;
-  return {before, std::exchange(least_elements, what.least)};
+  return {before, std::exchange(least_elements, what.least), std::exchange(learning, what.learns)};
+}
+
+constexpr int64_t extents = 4;
+
+int64_t to_number(const Collecting& what) {
+  return (what.least * 2 + what.learns) * extents + static_cast<int64_t>(what.extent);
+}
+
+Collecting from_number(int64_t number) {
+  WISP_CHECK_TYPE(number >= 0 && number % extents <= static_cast<int64_t>(Extent::all),
+                  "no number of lazy::to_number");
+  const int64_t rest = number / extents;
+  return {static_cast<Extent>(number % extents), rest / 2, rest % 2 != 0};
 }
 
 Counts counts() {

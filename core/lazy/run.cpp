@@ -108,8 +108,10 @@ class SingleRun {
 
 // --- Kernels run as one
 
-// The entries of a piece, and which of their results are finished by them.
+// The entries of a piece, from one of the batch on, and which of their results are finished by
+// them.
 struct Part {
+  size_t first;
   std::span<Entry> entries;
   std::span<const uint8_t> finished;
 };
@@ -231,11 +233,35 @@ bool runs_fused(const Part& part, const Group& group) {
          (out->size(out.ndim() - 1) >= long_line || out.numel() >= many_elements);
 }
 
-void run_stage(const Part& part, const Stage& stage) {
+size_t count_entries(const Group& group) { return group.steps.size() + group.folds.size(); }
+
+// Whether a group gains more as one than it costs to write its kernels down; yes while nobody
+// knows.
+bool gains(const Stage& stage, uint64_t key) {
+  constexpr int64_t writing_down = 400;  // nanoseconds
+  const Trials::Times times = stage.trials->times(key);
+  return !times.known() || times.other - times.plain >
+                               writing_down * static_cast<int64_t>(count_entries(stage.group));
+}
+
+// Returns whether there was a gain in running it here instead of calling its kernels at once.
+bool run_stage(const Part& part, const Stage& stage) {
   const auto alone = [&](uint32_t i) { SingleRun(part.entries[i], part.finished[i]).run(); };
-  if (!stage.fused) return alone(stage.entry);
-  if (runs_fused(part, stage.group)) return FusedRun(part, stage.group).run();
-  for_each_entry(stage, alone);
+  if (!stage.fused || !runs_fused(part, stage.group)) {
+    for_each_entry(stage, alone);
+    return false;
+  }
+  const Tensor& first = part.entries[stage.group.steps[0].entry].outs[0];
+  const uint64_t key = mixed(1, size_class(static_cast<uint64_t>(first.numel())));
+  const Trials::Choice choice = stage.trials->choose(key);
+  const Stopwatch watch;
+  if (choice.other) {
+    for_each_entry(stage, alone);
+  } else {
+    FusedRun(part, stage.group).run();
+  }
+  if (choice.at >= 0) stage.trials->note(choice, watch.nanoseconds());
+  return gains(stage, key);
 }
 
 // --- Errors belong to the line that made the call.
@@ -257,16 +283,31 @@ bool is_large(const Entry& entry) {
          std::any_of(entry.tensors.begin(), entry.tensors.end(), large);
 }
 
-// Only the first error is told; what depends on it has failed with it.
-void try_stage(const Part& part, const Stage& stage, std::optional<Error>& first) {
+// How it went.
+struct Outcome {
+  std::optional<Error> first;  // only this one is told; what depends on it has failed with it
+  std::vector<bool>& gained;
+};
+
+// What stands between kernels that are run as one gains with them: run at once, it would part them.
+void note_gain(const Part& part, const Stage& stage, std::vector<bool>& gained) {
+  size_t begin = SIZE_MAX, end = 0;
+  for_each_entry(stage, [&](uint32_t i) {
+    begin = std::min(begin, part.first + i);
+    end = std::max(end, part.first + i + 1);
+  });
+  for (size_t i = begin; i < end; ++i) gained[i] = true;
+}
+
+void try_stage(const Part& part, const Stage& stage, Outcome& outcome) {
   const Entry& last = part.entries[stage.fused ? stage.group.steps.back().entry : stage.entry];
   try {
     const HostUnlock unlock(is_large(last));
-    run_stage(part, stage);
+    if (run_stage(part, stage)) note_gain(part, stage, outcome.gained);
   } catch (const std::exception& error) {
     const Error told = placed(last, error);
     for_each_entry(stage, [&](uint32_t i) { fail(part.entries[i], told); });
-    if (!first) first = told;
+    if (!outcome.first) outcome.first = told;
   }
 }
 
@@ -276,26 +317,33 @@ void release(Entry& entry) {
   for (Tensor& t : entry.outs) t.reset();
 }
 
+void drop(const Part& part, std::span<const uint32_t> dropped, Outcome& outcome) {
+  for (uint32_t i : dropped) {
+    release(part.entries[i]);
+    outcome.gained[part.first + i] = true;
+  }
+}
+
 // All stages of a plan.
-void run_part(const Part& part, const Plan& plan, std::optional<Error>& first) {
-  for (uint32_t i : plan.dropped) release(part.entries[i]);
+void run_part(const Part& part, const Plan& plan, Outcome& outcome) {
+  drop(part, plan.dropped, outcome);
   for (const Stage& stage : plan.stages) {
-    try_stage(part, stage, first);
+    try_stage(part, stage, outcome);
     for_each_entry(stage, [&](uint32_t i) { release(part.entries[i]); });
   }
 }
 
 }  // namespace
 
-void run(Batch& batch, const Schedule& schedule) {
-  std::optional<Error> first;
-  for (uint32_t i : schedule.dropped) release(batch.entries[i]);
+void run(Batch& batch, const Schedule& schedule, std::vector<bool>& gained) {
+  Outcome outcome{std::nullopt, gained};
+  drop({0, batch.entries, schedule.finished}, schedule.dropped, outcome);
   for (const Piece& piece : schedule.pieces) {
-    const Part part{std::span(batch.entries).subspan(piece.first),
+    const Part part{piece.first, std::span(batch.entries).subspan(piece.first),
                     std::span(schedule.finished).subspan(piece.first)};
-    run_part(part, plan_of(piece), first);
+    run_part(part, plan_of(piece), outcome);
   }
-  if (first) throw *first;
+  if (outcome.first) throw *outcome.first;
 }
 
 }  // namespace wisp::lazy

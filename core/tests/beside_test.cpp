@@ -14,15 +14,6 @@ using namespace wisp::graph;
 
 namespace {
 
-// Runs all trials of a key with these times, and gives what was settled.
-bool settled(Trials& trials, uint64_t key, int64_t in_turn, int64_t beside) {
-  for (;;) {
-    const Trials::Choice choice = trials.choose(key);
-    if (choice.at < 0) return choice.beside;
-    trials.note(choice, choice.beside ? beside : in_turn);
-  }
-}
-
 class Threads {
  public:
   explicit Threads(int count) : before_(num_threads()) { set_num_threads(count); }
@@ -60,40 +51,6 @@ constexpr const char* branches_text =
     "  return (%t)\n";
 
 }  // namespace
-
-TEST("beside: trials settle on the faster way, for each key") {
-  Trials trials;
-  CHECK(settled(trials, 2, 100'000, 60'000));
-  CHECK(!settled(trials, 4, 100'000, 95'000));  // hardly
-  CHECK(!settled(trials, 6, 100'000, 150'000));
-  CHECK(!settled(trials, 8, 10'000, 1'000));  // too short
-  CHECK(settled(trials, 2, 1, 1));            // is known
-  for (uint64_t key = 100; key < 200; key += 2) settled(trials, key, 100'000, 60'000);
-  CHECK(!settled(trials, 1000, 100'000, 60'000));  // too many
-}
-
-TEST("beside: what is far slower is tried twice") {
-  Trials trials;
-  int tried = 0;
-  for (int call = 0; call < 20; ++call) {
-    const Trials::Choice choice = trials.choose(2);
-    trials.note(choice, choice.beside ? 150'000 : 100'000);
-    tried += choice.beside;
-  }
-  CHECK(tried == 2);
-}
-
-TEST("beside: a choice made while the machine was busy is put right") {
-  Trials trials;
-  CHECK(settled(trials, 2, 100'000, 60'000));
-  int beside = 0;
-  for (int call = 0; call < 1000; ++call) {
-    const Trials::Choice choice = trials.choose(2);
-    if (choice.at >= 0) trials.note(choice, choice.beside ? 60'000 : 50'000);
-    beside += choice.beside && choice.at < 0;
-  }
-  CHECK(beside < 150);
-}
 
 TEST("beside: modes, warnings and the first error come back") {
   const Threads two(2);

@@ -1,6 +1,7 @@
 """A module as ``wisp.compile`` returns it."""
 
-from wisp._lazy import _Collecting, _explain
+from wisp import _C
+from wisp._lazy import _LARGE
 from wisp.nn.modules.module import Module
 
 
@@ -11,15 +12,14 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = module
         self.training = module.training
-        self.__dict__["_collecting"] = _Collecting(module)
+        self.__dict__["_collecting"] = _C._Collected(module, _LARGE, True)
 
     def forward(self, *args, **kwargs):
         return self._collecting(*args, **kwargs)
 
     def explain(self, *args, **kwargs):
         """Runs the module and tells what was recorded, what was fused, and which plans were new."""
-        self.__dict__["_collecting"] = _Collecting(self._orig_mod)
-        return _explain(self, args, kwargs)
+        return self._collecting.explain(*args, **kwargs)
 
     def __getattr__(self, name):
         try:

@@ -1,0 +1,276 @@
+"""Ordinary functions and steps, run eagerly, under ``wisp.lazy`` and compiled: alternately, in one process.
+
+Prints a table and writes ways.json. No row is to be slower than eager, the cost of the wrapper on functions of less than a
+microsecond apart.
+"""
+
+import argparse
+import json
+import math
+import os
+import time
+
+import workloads
+
+import wisp
+from wisp import nn
+from wisp.nn import functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLE = 3e-4  # seconds: shorter calls are timed several at a time
+KB, MB = 1 << 10, 1 << 20
+
+
+def of(f, *shapes):
+    """A function of tensors, as one without arguments."""
+    inputs = [wisp.randn(*shape) for shape in shapes]
+    return lambda: f(*inputs)
+
+
+# --- functions
+
+
+def chain(x):
+    return (x * 2 + 1).tanh().exp()
+
+
+def residual(x, y):
+    return F.relu(x + y) * 0.5 + x
+
+
+def in_place(x):
+    x.mul_(0.5)
+    x.add_(1.0)
+    return x.clamp_(-2.0, 2.0)
+
+
+def in_place_of(x, gradient):
+    x.mul_(0.9).add_(gradient, alpha=0.1)
+    return x
+
+
+def branch(x):
+    """Control flow by values."""
+    y = x * 0.5
+    if y.sum() > 0:
+        y = y + 1
+    else:
+        y = y - 1
+    return y * 2
+
+
+def halve(x):
+    """A loop by values: six rounds."""
+    y = x * 1.0
+    while y.abs().max() > 0.1:
+        y = y * 0.5
+    return y
+
+
+def softmax_by_hand(x):
+    e = (x - x.amax(1, keepdim=True)).exp()
+    return e / e.sum(1, keepdim=True)
+
+
+def rms_norm(x, weight):
+    return x * (x.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * weight
+
+
+def standardised(x):
+    return (x - x.mean(0)) / (x.std(0) + 1e-5)
+
+
+def attention(q, k, v):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    return scores.softmax(-1) @ v
+
+
+def lstm_cell(gates, c):
+    i, f, g, o = gates.chunk(4, 1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh()
+
+
+def rotated(x):
+    """Halves of the last dimension exchanged, as in rotary embeddings."""
+    a, b = x.chunk(2, -1)
+    return wisp.cat([-b, a], -1) * 0.5 + x
+
+
+def windows(x):
+    return x[:, 1:] - x[:, :-1] + x[:, 1:] * 0.5
+
+
+def picked(x):
+    return x[x > 0].sum() + x[::2].mean()
+
+
+def gathered(table):
+    rows = wisp.arange(0, table.shape[0] - 1, 3)
+    return table[rows] * 2 + table[rows + 1]
+
+
+def loss(x, y):
+    return ((x - y).abs() + (x - y) ** 2).mean()
+
+
+def with_gradient(f, *shapes):
+    inputs = [wisp.randn(*shape).requires_grad_() for shape in shapes]
+
+    def step():
+        for x in inputs:
+            x.grad = None
+        total = f(*inputs).sum()
+        total.backward()
+        return total
+
+    return step
+
+
+# --- modules and steps
+
+
+def module_forward(make, *shape):
+    module, x = make().eval(), wisp.randn(*shape)
+
+    def forward():
+        with wisp.no_grad():
+            return module(x)
+
+    return forward
+
+
+def module_step(make, *shape, optimiser=wisp.optim.SGD):
+    module, x = make(), wisp.randn(*shape)
+    optimiser = optimiser(module.parameters(), lr=1e-6)
+    return workloads.training(wisp, module, optimiser, lambda: module(x).square().mean())
+
+
+def lstm_layer_step():
+    module, x = nn.LSTM(64, 64, batch_first=True), wisp.randn(16, 20, 64)
+    optimiser = wisp.optim.SGD(module.parameters(), lr=1e-6)
+    return workloads.training(wisp, module, optimiser, lambda: module(x)[0].square().mean())
+
+
+def own_optimiser():
+    """Momentum written with operators, as in a lesson."""
+    weights, moments = ([scale * wisp.ones(n, n) for n in (64, 256, 512)] for scale in (1.0, 0.0))
+    gradients = [wisp.randn(n, n) for n in (64, 256, 512)]
+
+    def step():
+        for weight, moment, gradient in zip(weights, moments, gradients, strict=True):
+            moment.mul_(0.9).add_(gradient)
+            weight.add_(moment, alpha=-1e-6)
+        return weights[0]
+
+    return step
+
+
+def encoder():
+    return nn.TransformerEncoderLayer(128, 4, 256, dropout=0.0, batch_first=True)
+
+
+def mlp(width):
+    return nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width), nn.GELU(), nn.Linear(width, 10))
+
+
+def block():
+    return nn.Sequential(
+        nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1)
+    )
+
+
+GPT = {"batch": 4, "length": 64, "vocabulary": 64, "width": 128, "heads": 4, "layers": 2}
+CASES = {
+    "one addition, 10": lambda: of(lambda x: x + 1, (10,)),
+    "chain, 100": lambda: of(chain, (100,)),
+    "chain, 10k": lambda: of(chain, (10 * KB,)),
+    "chain, 64k": lambda: of(chain, (64 * KB,)),
+    "chain, 1M": lambda: of(chain, (MB,)),
+    "chain, 8M": lambda: of(chain, (8 * MB,)),
+    "residual, 64k": lambda: of(residual, (64 * KB,), (64 * KB,)),
+    "residual, 1M": lambda: of(residual, (MB,), (MB,)),
+    "in place, 64k": lambda: of(in_place, (64 * KB,)),
+    "in place, 1M": lambda: of(in_place, (MB,)),
+    "in place of two, 1M": lambda: of(in_place_of, (MB,), (MB,)),
+    "branch by values, 64k": lambda: of(branch, (64 * KB,)),
+    "branch by values, 1M": lambda: of(branch, (MB,)),
+    "loop by values, 64k": lambda: of(halve, (64 * KB,)),
+    "softmax by hand, 256 x 512": lambda: of(softmax_by_hand, (256, 512)),
+    "RMS norm, 256 x 512": lambda: of(rms_norm, (256, 512), (512,)),
+    "standardised, 4096 x 64": lambda: of(standardised, (4096, 64)),
+    "loss, 256k": lambda: of(loss, (256 * KB,), (256 * KB,)),
+    "chain with gradient, 64k": lambda: with_gradient(chain, (64 * KB,)),
+    "chain with gradient, 1M": lambda: with_gradient(chain, (MB,)),
+    "attention, 8 x 128 x 64": lambda: of(attention, (8, 128, 64), (8, 128, 64), (8, 128, 64)),
+    "LSTM cell, chunk(4, 1), 64k": lambda: of(lstm_cell, (64, 4 * KB), (64, KB)),
+    "LSTM cell, chunk(4, 1), 4M": lambda: of(lstm_cell, (4 * KB, 4 * KB), (4 * KB, KB)),
+    "halves rotated, 64 x 1024": lambda: of(rotated, (64, KB)),
+    "windows, 128 x 1024": lambda: of(windows, (128, KB)),
+    "picked by mask, 64k": lambda: of(picked, (64 * KB,)),
+    "rows by index, 4096 x 64": lambda: of(gathered, (4 * KB, 64)),
+    "LayerNorm, 512 x 256": lambda: module_forward(lambda: nn.LayerNorm(256), 512, 256),
+    "LayerNorm step, 512 x 256": lambda: module_step(lambda: nn.LayerNorm(256), 512, 256),
+    "MLP 64 step, batch 8": lambda: module_step(lambda: mlp(64), 8, 64),
+    "MLP 512 step, batch 128, Adam": lambda: module_step(lambda: mlp(512), 128, 512, optimiser=wisp.optim.Adam),
+    "convolutions forward, batch 4": lambda: module_forward(block, 4, 16, 32, 32),
+    "convolutions step, batch 4": lambda: module_step(block, 4, 16, 32, 32),
+    "LSTM layer step": lstm_layer_step,
+    "encoder layer forward": lambda: module_forward(encoder, 8, 64, 128),
+    "encoder layer step": lambda: module_step(encoder, 8, 64, 128),
+    "GPT 2 x 128 step": lambda: workloads.gpt_step(wisp, **GPT),
+    "momentum by hand": own_optimiser,
+}
+WAYS = {"eager": lambda f: f, "lazy": lambda f: wisp.lazy()(f), "compile": wisp.compile}
+
+
+def sample(f, count):
+    """Seconds of a call with everything computed."""
+    run, start = wisp.lazy.run, time.perf_counter()
+    for _ in range(count):
+        kept = f()
+        run()
+    del kept
+    return (time.perf_counter() - start) / count
+
+
+def measure(make, seconds):
+    """Best seconds of a call in every way, taken in turns."""
+    # All on the same tensors: where these lie in memory makes differences of its own.
+    made = make()
+    calls = {way: wrap(made) for way, wrap in WAYS.items()}
+    for f in calls.values():
+        sample(f, 40)  # what is learnt in the first calls is known then
+    count = max(1, round(SAMPLE / sample(calls["eager"], 20)))
+    best, end = dict.fromkeys(calls, math.inf), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for way, f in calls.items():
+            best[way] = min(best[way], sample(f, count))
+    return best
+
+
+def table(results):
+    lines = ["| function or step | eager | lazy against eager | compile against eager |", "|---|---|---|---|"]
+    for case, best in results.items():
+        ratios = " | ".join(f"{best['eager'] / best[way]:.2f}" for way in ("lazy", "compile"))
+        lines.append(f"| {case} | {1e6 * best['eager']:.1f} µs | {ratios} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=2, help="for each case")
+    parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--json", default=os.path.join(HERE, "ways.json"))
+    options = parser.parse_args()
+    chosen = {case: make for case, make in CASES.items() if options.only in case}
+    results = {case: measure(make, options.seconds) for case, make in chosen.items()}
+    print(table(results))
+    if options.only:
+        return
+    with open(options.json, "w") as f:
+        json.dump(results, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+#include "base/trials.h"
+
+#include <algorithm>
+
+namespace wisp {
+
+int Trials::find(uint64_t key) {
+  for (int i = 0; i < max_entries; ++i) {
+    const uint64_t known = entries_[i].key.load(std::memory_order_acquire);
+    if (known == key) return i;
+    if (known != 0) continue;
+    uint64_t expected = 0;
+    if (entries_[i].key.compare_exchange_strong(expected, key) || expected == key) return i;
+  }
+  return -1;
+}
+
+bool Trials::is_better(int64_t other, int64_t plain) const {
+  return other < plain - (rules_.clearly ? plain / rules_.clearly : 0);
+}
+
+// Both ways take turns, so that whatever else the machine does slows them alike. Later they are
+// tried again from time to time: it may have been busy with something that only slowed one of them.
+Trials::Choice Trials::choose(uint64_t key) {
+  const int at = find(key | 1);
+  if (at < 0) return {};
+  Entry& entry = entries_[at];
+  const int64_t plain = entry.plain.load(std::memory_order_relaxed);
+  if (plain < rules_.least_time) return {};
+  const unsigned call = entry.calls.fetch_add(1, std::memory_order_relaxed);
+  const int64_t other = entry.other.load(std::memory_order_relaxed);
+  // What is far slower needs few trials to be seen through; more than one, which may be disturbed.
+  const bool hopeless = call >= few_trials && other - plain > plain / 4;
+  // At first caches are cold, and plans have to be made.
+  if (call < all_trials && hopeless) return {};
+  if (call < all_trials) return {.other = call % 2 == 1, .at = at, .counts = call >= 2};
+  if (call % calls_between < 2)
+    return {.other = call % 2 == 1, .at = at, .counts = true, .again = true};
+  return {.other = is_better(other, plain)};
+}
+
+// A time that is not reached any more is forgotten little by little.
+void Trials::note(const Choice& choice, int64_t nanoseconds) {
+  if (!choice.counts) return;
+  Entry& entry = entries_[choice.at];
+  std::atomic<int64_t>& least = choice.other ? entry.other : entry.plain;
+  int64_t known = least.load(std::memory_order_relaxed);
+  if (choice.again && known != INT64_MAX) nanoseconds = std::min(nanoseconds, known + known / 32);
+  while ((nanoseconds < known || choice.again) &&
+         !least.compare_exchange_weak(known, nanoseconds)) {}
+}
+
+Trials::Times Trials::times(uint64_t key) const {
+  for (const Entry& entry : entries_) {
+    if (entry.key.load(std::memory_order_acquire) != (key | 1)) continue;
+    const int64_t plain = entry.plain.load(std::memory_order_relaxed);
+    const int64_t other = entry.other.load(std::memory_order_relaxed);
+    return {plain, other, is_better(other, plain)};
+  }
+  return {};
+}
+
+}  // namespace wisp

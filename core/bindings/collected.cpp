@@ -1,0 +1,231 @@
+// Functions whose kernels are collected while they run: what wisp.compile, wisp.lazy() and
+// wisp.compiler.disable make of a function.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <memory>
+#include <structmember.h>
+
+#include "base/trials.h"
+#include "bindings/arguments.h"
+#include "bindings/module.h"
+#include "bindings/tensor_object.h"
+#include "dispatch/mode.h"
+#include "lazy/lazy.h"
+
+namespace wisp::python {
+
+namespace {
+
+// Of a compiled function, what was collected is run at its end, and calls are made as they are
+// where trials have shown that to be faster. Results are the same.
+struct CollectedObject {
+  PyObject_HEAD PyObject* function;
+  PyObject* dict;
+  PyObject* weak;
+  vectorcallfunc vectorcall;
+  int64_t what;    // as lazy::collect has it
+  Trials* trials;  // null unless compiled. The other way is to call the function as it is
+};
+// Calls that take as long either way go the simpler one.
+constexpr Trials::Rules compiled_rules{.clearly = -64};
+
+CollectedObject& made_of(PyObject* self) { return *reinterpret_cast<CollectedObject*>(self); }
+
+// What a Python function gets.
+struct Given {
+  PyObject* const* args;
+  size_t nargsf;
+  PyObject* kwnames;
+  size_t count() const {
+    const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    return static_cast<size_t>(PyVectorcall_NARGS(nargsf) + named);
+  }
+};
+
+uint64_t mixed_tensor(uint64_t key, PyObject* value) {
+  if (!is_tensor(value)) return key;
+  return mixed(key, size_class(static_cast<uint64_t>(tensor_of(value).numel())));
+}
+
+// Tells calls apart that may take different times: by the sizes of tensors, and of those in lists.
+uint64_t key_of(const Given& given) {
+  uint64_t key = mode.grad ? 2 : 4;
+  for (size_t i = 0; i < given.count(); ++i) {
+    PyObject* const value = given.args[i];
+    if (!PyList_Check(value) && !PyTuple_Check(value)) {
+      key = mixed_tensor(key, value);
+      continue;
+    }
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(value); ++k)
+      key = mixed_tensor(key, PySequence_Fast_GET_ITEM(value, k));
+  }
+  return key;
+}
+
+Ref call_as_it_is(const CollectedObject& self, const Given& given) {
+  const Ref function = Ref::borrow(self.function);
+  return Ref(PyObject_Vectorcall(function.get(), given.args, given.nargsf, given.kwnames));
+}
+
+Ref call_collected(const CollectedObject& self, const Given& given) {
+  Ref result;
+  {
+    struct Scope {
+      const lazy::Collecting before;
+      ~Scope() { lazy::collect(before); }
+    } scope{lazy::collect(lazy::from_number(self.what))};
+    result = call_as_it_is(self, given);
+  }
+  if (result && self.trials) lazy::run();
+  return result;
+}
+
+Ref call_compiled(const CollectedObject& self, const Given& given) {
+  if (mode.deferrer) return call_as_it_is(self, given);  // somebody collects already
+  const Trials::Choice choice = self.trials->choose(key_of(given));
+  const auto call = choice.other ? call_as_it_is : call_collected;
+  if (choice.at < 0) return call(self, given);
+  const Stopwatch watch;
+  Ref result = call(self, given);
+  if (result) self.trials->note(choice, watch.nanoseconds());
+  return result;
+}
+
+PyObject* collected_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  return guarded([&] {
+    const CollectedObject& made = made_of(self);
+    const Given given{args, nargsf, kwnames};
+    return (made.trials ? call_compiled : call_collected)(made, given).release();
+  });
+}
+
+// collected(*args, **kwargs): the call with its kernels collected, whatever trials have shown.
+PyObject* collected_method(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                           PyObject* kwnames) {
+  return guarded([&] {
+    return call_collected(made_of(self), {args, static_cast<size_t>(count), kwnames}).release();
+  });
+}
+
+// times(*args, **kwargs) -> the least nanoseconds of such calls collected, and as they are, and
+// whether they are left as they are; None if they were not tried.
+PyObject* times_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
+  return guarded([&] {
+    const CollectedObject& made = made_of(self);
+    Trials::Times times;
+    if (made.trials)
+      times = made.trials->times(key_of({args, static_cast<size_t>(count), kwnames}));
+    if (!times.known()) return none();
+    return must(
+        Py_BuildValue("LLi", (long long)times.plain, (long long)times.other, times.prefers_other));
+  });
+}
+
+// What is said of such functions is written in Python.
+PyObject* explain_method(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static PyObject* const explain = import_attribute("wisp._lazy", "_explain");
+    const Ref given = owned(kwargs ? PyDict_Copy(kwargs) : PyDict_New());
+    return must(PyObject_CallFunctionObjArgs(explain, self, args, given.get(), nullptr));
+  });
+}
+
+PyObject* reduce_method(PyObject* self, PyObject*) {
+  return guarded([&] {
+    static PyObject* const reduced = import_attribute("wisp._lazy", "_reduced");
+    return must(PyObject_CallOneArg(reduced, self));
+  });
+}
+
+// Collected(function, what, compiled)
+PyObject* collected_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&] {
+    PyObject* function;
+    long long what;
+    int compiled;
+    if (!PyArg_ParseTuple(args, "OLp", &function, &what, &compiled)) throw PythonError();
+    lazy::from_number(what);
+    Ref self = owned(type->tp_alloc(type, 0));
+    CollectedObject& made = made_of(self.get());
+    made.vectorcall = collected_call;
+    made.what = what;
+    if (compiled) made.trials = new Trials(compiled_rules);
+    Py_INCREF(function);
+    made.function = function;
+    return self.release();
+  });
+}
+
+int collected_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(reinterpret_cast<PyObject*>(Py_TYPE(self)));
+  Py_VISIT(made_of(self).function);
+  Py_VISIT(made_of(self).dict);
+  return 0;
+}
+
+int collected_clear(PyObject* self) {
+  // None: whoever still calls it gets an error.
+  Py_INCREF(Py_None);
+  Py_SETREF(made_of(self).function, Py_None);
+  Py_CLEAR(made_of(self).dict);
+  return 0;
+}
+
+void collected_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (made_of(self).weak) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(made_of(self).function);
+  Py_CLEAR(made_of(self).dict);
+  delete made_of(self).trials;
+  type->tp_free(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* collected_get(PyObject* self, PyObject* instance, PyObject*) {
+  if (instance && instance != Py_None) return PyMethod_New(self, instance);
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* is_compiled(PyObject* self, void*) { return boolean(made_of(self).trials != nullptr); }
+
+#define WISP_METHOD(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
+
+PyMethodDef collected_methods[] = {
+    {"_collected", WISP_METHOD(collected_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_times", WISP_METHOD(times_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"explain", WISP_METHOD(explain_method), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"__reduce__", reduce_method, METH_NOARGS, nullptr},
+    {}};
+PyGetSetDef collected_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_is_compiled", is_compiled, nullptr, nullptr, nullptr},
+    {}};
+PyMemberDef collected_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CollectedObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CollectedObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CollectedObject, weak), READONLY, nullptr},
+    {"_function", T_OBJECT_EX, offsetof(CollectedObject, function), READONLY, nullptr},
+    {"_what", T_LONGLONG, offsetof(CollectedObject, what), READONLY, nullptr},
+    {}};
+PyType_Slot collected_slots[] = {{Py_tp_new, reinterpret_cast<void*>(collected_new)},
+                                 {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                 {Py_tp_traverse, reinterpret_cast<void*>(collected_traverse)},
+                                 {Py_tp_clear, reinterpret_cast<void*>(collected_clear)},
+                                 {Py_tp_dealloc, reinterpret_cast<void*>(collected_dealloc)},
+                                 {Py_tp_descr_get, reinterpret_cast<void*>(collected_get)},
+                                 {Py_tp_methods, collected_methods},
+                                 {Py_tp_getset, collected_getset},
+                                 {Py_tp_members, collected_members},
+                                 {0, nullptr}};
+PyType_Spec collected_spec = {"wisp._C._Collected", sizeof(CollectedObject), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                                  Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_GC,
+                              collected_slots};
+
+}  // namespace
+
+void add_collected_functions(PyObject* module) { make_type(module, collected_spec); }
+
+}  // namespace wisp::python
