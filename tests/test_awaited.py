@@ -287,6 +287,18 @@ def test_lazy_and_compiled_functions_read_it(conv):
     check(wisp.compile(lambda t: t.exp())(y), expected)
 
 
+def test_of_something_lazy(conv):
+    x = images()
+    expected = F.relu(at_once(conv, x * 2))
+    with wisp.lazy(least=0):
+        twice = x * 2
+    check(F.relu(conv(twice)), expected)
+    y = conv(x)
+    with wisp.lazy(least=0):
+        twice = x * 2
+    check(F.relu(conv(twice) + y), F.relu(at_once(conv, x * 2) + y))
+
+
 def test_networks_give_what_they_give_with_gradients():
     wisp.manual_seed(3)
     body = nn.Sequential(

@@ -120,9 +120,9 @@ void run_deferred_before(const OpDef& op, const Arg* args, std::span<const Tenso
   if (Storage::any_awaited()) awaiting->before(op, args, written);
   if (!Storage::any_lazy()) return;
   if (!written.empty() || op.sig.returns.empty() || op.has(trait::writes_inputs))
-    Storage::run_deferred();
+    Storage::run_lazy();
   for_each_tensor(op, args, [](const Tensor& t) {
-    if (t->storage().is_pending()) Storage::run_deferred();
+    if (t->storage().is_pending()) Storage::run_lazy();
   });
 }
 

@@ -253,7 +253,8 @@ class Awaiter : public Awaiting {
   bool takes_small() const override { return false; }
 
   bool takes(const Infer& infer, std::span<const Tensor> targets) override {
-    if (mode.interceptor || mode.transforms || Quiet::anywhere()) return false;
+    if (mode.interceptor || mode.transforms || Storage::any_lazy() || Quiet::anywhere())
+      return false;
     if (&infer.op() == &op_def<"convolution">()) return targets.empty() && begins(infer);
     if (!Storage::any_awaited() || !own.chain) return false;
     const std::lock_guard lock(state().listing);  // until then another thread may compute it
