@@ -127,11 +127,12 @@ class Waiting {
     last_ = step;
   }
 
-  // Keeps the promise of a step; returns what is read from then on.
+  // Keeps the promise of a step, unless that was done before something failed; returns what is read
+  // from then on.
   Tensor keep(Step step, Tensor made) {
     const Tensor& promised = parts_.results[step];
     if (!promised.defined()) return made;
-    promised->storage().take_memory(made->storage());
+    if (promised->storage().is_pending()) promised->storage().take_memory(made->storage());
     return promised;
   }
 
@@ -205,6 +206,7 @@ void remove(const Shared& chain) {
   if (s.waiting.empty()) Storage::set_awaited(false);
 }
 
+// Those of which f is true.
 template <class F>
 std::vector<Shared> those(F f) {
   State& s = state();
@@ -231,7 +233,11 @@ void run(const Shared& chain) {
 struct Own {
   Shared chain;
   ~Own() {
-    if (chain && !chain->is_wanted()) remove(chain);
+    if (!chain) return;
+    const auto unwanted = [&](const Waiting& each) {
+      return &each == chain.get() && !each.is_wanted();
+    };
+    for (const Shared& each : those(unwanted)) remove(each);
   }
 };
 thread_local Own own;
