@@ -27,7 +27,7 @@ bool prefers_onednn(int tb, int64_t m, int64_t n, int64_t k) {
 // time: with 200 of them this is 12 % faster, turning the result around included; with 96, 192 and
 // 384 it would be 1 to 5 % slower. Only where no factor has to be turned for it.
 bool prefers_long_rows(const FloatProduct& p) {
-  return p.turns_a && !p.turns_b && p.beta == 0 && p.n <= 512 && p.n % 48 != 0 && p.m >= 4 * p.n &&
+  return p.turns_a && !p.turns_b && p.beta == 0 && p.n <= 512 && p.n % 48 != 0 && p.m >= 2 * p.n &&
          p.k >= 256;
 }
 
