@@ -39,7 +39,8 @@ def test_out_may_be_an_input():
 
 
 @pytest.mark.parametrize(
-    "m, k, n", [(65, 64, 65), (200, 30, 301), (1, 700, 513), (513, 700, 1), (33, 1000, 31), (256, 160, 300)]
+    "m, k, n",
+    [(65, 64, 65), (200, 30, 301), (1, 700, 513), (513, 700, 1), (33, 1000, 31), (256, 160, 300), (1101, 260, 101)],
 )
 @pytest.mark.parametrize("left", ["plain", "transposed", "strided"])
 @pytest.mark.parametrize("right", ["plain", "transposed", "strided"])

@@ -126,15 +126,17 @@ PyObject* cpu_capability(PyObject*, PyObject*) {
 
 PyObject* onednn_available(PyObject*, PyObject*) { return boolean(cpu::onednn::available()); }
 PyObject* onednn_enabled(PyObject*, PyObject*) { return boolean(cpu::onednn::enabled()); }
+// What was put off was asked for before.
 PyObject* onednn_set_enabled(PyObject*, PyObject* value) {
   return guarded([&] {
-    cpu::onednn::set_enabled(truth_of(value));
+    const bool wanted = truth_of(value);
+    if (Storage::any_deferred()) Storage::run_deferred();
+    cpu::onednn::set_enabled(wanted);
     return none();
   });
 }
 
 PyObject* winograd_enabled(PyObject*, PyObject*) { return boolean(cpu::winograd::enabled()); }
-// What was put off was asked for before.
 PyObject* winograd_set_enabled(PyObject*, PyObject* value) {
   return guarded([&] {
     const bool wanted = truth_of(value);
@@ -146,8 +148,10 @@ PyObject* winograd_set_enabled(PyObject*, PyObject* value) {
 
 // For tests: whether the memory of an image lies in blocks of channels just now.
 PyObject* is_arranged(PyObject*, PyObject* tensor) {
-  return guarded(
-      [&] { return boolean(expect_tensor(tensor, "_is_arranged")->storage().is_arranged()); });
+  return guarded([&] {
+    if (Storage::any_awaited()) Storage::run_deferred();
+    return boolean(expect_tensor(tensor, "_is_arranged")->storage().is_arranged());
+  });
 }
 
 const char* word(Jvp jvp) {

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "cpu/blas.h"
 #include "cpu/copy.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/onednn_gemm.h"
 #include "cpu/scratch.h"
 
@@ -22,10 +23,25 @@ bool prefers_onednn(int tb, int64_t m, int64_t n, int64_t k) {
   return tb == no_trans && std::min({m, n, k}) >= 64 && m * n * k >= 2'000'000 && has_onednn_gemm();
 }
 
+// Whether a narrow result is better computed by way of its transposed. oneDNN takes 48 columns at a
+// time: with 200 of them this is 12 % faster, turning the result around included; with 96, 192 and
+// 384 it would be 1 to 5 % slower. Only where no factor has to be turned for it.
+bool prefers_long_rows(const FloatProduct& p) {
+  return p.turns_a && !p.turns_b && p.beta == 0 && p.n <= 512 && p.n % 48 != 0 && p.m >= 2 * p.n &&
+         p.k >= 256;
+}
+
+void by_long_rows(const FloatProduct& p) {
+  const Scratch<float> turned(p.m * p.n);
+  onednn_gemm({true, false, p.n, p.m, p.k, p.alpha, p.b, p.ldb, p.a, p.lda, 0, turned.data(), p.m});
+  kernels().gemm_f32.transpose(turned.data(), p.m, p.c, p.ldc, p.m, p.n);
+}
+
 void call_blas(int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda,
                const float* b, int ldb, float beta, float* c, int ldc) {
   if (prefers_onednn(tb, m, n, k)) {
-    onednn_gemm({ta == trans, tb == trans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+    const FloatProduct job{ta == trans, tb == trans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+    prefers_long_rows(job) ? by_long_rows(job) : onednn_gemm(job);
   } else {
     blas().sgemm(row_major, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   }

@@ -60,6 +60,14 @@ class AlignedScratch {
   Scratch<char> memory_;
 };
 
+// A number per channel of such an image.
+Desc channel_numbers(const Layout& image) {
+  Layout made;
+  for (int i = 0; i < image.ndim; ++i)
+    made.add(i == 1 ? image.sizes[1] : 1, i == 0 ? image.sizes[1] : 1);
+  return made.desc();
+}
+
 // A primitive for a slice, and its tensors.
 class Piece {
  public:
@@ -96,6 +104,11 @@ class Piece {
       check(lib.memory_create(bias_.out(), query(dnnl_query_weights_md, 1), lib.engine, nullptr),
             "make a tensor");
     }
+    if (key.scales) {
+      const Desc numbers = channel_numbers(layouts.y);
+      for (Memory* made : {&scale_, &shift_})
+        check(lib.memory_create(made->out(), numbers.get(), lib.engine, nullptr), "make a tensor");
+    }
     if (key.adds) {
       const_dnnl_memory_desc_t y = query(dnnl_query_dst_md, 0);
       check(lib.memory_create(other_.out(), y, lib.engine, nullptr), "make a tensor");
@@ -103,7 +116,7 @@ class Piece {
     const_dnnl_memory_desc_t scratch = query(dnnl_query_scratchpad_md, 0);
     scratch_size_ = lib.memory_desc_get_size(scratch);
     check(lib.memory_create(scratch_.out(), scratch, lib.engine, nullptr), "make a tensor");
-    arguments(key.pass);
+    arguments(key);
     check(lib.primitive_create(primitive_.out(), made.get()), "make a convolution");
   }
 
@@ -116,9 +129,21 @@ class Piece {
   // The width of blocks that a free result is left in.
   int result_block() const { return result_block_; }
 
+  // The result as a whole, with what is done to it in the same step.
+  void run(const ConvCall& call) const {
+    const Library& lib = library();
+    const auto place = [&](const Memory& memory, const char* at) {
+      if (memory.get()) lib.memory_set_data_handle(memory.get(), const_cast<char*>(at));
+    };
+    place(scale_, call.scale);
+    place(shift_, call.shift);
+    place(other_, call.other);
+    run(call.x, call.weight, call.y, call.bias, nullptr, call.kept);
+  }
+
   // `x_copy` is x in the order that this piece wants, if pieces share it; see ConvCall for `kept`.
   void run(char* x, char* weight, char* y, const char* bias, char* x_copy,
-           Ref<Object>* kept = nullptr, const char* other = nullptr) const {
+           Ref<Object>* kept = nullptr) const {
     if (!weight_.wanted()) kept = nullptr;
     if (kept) keep_weight(weight, *kept);
     const size_t sizes[] = {shares_x_ ? 0 : x_.copy_size(), kept ? 0 : weight_.copy_size(),
@@ -137,7 +162,6 @@ class Piece {
     y_.place(y, start + offsets[2]);
     lib.memory_set_data_handle(scratch_.get(), start + offsets[3]);
     if (bias_.get()) lib.memory_set_data_handle(bias_.get(), const_cast<char*>(bias));
-    if (other_.get()) lib.memory_set_data_handle(other_.get(), const_cast<char*>(other));
     if (!shares_x_) x_.before();
     if (!kept) weight_.before();
     y_.before();
@@ -177,21 +201,25 @@ class Piece {
     return Port(given, wanted, made ? Port::written : Port::read);
   }
 
-  void arguments(Pass pass) {
+  void arguments(const Key& key) {
+    const Pass pass = key.pass;
     const bool makes_x = pass == Pass::x, makes_y = pass == Pass::y;
     args_ = {{makes_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x_.memory()},
              {pass == Pass::weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, weight_.memory()},
              {makes_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y_.memory()},
              {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
     if (bias_.get()) args_.push_back({DNNL_ARG_BIAS, bias_.get()});
-    if (other_.get())
-      args_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, other_.get()});
+    int step = 0;  // in the order of attributes_of()
+    for (const Memory* read : {&scale_, &shift_, &other_}) {
+      if (read->get())
+        args_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(step++) | DNNL_ARG_SRC_1, read->get()});
+    }
   }
 
   Places places_;
   bool shares_x_;
   Port x_, weight_, y_, total_;
-  Memory bias_, other_, scratch_;
+  Memory bias_, scale_, shift_, other_, scratch_;
   size_t scratch_size_ = 0, weight_size_ = 0;
   int result_block_ = 0;
   std::vector<dnnl_exec_arg_t> args_;
@@ -236,9 +264,14 @@ Attr attributes_of(const Key& key, const Layouts& layouts) {
   check(lib.primitive_attr_create(attr.out()), "make attributes");
   check(lib.primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user),
         "make attributes");
-  if (!key.adds && !key.relu) return attr;
+  if (!key.scales && !key.adds && !key.relu) return attr;
   PostOps tail;
   check(lib.post_ops_create(tail.out()), "make attributes");
+  if (key.scales) {
+    const Desc numbers = channel_numbers(layouts.y);
+    for (dnnl_alg_kind_t what : {dnnl_binary_mul, dnnl_binary_add})
+      check(lib.post_ops_append_binary(tail.get(), what, numbers.get()), "scale channels");
+  }
   if (key.adds)
     check(lib.post_ops_append_binary(tail.get(), dnnl_binary_add, layouts.y.any().get()),
           "add an image");
@@ -327,7 +360,7 @@ class Plan {
   void run(const ConvCall& call) const {
     if (key_.pass == Pass::weight) return by_batch_ ? run_members(call) : run_channels(call);
     const Threads threads(key_.threads);
-    pieces_[0]->run(call.x, call.weight, call.y, call.bias, nullptr, call.kept, call.other);
+    pieces_[0]->run(call);
   }
 
   // The same with relu at its end; false if it may have met NaN, which it would make zeros of: a
@@ -505,6 +538,7 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .channels_last = call.channels_last,
                                 .bias = call.bias != nullptr,
                                 .free_result = call.free_result,
+                                .scales = call.scale != nullptr,
                                 .adds = call.other != nullptr,
                                 .relu = call.relu,
                                 .x_block = makes_x ? 0 : call.x_block,

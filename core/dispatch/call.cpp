@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "dispatch/awaited.h"
 #include "dispatch/deferred.h"
 #include "dispatch/direct.h"
 
@@ -11,6 +12,7 @@ constinit WISP_THREAD_LOCAL Mode mode;
 Host host;
 AutogradHooks autograd_hooks;
 Deferrer *putting_off = nullptr, *fusing = nullptr;
+Awaiting* awaiting = nullptr;
 int64_t (*held_by_deferred)(const Storage& storage) = nullptr;
 
 void warn(const std::string& message) {
@@ -114,16 +116,20 @@ void check_targets(const OpDef& op, bool shapes, std::span<const Tensor> targets
 
 // Before a kernel runs while others wait: they go first if it reads what they write, or writes what
 // they read. It is done here because the host's lock may be needed.
-void run_deferred_before(const OpDef& op, const Arg* args, bool writes) {
-  if (writes || op.sig.returns.empty() || op.has(trait::writes_inputs)) Storage::run_deferred();
+void run_deferred_before(const OpDef& op, const Arg* args, std::span<const Tensor> written) {
+  if (Storage::any_awaited()) awaiting->before(op, args, written);
+  if (!Storage::any_lazy()) return;
+  if (!written.empty() || op.sig.returns.empty() || op.has(trait::writes_inputs))
+    Storage::run_lazy();
   for_each_tensor(op, args, [](const Tensor& t) {
-    if (t->storage().is_pending()) Storage::run_deferred();
+    if (t->storage().is_pending()) Storage::run_lazy();
   });
 }
 
 // `writes`: the results are tensors that existed before.
 void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute, bool writes) {
-  if (WISP_UNLIKELY(Storage::any_deferred())) run_deferred_before(op, args, writes);
+  if (WISP_UNLIKELY(Storage::any_deferred()))
+    run_deferred_before(op, args, {outs, writes ? op.sig.returns.size() : 0});
   const bool returns = !op.sig.returns.empty();
   const Device device = returns ? outs[0].device() : Device{};
   if (WISP_UNLIKELY(device.type == DeviceType::meta) || (!returns && shapes_only(op, args))) return;
@@ -139,9 +145,17 @@ void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute, b
   kernel(Call(op, args, outs, compute));
 }
 
-// Whether a kernel is to be put off, and who takes it.
-bool put_off(const Infer& infer, std::span<const Tensor> targets, bool shapes) {
-  return WISP_UNLIKELY(mode.deferrer != nullptr) && !shapes && mode.deferrer->takes(infer, targets);
+// Who puts a kernel off; null if it is to run.
+Deferrer* taker(const Infer& infer, const Arg* args, std::span<const Tensor> targets, bool shapes) {
+  const OpDef& op = infer.op();
+  Deferrer* asked = mode.deferrer;
+  if (WISP_LIKELY(asked == nullptr)) {
+    if (!op.has(trait::awaited)) return nullptr;
+    asked = awaiting;
+  } else if (Storage::any_awaited()) {
+    awaiting->before(op, args, targets);
+  }
+  return !shapes && asked->takes(infer, targets) ? asked : nullptr;
 }
 
 Tensor make_view(const Tensor& self, const ViewSpec& spec) {
@@ -197,10 +211,10 @@ void call(const OpDef& op, const Arg* args, TensorList& outs) {
   } else {
     Infer infer(op, args);
     infer_on(infer, shapes);
-    const bool later = put_off(infer, {}, shapes);
+    Deferrer* const later = taker(infer, args, {}, shapes);
     for (int i = 0; i < infer.count(); ++i) outs.push(make(infer.out(i), later));
-    if (WISP_UNLIKELY(later)) {
-      mode.deferrer->take(Call(op, args, outs.data(), infer.compute), infer.count());
+    if (WISP_UNLIKELY(later != nullptr)) {
+      later->take(Call(op, args, outs.data(), infer.compute), infer.count());
     } else {
       run_kernel(op, args, outs.data(), infer.compute, false);
     }
@@ -242,8 +256,8 @@ void copy_into(const Tensor& target, const Tensor& source) {
   Infer infer(copy, args);
   infer_on(infer, false);
   Tensor out = target;
-  if (put_off(infer, {&target, 1}, false)) {
-    mode.deferrer->take(Call(copy, args, &out, infer.compute), 1);
+  if (Deferrer* const later = taker(infer, args, {&target, 1}, false)) {
+    later->take(Call(copy, args, &out, infer.compute), 1);
   } else {
     run_kernel(copy, args, &out, infer.compute, true);
   }
@@ -255,7 +269,7 @@ void write_into(const OpDef& op, const Arg* args, Infer& infer, bool shapes,
                 std::span<const Tensor> targets) {
   const bool pointwise = op.has(trait::pointwise);
   const bool in_place_kernel = op.has(trait::writes_self);
-  const bool later = put_off(infer, targets, shapes);
+  Deferrer* const later = taker(infer, args, targets, shapes);
   Tensor outs[Infer::max_outs];
   for (int i = 0; i < infer.count(); ++i) {
     const TensorSpec& spec = infer.out(i);
@@ -271,8 +285,8 @@ void write_into(const OpDef& op, const Arg* args, Infer& infer, bool shapes,
     }
     outs[i] = direct ? target : make(spec, later);
   }
-  if (WISP_UNLIKELY(later)) {
-    mode.deferrer->take(Call(op, args, outs, infer.compute), infer.count());
+  if (WISP_UNLIKELY(later != nullptr)) {
+    later->take(Call(op, args, outs, infer.compute), infer.count());
   } else {
     run_kernel(op, args, outs, infer.compute, true);
   }

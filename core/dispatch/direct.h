@@ -5,11 +5,11 @@
 
 namespace wisp {
 
-// Whether somebody puts this call off, small as it is: everything, or what others who wait compute
-// for it.
+// Whether somebody may put this call off, small as it is: everything, or what others who wait
+// compute for it.
 inline bool is_put_off(const OpDef& op, const Arg* args) {
-  if (WISP_LIKELY(mode.deferrer == nullptr)) return false;
-  if (mode.deferrer->takes_small()) return true;
+  if (WISP_LIKELY(mode.deferrer == nullptr && !Storage::any_awaited())) return false;
+  if (mode.deferrer && mode.deferrer->takes_small()) return true;
   if (!Storage::any_deferred()) return false;
   for (size_t i = 0; i < op.sig.params.size(); ++i) {
     if (args[i].is_tensor() && args[i].as.tensor->storage().is_pending()) return true;

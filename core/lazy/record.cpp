@@ -445,7 +445,7 @@ void forget_running_thread() {
 }  // namespace
 
 void install() {
-  Storage::run_deferred = run;
+  Storage::run_lazy = run;
   held_by_deferred = held;
   putting_off = &all;
   fusing = &large;

@@ -194,7 +194,7 @@ void register_basic(Registry& r) {
                 }}},
        .jvp = Jvp::linear,
        .onnx = "Add",
-       .traits = trait::numbers_alone}));
+       .traits = trait::numbers_alone | trait::awaited}));
   r.add(pointwise(
       Types::same,
       {.schema = "sub(Tensor|Scalar self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",

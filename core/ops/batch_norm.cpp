@@ -1,4 +1,6 @@
 // Normalisation of channels over a batch, and of each channel alone (instance_norm).
+#include "ops/batch_norm.h"
+
 #include <cmath>
 #include <optional>
 
@@ -108,7 +110,7 @@ class Images {
 // few pixels this would take longer than they do.
 template <class T>
 void coefficients(const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
-                  double eps, const cpu::Scratch<T>& scale, const cpu::Scratch<T>& shift) {
+                  double eps, T* scale, T* shift) {
   const int64_t n = mean.numel();
   const cpu::Scratch<double> invstd(n);
   const T *means = mean.data<T>(), *vars = var.data<T>();
@@ -123,13 +125,14 @@ void coefficients(const Tensor& mean, const Tensor& var, const Tensor& weight, c
   }
 }
 
+void use_given_stats(const Call& call) {
+  for (int i : {1, 2}) copy_raw(call.out(i), call.tensor(i + 2));
+}
+
 void batch_norm_kernel(const Call& call) {
   const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
   const DType dtype = mean.dtype();
-  if (!call.boolean(5)) {
-    copy_raw(mean, call.tensor(3));
-    copy_raw(var, call.tensor(4));
-  }
+  if (!call.boolean(5)) use_given_stats(call);
   const Tensor weight = optional_consecutive(call[1], dtype),
                bias = optional_consecutive(call[2], dtype);
   Images images({&input}, call.out(0), {&weight, &bias}, dtype);
@@ -145,10 +148,40 @@ void batch_norm_kernel(const Call& call) {
   const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(mean.numel()), shift(mean.numel());
-    coefficients<T>(mean, var, weight, bias, call.real(7), scale, shift);
+    coefficients<T>(mean, var, weight, bias, call.real(7), scale.data(), shift.data());
     scale_channels<T>(shape, x, scale, shift, y);
   });
 }
+
+}  // namespace
+
+ChannelAffine normalisation_of(const Call& call) {
+  use_given_stats(call);
+  const Tensor &mean = call.out(1), &var = call.out(2);
+  const Tensor weight = optional_consecutive(call[1], DType::float32),
+               bias = optional_consecutive(call[2], DType::float32);
+  ChannelAffine made{Tensor::empty(mean.sizes(), DType::float32),
+                     Tensor::empty(mean.sizes(), DType::float32)};
+  coefficients<float>(mean, var, weight, bias, call.real(7), made.scale.data<float>(),
+                      made.shift.data<float>());
+  return made;
+}
+
+void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& out) {
+  Images images({&x}, out, {&affine.scale, &affine.shift}, DType::float32);
+  const Tensor given = images.input(0, x), made = images.output(out);
+  cpu::Channels shape = channels_of(given, DType::float32);
+  shape.block = images.block();
+  cpu::channel_affine({.shape = shape,
+                       .x = given->bytes(),
+                       .scale = affine.scale->bytes(),
+                       .shift = affine.shift->bytes(),
+                       .other = nullptr,
+                       .other_scale = nullptr,
+                       .y = made->bytes()});
+}
+
+namespace {
 
 // --- Its derivatives
 
@@ -342,7 +375,7 @@ void register_batch_norm(Registry& r) {
        .batch = Batch::loop,
        .onnx = "BatchNormalization",
        .constant_outs = 0b110,
-       .traits = trait::writes_inputs,
+       .traits = trait::writes_inputs | trait::awaited,
        .homes = home::internal,
        .node = "NativeBatchNormBackward0"});
   r.add(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/awaited.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 
@@ -266,7 +267,7 @@ void register_kernels(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "Conv",
-       .traits = trait::out,
+       .traits = trait::out | trait::awaited,
        .homes = home::function});
   r.add(
       {.schema =
@@ -484,6 +485,7 @@ void register_conv_tbc(Registry& r) {
 }  // namespace
 
 void register_convolution(Registry& r) {
+  install_awaiting();
   register_kernels(r);
   register_conv(r);
   register_conv_transpose(r);

@@ -23,6 +23,16 @@ inline bool has_channels_last(const Tensor& t) {
 // then.
 Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu);
 
+// What is done to the result of a convolution in the same step. First, if they are defined: every
+// channel multiplied by a number of `scale` and `shift` added, then an image; at last relu.
+struct ConvTail {
+  Tensor scale, shift, other;
+  bool relu = false;
+  bool exists() const { return relu || other.defined() || scale.defined(); }
+};
+// Of the operator convolution, in float32; false, with no result, if it cannot be done in one step.
+bool convolve_with_tail(const Call& call, const ConvTail& tail);
+
 void convolution_kernel(const Call& call);
 void convolution_weight_kernel(const Call& call);
 

@@ -161,16 +161,9 @@ class WeightKeeper {
   Ref<Object> before_, now_;
 };
 
-// What is done to the result in the same step: an image is added, if it is defined, then relu.
-struct Tail {
-  Tensor other;
-  bool relu = false;
-  bool exists() const { return relu || other.defined(); }
-};
-
 // Computes in that dtype; false, with no result, if it is bfloat16 or has a tail and this
 // convolution is none for oneDNN.
-bool convolve(const Call& call, DType dtype, const Tail& tail = {}) {
+bool convolve(const Call& call, DType dtype, const ConvTail& tail = {}) {
   const Tensor& out = call.out();
   const Steps steps = steps_of(call, out.ndim() - 2);
   const Images images(out, dtype);
@@ -190,6 +183,8 @@ bool convolve(const Call& call, DType dtype, const Tail& tail = {}) {
                            .bias = bias.defined() ? bias->bytes() : nullptr,
                            .winograd = cpu::winograd::enabled(),
                            .kept = keeper.slot(),
+                           .scale = tail.scale.defined() ? tail.scale->bytes() : nullptr,
+                           .shift = tail.shift.defined() ? tail.shift->bytes() : nullptr,
                            .relu = tail.relu};
   const Pass pass = transposed ? Pass::x : Pass::y;
   const bool done = transposed ? run_arranged(pass, work, Tensor(), input, result)
@@ -231,6 +226,10 @@ bool is_bfloat(const Call& call) {
 
 }  // namespace
 
+bool convolve_with_tail(const Call& call, const ConvTail& tail) {
+  return convolve(call, DType::float32, tail);
+}
+
 void convolution_kernel(const Call& call) {
   const Tensor& out = call.out();
   if (out.numel() == 0) return;
@@ -242,7 +241,9 @@ namespace {
 
 // Whether what a call would record, watch or put off lets it be done with its tail.
 bool is_plain_call(const Arg* args, const Tensor& other) {
-  if (mode.interceptor || mode.deferrer || mode.transforms || Storage::any_deferred()) return false;
+  if (mode.interceptor || mode.deferrer || mode.transforms) return false;
+  if (Storage::any_awaited()) Storage::run_deferred();
+  if (Storage::any_lazy()) return false;
   const auto plain = [](const Tensor& t) {
     return t.dtype() == DType::float32 && !t->is_meta() && !differentiated(t);
   };
@@ -269,7 +270,8 @@ Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu) {
   if (out.numel() == 0) return {};
   if (mode.inference) out->set_inference(true);
   const HostUnlock unlock(true);
-  return convolve(Call(op, all, &out, spec.dtype), spec.dtype, {other, relu}) ? out : Tensor();
+  const ConvTail tail{.scale = {}, .shift = {}, .other = other, .relu = relu};
+  return convolve_with_tail(Call(op, all, &out, spec.dtype), tail) ? out : Tensor();
 }
 
 void convolution_weight_kernel(const Call& call) {

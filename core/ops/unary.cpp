@@ -137,6 +137,7 @@ void register_sign(Registry& r) {
        .opcode = code(Opcode::relu),
        .vjp = {{"self", "result", [](const Backward& b) { return relu_grad(b.grad(), b.out()); }}},
        .onnx = "Relu",
+       .traits = trait::awaited,
        .homes = home::function | home::method}));
 }
 

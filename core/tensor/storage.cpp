@@ -73,7 +73,13 @@ Ref<Storage> Storage::wrap(void* data, size_t bytes, Deleter deleter, void* cont
 
 // --- Kernels that are put off
 
-void (*Storage::run_deferred)() = nullptr;
+void (*Storage::run_lazy)() = nullptr;
+void (*Storage::run_awaited)(const Storage* wanted) = nullptr;
+
+void Storage::run_deferred() {
+  if (any_awaited()) run_awaited(nullptr);
+  if (any_lazy()) run_lazy();
+}
 
 Ref<Storage> Storage::promise(size_t bytes) {
   if (bytes <= inline_limit) {
@@ -110,7 +116,8 @@ void Storage::settle() const {
       case plain:
         return;
       case pending:
-        run_deferred();
+        if (any_awaited()) run_awaited(this);
+        if (is_pending() && run_lazy) run_lazy();
         break;
       case failed:
         throw Error(*static_cast<const Error*>(context_));
@@ -284,6 +291,7 @@ void Storage::resize(size_t bytes) {
   WISP_CHECK(resizable(),
              "Trying to resize storage that is not resizable: its memory is shared with ",
              "another library (NumPy, DLPack or a mapped file)");
+  if (WISP_UNLIKELY(any_deferred())) run_deferred();
   const char* before = this->data();
   char* data = memory_on(device_, bytes);
   forget();
@@ -295,6 +303,7 @@ void Storage::resize(size_t bytes) {
 
 Ref<Storage> Storage::move_to(void* data, Deleter deleter, void* context) {
   WISP_CHECK(!is_meta(), "a tensor on the device 'meta' has no memory to share");
+  if (WISP_UNLIKELY(any_deferred())) run_deferred();
   const char* before = this->data();
   if (!deleter_) drop_order();
   forget();

@@ -61,6 +61,8 @@ class Storage {
     forget();
     exposed_ = true;
   }
+  // Whether others may write here without our knowing.
+  bool shared_with_others() const { return !resizable() || exposed_; }
   // Copies the contents to memory that somebody else owns and lives there from now on, as does
   // every tensor on this storage. Returns the former memory, to be kept if this is pinned; null if
   // it lies behind the header and so stays anyway.
@@ -81,9 +83,17 @@ class Storage {
 
   // Kernels may be put off. Until they have run, what they write is pending, and nobody may write
   // what they read.
-  static bool any_deferred() { return deferred_.load(std::memory_order_relaxed); }
-  static void set_deferred(bool any) { deferred_.store(any, std::memory_order_relaxed); }
-  static void (*run_deferred)();  // set by the room `lazy`
+  static bool any_deferred() { return deferred_.load(std::memory_order_relaxed) != 0; }
+  static void run_deferred();
+  // Those of lazy evaluation.
+  static bool any_lazy() { return deferred_.load(std::memory_order_relaxed) & lazy; }
+  static void set_deferred(bool any) { set_deferred(lazy, any); }
+  static void (*run_lazy)();  // set by the room `lazy`
+  // Convolutions that wait for what follows them (dispatch/awaited.h). They write nothing that
+  // exists already.
+  static bool any_awaited() { return deferred_.load(std::memory_order_relaxed) & awaited; }
+  static void set_awaited(bool any) { set_deferred(awaited, any); }
+  static void (*run_awaited)(const Storage* wanted);  // null: all of them; set by the room `ops`
   bool is_pending() const { return state_.load(std::memory_order_acquire) == pending; }
   bool has_memory() const { return data_ != nullptr; }
   // Only to be called of what is in plain order, or pending already.
@@ -116,7 +126,7 @@ class Storage {
   // What a kernel makes of the contents for its next calls: the same numbers in another order, say.
   // Given up as soon as somebody writes; so there is nothing to be kept of memory that others may
   // write unseen, or that a derivative needs (as the weights of a network in training).
-  bool can_keep() const { return resizable() && !exposed_ && !watched_ && !any_deferred(); }
+  bool can_keep() const { return resizable() && !exposed_ && !watched_ && !any_lazy(); }
   Ref<Object> kept() const;  // null: nothing
   void keep(Ref<Object> made) const;
   void forget() const {
@@ -143,7 +153,15 @@ class Storage {
   struct Order;
   Order& order() const { return *static_cast<Order*>(context_); }
   static inline constinit std::atomic<bool> meta_made_ = false;
-  static inline constinit std::atomic<bool> deferred_ = false;
+  enum Deferred : uint8_t { lazy = 1, awaited = 2 };
+  static inline constinit std::atomic<uint8_t> deferred_ = 0;
+  static void set_deferred(uint8_t kind, bool any) {
+    if (any) {
+      deferred_.fetch_or(kind, std::memory_order_relaxed);
+    } else {
+      deferred_.fetch_and(static_cast<uint8_t>(~kind), std::memory_order_relaxed);
+    }
+  }
   friend class TensorImpl;
   bool is_inline() const { return data_ == reinterpret_cast<const char*>(this) + sizeof(Storage); }
 
