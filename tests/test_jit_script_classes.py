@@ -1,5 +1,6 @@
 """Scripts of classes, and of functions that call functions."""
 
+import io
 from typing import NamedTuple
 
 import pytest
@@ -195,3 +196,37 @@ def test_keyword_and_default_arguments():
     assert compiled(x=x, scale=0.5).item() == 0.5
     with pytest.raises(RuntimeError, match="unexpected keyword argument 'nothing'"):
         compiled(x, nothing=1)
+
+
+@script
+class Scale:
+    def __init__(self, factor: float):
+        self.factor = factor
+        self.counter = Counter(1)
+
+    def apply(self, x: Tensor) -> Tensor:
+        self.counter.add(1)
+        return x * self.factor
+
+
+class KeepsObjects(nn.Module):
+    maybe: Counter | None
+
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale(3.0)
+        self.maybe = Counter(7)
+
+    def forward(self, x):
+        maybe = self.maybe
+        assert maybe is not None
+        return self.scale.apply(x) + maybe.value
+
+
+def test_modules_keep_objects_of_compiled_classes():
+    compiled = script(KeepsObjects())
+    for _ in range(2):
+        assert compiled(wisp.ones(2)).tolist() == [10, 10]
+    assert compiled.scale.factor == 3 and compiled.scale.counter.value == 3
+    loaded = wisp.jit.load(io.BytesIO(compiled.save_to_buffer()))
+    assert loaded(wisp.ones(2)).tolist() == [10, 10] and loaded.scale.counter.value == 4

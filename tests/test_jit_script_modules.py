@@ -317,6 +317,45 @@ def test_script_module_as_a_base_class():
     assert [name for name, _ in outer.named_parameters()] == ["inner.weight", "inner.out.weight", "inner.out.bias"]
 
 
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def encode(self, x):
+        return x + 1
+
+    @export
+    def decode(self, x):
+        return x - 1
+
+
+class Hopeless(nn.Module):
+    def forward(self, x):
+        yield x
+
+
+class UsesOneMethod(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts, self.hopeless = Parts(), Hopeless()
+
+    def forward(self, x):
+        return self.parts.encode(x)
+
+
+def test_submodules_can_be_called_though_no_compiled_method_does():
+    module, x = UsesOneMethod(), wisp.ones(2)
+    compiled = agree(module, x)
+    assert compiled.parts(x).equal(module.parts(x)) and compiled.parts.decode(x).tolist() == [0, 0]
+    assert compiled.parts.linear(x).equal(module.parts.linear(x))
+    with pytest.raises(NotImplementedError, match="'Hopeless' has no forward"):
+        compiled.hopeless(x)
+
+
 def test_compilation_unit():
     unit = wisp.jit.CompilationUnit("""
 def twice(x, n: int = 2):

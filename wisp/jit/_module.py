@@ -248,6 +248,10 @@ class RecursiveScriptModule(ScriptModule):
         self.__dict__["_original_name"] = name or bare.class_name.rpartition(".")[2]
         attach(self, bare)
 
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f"the compiled module '{self.original_name}' has no forward(): it had none, or one that cannot be "
+                                  "compiled and that no compiled method calls")  # fmt: skip
+
     def __len__(self):
         return len(self._modules)
 
@@ -302,6 +306,8 @@ def attach(module, bare, children=()):
     own["_non_persistent_buffers_set"] = temporary
     for name in bare.methods():  # of which the class may have others of the same name
         own[name] = bare.method(name)
+    if "__call__" in own:  # forward() with the hooks that the module was compiled with
+        own["_hooked"] = True
 
 
 def _is_module(bare, name):

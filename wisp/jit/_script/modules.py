@@ -5,10 +5,11 @@ import typing
 
 from wisp import _C
 from wisp.jit._marks import Attribute as Declared
-from wisp.jit._marks import marker
+from wisp.jit._marks import marker, scripted_classes
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
+from wisp.jit._script.hooks import hooks_of
 from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
 from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -27,6 +28,7 @@ class ModuleSpec:
         self.children = {}  # name -> spec, or None
         self.methods = {}  # name -> compiled function
         self.name, self.type = None, None
+        self.hooks = hooks_of(module)
         self._find_members()
         self._find_attributes()
 
@@ -87,6 +89,8 @@ class ModuleSpec:
                 self.attributes[name] = ("plain", annotations.from_object(value.type, self.program, lookup))
             elif name in declared and name not in fixed:
                 self.attributes[name] = ("plain", declared[name])
+            elif type(value) in scripted_classes and name not in fixed:
+                self.attributes[name] = ("plain", self.program.class_type(type(value)))
             elif name in fixed or library or not self._is_value(value):
                 self.constants[name] = value
             else:
@@ -112,7 +116,7 @@ class ModuleSpec:
         """Modules with equal keys have one class."""
         constants = tuple((k, _identity(v)) for k, v in sorted(self.constants.items()))
         children = tuple((k, None if c is None else c.name) for k, c in self.children.items())
-        return self.python_class, tuple(self.attributes.items()), constants, children
+        return self.python_class, tuple(self.attributes.items()), constants, children, self.hooks
 
     def text(self):
         lines = [f"  {role} {name} : {kind}" for name, (role, kind) in self.attributes.items()]
@@ -129,9 +133,9 @@ class ModuleSpec:
         if id(module) in made:
             return made[id(module)]
         obj = made[id(module)] = native.create(self.name)
-        for name in self.attributes:
+        for name, (_, kind) in self.attributes.items():
             found = getattr(module, name)
-            obj.set(name, found.value if isinstance(found, Declared) else found)
+            obj.set(name, _as_object(native, kind, found.value if isinstance(found, Declared) else found))
         for name, value in self.constants.items():
             if name.isidentifier() and self._is_value(value) and ir.type_of_constant(value) is not None:
                 obj.set(name, value)
@@ -142,6 +146,17 @@ class ModuleSpec:
 
 
 _PLAIN_BASES = {Module, ModuleList, ModuleDict, Sequential, ParameterList, ParameterDict, *Module.__mro__}
+
+
+def _as_object(native, kind, value):
+    """The object of a class of the program that is like a Python object; other values as they are."""
+    kind = T.without_none(kind)
+    if kind.kind != "class" or not isinstance(value, kind.host.python_class):
+        return value
+    made = native.create(kind.name)
+    for name, part in kind.host.attributes.items():
+        made.set(name, _as_object(native, part, getattr(value, name)))
+    return made
 
 
 def _identity(value):
@@ -295,10 +310,15 @@ class Modules:
 
     def call_module(self, owner, arguments, keywords, node):
         if isinstance(owner.spec, ImportedSpec):
-            return self.call_imported(owner, "forward", arguments, keywords, node)
+            method = "__call__" if "__call__" in owner.spec.bare.methods() else "forward"  # with hooks around it
+            return self.call_imported(owner, method, arguments, keywords, node)
+        if owner.spec.hooks:
+            return self.call_with_hooks(owner, arguments, keywords, node)
+        return self.call_forward(owner, arguments, keywords, node)
+
+    def call_forward(self, owner, arguments, keywords, node):
+        """A module's forward(), without its hooks."""
         cls = owner.spec.python_class
-        if owner.spec.module._forward_hooks or owner.spec.module._forward_pre_hooks:
-            self.fail(f"'{cls.__name__}' has forward hooks, which cannot be compiled: remove them before", node)
         if cls.forward is Sequential.forward and not keywords and len(arguments) == 1:
             value = arguments[0]
             for child in self.children_of(owner):
