@@ -366,3 +366,25 @@ def other(x):
 """)
     assert unit.other(wisp.ones(1)).item() == 3
     assert unit.twice(wisp.ones(1), n=4).item() == 4
+
+
+class Late(wisp.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.scale = 3.0
+
+    @script_method
+    def double(self, x):
+        return self.inner(x) * 2
+
+
+def test_methods_defined_after_a_module_was_made():
+    module, x = Late(), wisp.ones(2)
+    weight = module.inner.weight
+    module.define("def forward(self, x):\n    return self.double(x) * self.scale")
+    module.define("def more(self, x):\n    return self.forward(x) + 1")
+    assert module(x).equal(module.inner(x) * 2 * 3) and module.more(x).equal(module(x) + 1)
+    assert module.inner.weight is weight
+    with pytest.raises(RuntimeError, match="define\\(\\) is for subclasses"):
+        script(nn.ReLU()).define("def more(self, x):\n    return x")

@@ -14,7 +14,8 @@ from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
 from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
-_INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c"}
+_INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c",
+             "_defined"}  # fmt: skip
 _PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple)
 
 
@@ -81,8 +82,9 @@ class ModuleSpec:
         library = any(
             self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object
         )
+        methods = self.module._c.methods() if "_c" in vars(self.module) else ()  # of a module that has compiled itself
         for name, value in {**self._compiled_values(), **vars(self.module)}.items():
-            if name in _INTERNAL or name in self.attributes or name in self.constants or name in self.children:
+            if name in _INTERNAL or name in methods or self._has_member(name):
                 continue
             if isinstance(value, Declared):
                 lookup = self.program.lookup_of(self.python_class)
@@ -95,6 +97,9 @@ class ModuleSpec:
                 self.constants[name] = value
             else:
                 self.attributes[name] = ("plain", ir.type_of_constant(value))
+
+    def _has_member(self, name):
+        return name in self.attributes or name in self.constants or name in self.children
 
     def _compiled_values(self):
         """Attributes of a module that has compiled itself."""
@@ -110,7 +115,7 @@ class ModuleSpec:
         return found.value if isinstance(found, Declared) else found
 
     def has(self, name):
-        return name in self.attributes or name in self.constants or name in self.children or hasattr(self.module, name)
+        return self._has_member(name) or hasattr(self.module, name)
 
     def key(self):
         """Modules with equal keys have one class."""
@@ -217,7 +222,8 @@ class Modules:
 
     def _class_member(self, owner, name, node):
         spec = owner.spec
-        found = inspect.getattr_static(spec.python_class, name, None)
+        by_text = {fn.__name__: fn for fn in vars(spec.module).get("_defined", ())}
+        found = by_text.get(name) or inspect.getattr_static(spec.python_class, name, None)
         if found is None:
             self.fail(f"module '{spec.python_class.__name__}' has no attribute '{name}'", node)
         if isinstance(found, property):
