@@ -388,3 +388,16 @@ def test_methods_defined_after_a_module_was_made():
     assert module.inner.weight is weight
     with pytest.raises(RuntimeError, match="define\\(\\) is for subclasses"):
         script(nn.ReLU()).define("def more(self, x):\n    return x")
+
+
+class NamedLikeOurs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._c = nn.ReLU()
+
+    def forward(self, x):
+        return x + 1
+
+
+def test_members_may_have_names_that_compiled_modules_use():
+    agree(NamedLikeOurs(), wisp.ones(2))

@@ -6,6 +6,7 @@ import typing
 from wisp import _C
 from wisp.jit._marks import Attribute as Declared
 from wisp.jit._marks import marker, scripted_classes
+from wisp.jit._module import ScriptModule
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
@@ -82,7 +83,8 @@ class ModuleSpec:
         library = any(
             self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object
         )
-        methods = self.module._c.methods() if "_c" in vars(self.module) else ()  # of a module that has compiled itself
+        itself = isinstance(self.module, ScriptModule) and "_c" in vars(self.module)  # has it been compiled
+        methods = self.module._c.methods() if itself else ()
         for name, value in {**self._compiled_values(), **vars(self.module)}.items():
             if name in _INTERNAL or name in methods or self._has_member(name):
                 continue
