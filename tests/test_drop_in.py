@@ -141,21 +141,23 @@ def test_scripts_are_compiled(tmp_path):
     ]  # fmt: skip
 
 
-def test_what_cannot_be_compiled_stays_python():
-    printed = as_torch("""
-        import warnings
+def test_what_a_library_cannot_compile_when_it_is_imported_stays_python(tmp_path):
+    write(tmp_path, "library.py", "import torch\n\n@torch.jit.script\ndef f(x):\n    yield x\n")
+    printed = as_torch(f"""
+        import sys, warnings
         import torch
 
+        sys.path.insert(0, {str(tmp_path)!r})
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-
-            @torch.jit.script
-            def f(x):
-                yield x
-
+            from library import f
         print([*f(3)], len(told), "f stays Python" in str(told[0].message))
+        try:
+            torch.jit.script(f)
+        except torch.jit.CompileError as error:
+            print(type(error).__name__)
     """)
-    assert printed.split() == ["[3]", "1", "True"]
+    assert printed.split() == ["[3]", "1", "True", "FrontendError"]
 
 
 def test_compile_leaves_programs_as_they_are():

@@ -259,3 +259,11 @@ def test_damaged_texts_are_errors():
     ]:
         with pytest.raises(RuntimeError):
             wisp._C._jit.parse_graph(good.replace(old, new, 1))
+
+
+def test_older_names():
+    def forks(x):
+        return wisp.jit._wait(wisp.jit._fork(wisp.neg, x))
+
+    for each in (forks, wisp.jit.script(forks)):
+        assert each(wisp.ones(2)).tolist() == [-1, -1]

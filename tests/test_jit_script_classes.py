@@ -1,5 +1,6 @@
 """Scripts of classes, and of functions that call functions."""
 
+import io
 from typing import NamedTuple
 
 import pytest
@@ -258,8 +259,8 @@ def test_methods_from_a_text():
     module = Defined()
     assert module(wisp.ones(2)).tolist() == [5, 5]
     assert module(wisp.ones(2), 4).tolist() == [7, 7]
-    with pytest.raises(RuntimeError, match="define"):
-        module.define("def other(self):\n    return 1")
+    module.define("def other(self):\n    return 1")
+    assert module.other() == 1 and module(wisp.ones(2)).tolist() == [5, 5]
 
 
 class _Fields(NamedTuple):
@@ -278,3 +279,37 @@ def test_named_tuples_that_make_themselves_are_refused():
 
     with pytest.raises(wisp.jit.FrontendError, match="__new__ of its own"):
         script(f)
+
+
+@script
+class Scale:
+    def __init__(self, factor: float):
+        self.factor = factor
+        self.counter = Counter(1)
+
+    def apply(self, x: Tensor) -> Tensor:
+        self.counter.add(1)
+        return x * self.factor
+
+
+class KeepsObjects(nn.Module):
+    maybe: Counter | None
+
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale(3.0)
+        self.maybe = Counter(7)
+
+    def forward(self, x):
+        maybe = self.maybe
+        assert maybe is not None
+        return self.scale.apply(x) + maybe.value
+
+
+def test_modules_keep_objects_of_compiled_classes():
+    compiled = script(KeepsObjects())
+    for _ in range(2):
+        assert compiled(wisp.ones(2)).tolist() == [10, 10]
+    assert compiled.scale.factor == 3 and compiled.scale.counter.value == 3
+    loaded = wisp.jit.load(io.BytesIO(compiled.save_to_buffer()))
+    assert loaded(wisp.ones(2)).tolist() == [10, 10] and loaded.scale.counter.value == 4

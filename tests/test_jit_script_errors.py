@@ -271,17 +271,3 @@ def test_what_cannot_be_compiled():
     exec("def no_source(x):\n    return x", namespace)  # noqa: S102
     with pytest.raises(OSError, match="Can't get source"):
         script(namespace["no_source"])
-
-
-class Hooked(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.ReLU()
-        self.inner.register_forward_hook(lambda *a: None)
-
-    def forward(self, x):
-        return self.inner(x)
-
-
-def test_hooks_are_refused():
-    assert "forward hooks" in error_of(script, Hooked())

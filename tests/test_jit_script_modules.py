@@ -317,6 +317,45 @@ def test_script_module_as_a_base_class():
     assert [name for name, _ in outer.named_parameters()] == ["inner.weight", "inner.out.weight", "inner.out.bias"]
 
 
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def encode(self, x):
+        return x + 1
+
+    @export
+    def decode(self, x):
+        return x - 1
+
+
+class Hopeless(nn.Module):
+    def forward(self, x):
+        yield x
+
+
+class UsesOneMethod(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts, self.hopeless = Parts(), Hopeless()
+
+    def forward(self, x):
+        return self.parts.encode(x)
+
+
+def test_submodules_can_be_called_though_no_compiled_method_does():
+    module, x = UsesOneMethod(), wisp.ones(2)
+    compiled = agree(module, x)
+    assert compiled.parts(x).equal(module.parts(x)) and compiled.parts.decode(x).tolist() == [0, 0]
+    assert compiled.parts.linear(x).equal(module.parts.linear(x))
+    with pytest.raises(NotImplementedError, match="'Hopeless' has no forward"):
+        compiled.hopeless(x)
+
+
 def test_compilation_unit():
     unit = wisp.jit.CompilationUnit("""
 def twice(x, n: int = 2):
@@ -343,3 +382,38 @@ def test_packed_sequences_in_scripts():
     net, args = Net(), (wisp.randn(2, 5, 3), wisp.tensor([3, 5]))
     for got, expected in zip(script(net)(*args), net(*args)):
         wisp.testing.assert_close(got, expected)
+
+
+class Late(wisp.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.scale = 3.0
+
+    @script_method
+    def double(self, x):
+        return self.inner(x) * 2
+
+
+def test_methods_defined_after_a_module_was_made():
+    module, x = Late(), wisp.ones(2)
+    weight = module.inner.weight
+    module.define("def forward(self, x):\n    return self.double(x) * self.scale")
+    module.define("def more(self, x):\n    return self.forward(x) + 1")
+    assert module(x).equal(module.inner(x) * 2 * 3) and module.more(x).equal(module(x) + 1)
+    assert module.inner.weight is weight
+    with pytest.raises(RuntimeError, match="define\\(\\) is for subclasses"):
+        script(nn.ReLU()).define("def more(self, x):\n    return x")
+
+
+class NamedLikeOurs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._c = nn.ReLU()
+
+    def forward(self, x):
+        return x + 1
+
+
+def test_members_may_have_names_that_compiled_modules_use():
+    agree(NamedLikeOurs(), wisp.ones(2))

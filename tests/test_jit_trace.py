@@ -320,3 +320,21 @@ def test_a_program_that_differs_between_runs_is_refused():
 
     with pytest.raises(wisp.jit._trace.TracingCheckError, match="Graphs differed"):
         trace(growing, wisp.ones(1))
+
+
+def test_the_number_of_elements_stays_a_value():
+    traced = trace(lambda x, y: (x.reshape(x.numel()), x.numel() + y.nelement()), (wisp.ones(2, 3), wisp.tensor(1.0)))
+    flat, count = traced(wisp.ones(4, 5), wisp.tensor(1.0))
+    assert flat.shape == (20,) and count == 21
+
+
+def test_nodes_are_found_by_kind():
+    @wisp.jit.script
+    def loop(x, n: int):
+        for _ in range(n):
+            x = x.exp()
+        return x.neg()
+
+    graph = loop.graph
+    assert graph.findNode("prim::Loop").kind() == "prim::Loop" and graph.findNode("aten::sin") is None
+    assert len(graph.findAllNodes("aten::exp")) == 1 and not graph.findAllNodes("aten::exp", recurse=False)

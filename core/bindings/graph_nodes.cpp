@@ -207,6 +207,39 @@ PyObject* graph_nodes(PyObject* self, PyObject*) {
   return guarded([&] { return nodes_of(graph_of(self).graph->top(), self); });
 }
 
+// Nodes of a kind, in the order of the program; those of inner blocks if asked for.
+void find_nodes(const Block& block, const std::string& kind, bool recurse,
+                std::vector<const Node*>& found) {
+  for (const Node* node = block.first; node; node = node->next) {
+    if (node->kind() == kind) found.push_back(node);
+    for (const Block* inner : node->blocks) {
+      if (recurse) find_nodes(*inner, kind, recurse, found);
+    }
+  }
+}
+
+// findAllNodes(kind, recurse=True), and findNode(), which gives the first of them, or None.
+PyObject* graph_find(PyObject* self, PyObject* args, PyObject* kwargs, bool all) {
+  static const char* names[] = {"kind", "recurse", nullptr};
+  const char* kind = nullptr;
+  int recurse = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|p", const_cast<char**>(names), &kind, &recurse))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<const Node*> found;
+    find_nodes(graph_of(self).graph->top(), kind, recurse != 0, found);
+    if (all) return parts(node_type, self, found);
+    if (found.empty()) Py_RETURN_NONE;
+    return make_part(node_type, self, found.front());
+  });
+}
+PyObject* graph_find_all(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return graph_find(self, args, kwargs, true);
+}
+PyObject* graph_find_first(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return graph_find(self, args, kwargs, false);
+}
+
 PyObject* graph_copy(PyObject* self, PyObject*) {
   return guarded([&] { return make_graph(graph_of(self).program, graph_of(self).graph->clone()); });
 }
@@ -305,6 +338,10 @@ PyMethodDef graph_methods[] = {
     {"inputs", graph_inputs, METH_NOARGS, nullptr},
     {"outputs", graph_outputs, METH_NOARGS, nullptr},
     {"nodes", graph_nodes, METH_NOARGS, nullptr},
+    {"findNode", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graph_find_first)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"findAllNodes", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graph_find_all)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {"copy", graph_copy, METH_NOARGS, nullptr},
     {"verify", graph_verify, METH_NOARGS, nullptr},
     {"run_pass", graph_run_pass, METH_O, nullptr},

@@ -8,7 +8,7 @@ from importlib import import_module
 _HOMES = {
     "_files": ("load", "save"),
     "_freeze": ("freeze", "optimize_for_inference"),
-    "_futures": ("Future", "fork", "wait"),
+    "_futures": ("Future", "_fork", "_wait", "fork", "wait"),
     "_html": ("graph_html",),
     "_marks": (
         "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",

@@ -21,7 +21,7 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
     if mod.training:
         raise RuntimeError("Freezing module in training mode is not yet supported: call .eval() first")
     kept = set(preserved_attrs or ())
-    methods = [name for name in mod._c.methods() if name == "forward" or name in kept]
+    methods = [name for name in mod._c.methods() if name in ("forward", "__call__") or name in kept]
     frozen = mod._c.frozen(methods, [name for name in kept if name in mod._attributes])
     for method in methods:
         optimized(frozen.method(method).graph, optimize_numerics)

@@ -52,3 +52,6 @@ def _run_beside(future, grad, inference, *call):
 def wait(future):
     """The result of a call that fork() made."""
     return future.wait()
+
+
+_fork, _wait = fork, wait  # as older programs call them

@@ -2,6 +2,7 @@
 
 from builtins import isinstance as _isinstance
 from typing import Final, get_args, get_origin
+from weakref import WeakSet
 
 __all__ = ["Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
            "unused"]  # fmt: skip
@@ -9,6 +10,9 @@ __all__ = ["Attribute", "Final", "annotate", "export", "ignore", "interface", "i
 
 # Functions that were declared with several signatures: their modules and names.
 overloaded = set()
+
+# Classes that were given to script(): modules may keep their objects as attributes.
+scripted_classes = WeakSet()
 
 
 def marker(fn):

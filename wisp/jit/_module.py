@@ -187,12 +187,16 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
             object.__setattr__(self, name, value)
 
     def define(self, src):
-        """Adds the methods that a text defines. It belongs in ``__init__``: later, what the module computes is fixed."""
+        """Adds the methods that a text defines. A module that has been compiled is compiled again with them."""
         from wisp.jit._script.units import functions_in
 
-        if "_c" in self.__dict__:
-            raise RuntimeError("a compiled module cannot get another method: call define() in __init__")
+        if isinstance(self, RecursiveScriptModule):
+            raise RuntimeError(
+                "what script(), trace() or load() made cannot get another method: define() is for subclasses"
+            )
         self.__dict__.setdefault("_defined", []).extend(functions_in(src))
+        if "_c" in self.__dict__:
+            _compile(self)
 
     @property
     def graph(self):
@@ -248,6 +252,10 @@ class RecursiveScriptModule(ScriptModule):
         self.__dict__["_original_name"] = name or bare.class_name.rpartition(".")[2]
         attach(self, bare)
 
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f"the compiled module '{self.original_name}' has no forward(): it had none, or one that cannot be "
+                                  "compiled and that no compiled method calls")  # fmt: skip
+
     def __len__(self):
         return len(self._modules)
 
@@ -275,7 +283,7 @@ def _compile(module):
     methods = [
         getattr(cls, name) for name in dir(cls) if marker(getattr(cls, name, None)) in ("script_method", "export")
     ]
-    program, spec = compile_module(module, methods + module.__dict__.pop("_defined", []))
+    program, spec = compile_module(module, methods + module.__dict__.get("_defined", []))
     bare = spec.instantiate(program.native(), {}, module)
     for name in (*module._modules, *(name for name, _, _ in bare.attributes())):
         module.__dict__.pop(name, None)
@@ -302,6 +310,8 @@ def attach(module, bare, children=()):
     own["_non_persistent_buffers_set"] = temporary
     for name in bare.methods():  # of which the class may have others of the same name
         own[name] = bare.method(name)
+    if "__call__" in own:  # forward() with the hooks that the module was compiled with
+        own["_hooked"] = True
 
 
 def _is_module(bare, name):

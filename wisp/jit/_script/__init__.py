@@ -13,14 +13,17 @@ from wisp.jit._marks import (
     ignore,
     interface,
     is_scripting,
+    marker,
     overloaded,
     script_method,
+    scripted_classes,
     unused,
 )
 from wisp.jit._marks import (
     isinstance as isinstance,
 )
 from wisp.jit._script.errors import CompileError, FrontendError
+from wisp.jit._script.modules import ModuleSpec
 from wisp.jit._script.program import Program
 from wisp.nn import Module
 
@@ -52,7 +55,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     try:
         return _script(obj)
     except (CompileError, OSError) as error:  # OSError: there is no source
-        if _stands_in_for_torch():
+        if _stands_in_for_torch() and _in_an_import():
             # Libraries compile functions when they are imported; as Python they do the same.
             warnings.warn(f"{getattr(obj, '__name__', type(obj).__name__)} stays Python: {error}", stacklevel=2)
             return obj
@@ -63,6 +66,14 @@ def _stands_in_for_torch():
     import wisp
 
     return sys.modules.get("torch") is wisp
+
+
+def _in_an_import():
+    """Whether Python is running the body of a module that is being imported."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _script(obj):
@@ -112,13 +123,28 @@ def compile_module(module, methods=None):
     spec = program.spec_of(module)
     for fn in _methods_to_compile(module) if methods is None else methods:
         program.method_of(spec, fn)
+    if spec.hooks and "forward" in spec.methods:
+        program.call_of(spec)
+    for other in program.classes:  # which may grow
+        if other is not spec and _is(other, ModuleSpec):
+            _compile_what_nobody_calls(program, other)
     return program, spec
+
+
+def _compile_what_nobody_calls(program, spec):
+    """Methods of a submodule that Python may call. If forward() cannot be compiled, the submodule has none."""
+    for fn in _methods_to_compile(spec.module):
+        try:
+            program.method_of(spec, fn)
+            if fn.__name__ == "forward" and spec.hooks:
+                program.call_of(spec)
+        except CompileError:
+            if marker(fn) is not None:
+                raise
 
 
 def _methods_to_compile(module):
     """forward(), and those that are marked."""
-    from wisp.jit._marks import marker
-
     cls = type(module)
     found = [] if cls.forward is Module.forward or marker(cls.forward) in ("ignore", "unused") else [cls.forward]
     for name in dir(cls):
@@ -138,4 +164,5 @@ def _script_class(cls):
     for name, fn in vars(cls).items():
         if inspect.isfunction(fn) and name != "__init__" and not spec.is_generated(name):
             program.method_of(spec, fn)
+    scripted_classes.add(cls)
     return cls

@@ -5,15 +5,18 @@ import typing
 
 from wisp import _C
 from wisp.jit._marks import Attribute as Declared
-from wisp.jit._marks import marker
+from wisp.jit._marks import marker, scripted_classes
+from wisp.jit._module import ScriptModule
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
+from wisp.jit._script.hooks import hooks_of
 from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
 from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
-_INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c"}
+_INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c",
+             "_defined"}  # fmt: skip
 _PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple)
 
 
@@ -27,6 +30,7 @@ class ModuleSpec:
         self.children = {}  # name -> spec, or None
         self.methods = {}  # name -> compiled function
         self.name, self.type = None, None
+        self.hooks = hooks_of(module)
         self._find_members()
         self._find_attributes()
 
@@ -79,18 +83,25 @@ class ModuleSpec:
         library = any(
             self.program.is_library(c) and c not in _PLAIN_BASES for c in self.python_class.__mro__ if c is not object
         )
+        itself = isinstance(self.module, ScriptModule) and "_c" in vars(self.module)  # has it been compiled
+        methods = self.module._c.methods() if itself else ()
         for name, value in {**self._compiled_values(), **vars(self.module)}.items():
-            if name in _INTERNAL or name in self.attributes or name in self.constants or name in self.children:
+            if name in _INTERNAL or name in methods or self._has_member(name):
                 continue
             if isinstance(value, Declared):
                 lookup = self.program.lookup_of(self.python_class)
                 self.attributes[name] = ("plain", annotations.from_object(value.type, self.program, lookup))
             elif name in declared and name not in fixed:
                 self.attributes[name] = ("plain", declared[name])
+            elif type(value) in scripted_classes and name not in fixed:
+                self.attributes[name] = ("plain", self.program.class_type(type(value)))
             elif name in fixed or library or not self._is_value(value):
                 self.constants[name] = value
             else:
                 self.attributes[name] = ("plain", ir.type_of_constant(value))
+
+    def _has_member(self, name):
+        return name in self.attributes or name in self.constants or name in self.children
 
     def _compiled_values(self):
         """Attributes of a module that has compiled itself."""
@@ -106,13 +117,13 @@ class ModuleSpec:
         return found.value if isinstance(found, Declared) else found
 
     def has(self, name):
-        return name in self.attributes or name in self.constants or name in self.children or hasattr(self.module, name)
+        return self._has_member(name) or hasattr(self.module, name)
 
     def key(self):
         """Modules with equal keys have one class."""
         constants = tuple((k, _identity(v)) for k, v in sorted(self.constants.items()))
         children = tuple((k, None if c is None else c.name) for k, c in self.children.items())
-        return self.python_class, tuple(self.attributes.items()), constants, children
+        return self.python_class, tuple(self.attributes.items()), constants, children, self.hooks
 
     def text(self):
         lines = [f"  {role} {name} : {kind}" for name, (role, kind) in self.attributes.items()]
@@ -129,9 +140,9 @@ class ModuleSpec:
         if id(module) in made:
             return made[id(module)]
         obj = made[id(module)] = native.create(self.name)
-        for name in self.attributes:
+        for name, (_, kind) in self.attributes.items():
             found = getattr(module, name)
-            obj.set(name, found.value if isinstance(found, Declared) else found)
+            obj.set(name, _as_object(native, kind, found.value if isinstance(found, Declared) else found))
         for name, value in self.constants.items():
             if name.isidentifier() and self._is_value(value) and ir.type_of_constant(value) is not None:
                 obj.set(name, value)
@@ -142,6 +153,17 @@ class ModuleSpec:
 
 
 _PLAIN_BASES = {Module, ModuleList, ModuleDict, Sequential, ParameterList, ParameterDict, *Module.__mro__}
+
+
+def _as_object(native, kind, value):
+    """The object of a class of the program that is like a Python object; other values as they are."""
+    kind = T.without_none(kind)
+    if kind.kind != "class" or not isinstance(value, kind.host.python_class):
+        return value
+    made = native.create(kind.name)
+    for name, part in kind.host.attributes.items():
+        made.set(name, _as_object(native, part, getattr(value, name)))
+    return made
 
 
 def _identity(value):
@@ -202,7 +224,8 @@ class Modules:
 
     def _class_member(self, owner, name, node):
         spec = owner.spec
-        found = inspect.getattr_static(spec.python_class, name, None)
+        by_text = {fn.__name__: fn for fn in vars(spec.module).get("_defined", ())}
+        found = by_text.get(name) or inspect.getattr_static(spec.python_class, name, None)
         if found is None:
             self.fail(f"module '{spec.python_class.__name__}' has no attribute '{name}'", node)
         if isinstance(found, property):
@@ -295,10 +318,15 @@ class Modules:
 
     def call_module(self, owner, arguments, keywords, node):
         if isinstance(owner.spec, ImportedSpec):
-            return self.call_imported(owner, "forward", arguments, keywords, node)
+            method = "__call__" if "__call__" in owner.spec.bare.methods() else "forward"  # with hooks around it
+            return self.call_imported(owner, method, arguments, keywords, node)
+        if owner.spec.hooks:
+            return self.call_with_hooks(owner, arguments, keywords, node)
+        return self.call_forward(owner, arguments, keywords, node)
+
+    def call_forward(self, owner, arguments, keywords, node):
+        """A module's forward(), without its hooks."""
         cls = owner.spec.python_class
-        if owner.spec.module._forward_hooks or owner.spec.module._forward_pre_hooks:
-            self.fail(f"'{cls.__name__}' has forward hooks, which cannot be compiled: remove them before", node)
         if cls.forward is Sequential.forward and not keywords and len(arguments) == 1:
             value = arguments[0]
             for child in self.children_of(owner):

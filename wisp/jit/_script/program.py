@@ -23,6 +23,7 @@ from wisp.jit._script.emitter import EmitterBase, Frame
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.expressions import Expressions
 from wisp.jit._script.functions import Functions
+from wisp.jit._script.hooks import HookCalls
 from wisp.jit._script.imported import Imports
 from wisp.jit._script.loops import Loops
 from wisp.jit._script.members import Members
@@ -44,7 +45,7 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
+class Emitter(Calls, Functions, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
               Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
@@ -147,7 +148,15 @@ class Program:
             self._compile(key, fn, name, source, tree, spec)
         return self._known[key]
 
-    def _compile(self, key, fn, name, source, tree, spec):
+    def call_of(self, spec):
+        """The method __call__ of a module with hooks: forward() with them around."""
+        fn = spec.python_class.forward
+        short = spec.name.removeprefix("__wisp__.")
+        self._compile(
+            (spec.name, "__call__"), fn, self.fresh_name(f"{short}.__call__"), *self.parsed(fn), spec, with_hooks=True
+        )
+
+    def _compile(self, key, fn, name, source, tree, spec, with_hooks=False):
         lookup = self.lookup_of(fn)
         emitter = Emitter(self)
         frame = emitter.frame = Frame(_shown(fn), source, lookup, self.is_library(fn))
@@ -159,16 +168,19 @@ class Program:
             emitter.fail(f"the signature cannot be understood: {error}")
         if tree.args.vararg is not None or tree.args.kwarg is not None:
             emitter.unsupported("* and ** parameters of compiled functions", "Name the parameters one by one.", tree)
-        compiled = self._known[key] = Compiled(name, _shown(fn), params, result)
+        method = "__call__" if with_hooks else fn.__name__
+        compiled = self._known[key] = Compiled(name, _shown(fn), params, None if with_hooks else result)
         if spec is not None:
-            spec.methods[fn.__name__] = compiled
+            spec.methods[method] = compiled
             frame.owner = next(
                 (c for c in spec.python_class.__mro__ if vars(c).get(fn.__name__) is fn), spec.python_class
             )
         try:
-            self._emit(emitter, compiled, tree, spec)
+            self._emit(emitter, compiled, tree, spec, with_hooks)
         except CompileError:
             del self._known[key]
+            if spec is not None:
+                del spec.methods[method]
             raise
         self.functions.append(compiled)
 
@@ -184,7 +196,7 @@ class Program:
                 )
         return params, result
 
-    def _emit(self, emitter, compiled, tree, spec):
+    def _emit(self, emitter, compiled, tree, spec, with_hooks):
         top, scope = emitter.graph.top, emitter.frame.scope
         if spec is not None:
             own = ir.Value(spec.type, top, "self")
@@ -196,7 +208,11 @@ class Program:
             top.params.append(value)
             scope[param.name] = value
         emitter.frame.result = compiled.result
-        result = emitter.function_body(tree)
+        if with_hooks:
+            owner, *arguments = scope.values()
+            result = emitter.call_with_hooks(owner, arguments, {}, tree)
+        else:
+            result = emitter.function_body(tree)
         emitter.at = tree
         value = emitter.materialize(result) if compiled.result is None else emitter.convert(result, compiled.result)
         top.results.append(value)

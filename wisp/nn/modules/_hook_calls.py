@@ -60,7 +60,8 @@ class _Call:
         full, last = _backward_hooks(module)
         before = _hooks_of(everywhere, "_backward_pre_hooks") + _hooks_of(module.__dict__, "_backward_pre_hooks")
         gate = _Gradients(module, full, before) if full or before else None
-        self.result = module.forward(*(gate.pass_inputs(self.args) if gate else self.args), **self.kwargs)
+        forward = vars(module).get("__call__", module.forward)  # compiled modules may have it, with hooks of their own
+        self.result = forward(*(gate.pass_inputs(self.args) if gate else self.args), **self.kwargs)
         for entry in _entries(module, "_forward_hooks"):
             self.called.add(entry.key)
             replaced = self._after(entry)
