@@ -1,6 +1,8 @@
 // What the operators of convolutions and their kernels share.
 #pragma once
 
+#include <array>
+
 #include "dispatch/op_def.h"
 
 namespace wisp::ops {
@@ -18,10 +20,19 @@ inline bool has_channels_last(const Tensor& t) {
   return t.ndim() == 4 && !t.is_contiguous() && t->is_contiguous(MemoryFormat::channels_last);
 }
 
-// relu(y + other), or a part of it, of the y that conv1d, conv2d or conv3d would give for these
-// arguments, computed in one step. Undefined if that cannot be done: the parts are to be called
-// then.
-Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu);
+// What follows a convolution: an image is added, if it is defined; relu; the largest element of
+// each window of that many rows and columns, which do not overlap.
+struct ConvTail {
+  Tensor other;
+  bool relu = false;
+  std::array<int64_t, 2> window{1, 1}, step{1, 1};
+  bool plain = true;  // whoever reads the result wants it in plain order
+  bool has_pool() const { return window[0] * window[1] * step[0] * step[1] > 1; }
+};
+
+// All that, of what conv1d, conv2d or conv3d would give for these arguments, computed in one step.
+// Undefined if that cannot be done: the parts are to be called then.
+Tensor convolution_with_tail(const Arg* args, const ConvTail& tail);
 
 void convolution_kernel(const Call& call);
 void convolution_weight_kernel(const Call& call);
