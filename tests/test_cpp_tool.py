@@ -55,7 +55,9 @@ def test_results_that_are_dicts_have_their_keys(tool, tmp_path):
     numpy.save(tmp_path / "x.npy", x)
     command = (tool, "run", tmp_path / "named.pt", "--input", tmp_path / "x.npy")
     shown = run(*command)
-    assert re.search(r"^all.double: tensor\(\[0\., 2\., 4\.\]\)$", shown, re.MULTILINE) and "one.sum: tensor(3.)" in shown
+    assert (
+        re.search(r"^all.double: tensor\(\[0\., 2\., 4\.\]\)$", shown, re.MULTILINE) and "one.sum: tensor(3.)" in shown
+    )
     run(*command, "--output", f"one.sum={tmp_path}/sum.npy", "--output", f"all.double={tmp_path}/double.npy")
     assert numpy.load(tmp_path / "sum.npy") == 3 and (numpy.load(tmp_path / "double.npy") == 2 * x).all()
     run(*command, "--output", tmp_path / "first.npy", "--output", tmp_path / "second.npy")
