@@ -44,6 +44,28 @@ def test_arrays_of_numpy(tool, tmp_path):
         assert found.dtype == array.dtype and found.shape == array.shape and (found == array).all()
 
 
+class Named(nn.Module):
+    def forward(self, x):
+        return {"all": {"double": 2 * x}, "one": {"sum": x.sum()}}
+
+
+def test_results_that_are_dicts_have_their_keys(tool, tmp_path):
+    x = numpy.arange(3, dtype="float32")
+    wisp.jit.save(wisp.jit.trace(Named(), (wisp.from_numpy(x),), strict=False), tmp_path / "named.pt")
+    numpy.save(tmp_path / "x.npy", x)
+    command = (tool, "run", tmp_path / "named.pt", "--input", tmp_path / "x.npy")
+    shown = run(*command)
+    assert (
+        re.search(r"^all.double: tensor\(\[0\., 2\., 4\.\]\)$", shown, re.MULTILINE) and "one.sum: tensor(3.)" in shown
+    )
+    run(*command, "--output", f"one.sum={tmp_path}/sum.npy", "--output", f"all.double={tmp_path}/double.npy")
+    assert numpy.load(tmp_path / "sum.npy") == 3 and (numpy.load(tmp_path / "double.npy") == 2 * x).all()
+    run(*command, "--output", tmp_path / "first.npy", "--output", tmp_path / "second.npy")
+    assert (numpy.load(tmp_path / "first.npy") == 2 * x).all() and numpy.load(tmp_path / "second.npy") == 3
+    failed = attempt(*command, "--output", tmp_path / "only.npy")
+    assert failed.returncode and "2 tensor(s) (all.double, one.sum), and there are 1 --output" in failed.stderr
+
+
 def npy(array):
     file = io.BytesIO()
     numpy.save(file, array)

@@ -235,13 +235,14 @@ class Forward {
 
   // How many units are one piece of a step. Products with few rows take as long as the weights do
   // to come out of a cache: small pieces, so that all threads have their share, but together enough
-  // to wake them for.
+  // to wake them for, and each a stretch of the weights that makes up for its slow start.
   int64_t grain(int64_t rows) const {
     const int64_t terms = shape_.outputs + 16 + (is_single_row() ? shape_.inputs : 0);
     const int64_t work = rows * rnn_gates(shape_.kind) * terms * block;
     if (panels_.packed()) return block * grain_for(work);
     const bool alone = blocks_of(shape_.hidden) * work < (1 << 17);
-    return alone ? shape_.hidden : block * grain_for(work, 1 << 14);
+    if (alone) return shape_.hidden;
+    return rows == 1 && shape_.hidden >= 16 * block ? 2 * block : block * grain_for(work, 1 << 14);
   }
 
   void step_units(int64_t t, int64_t begin, int64_t end, const T* now, T* made) {

@@ -11,6 +11,7 @@
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
 #include "ops/chain.h"
+#include "ops/conv.h"
 
 namespace wisp::graph {
 
@@ -73,7 +74,8 @@ struct Branches {
 struct TailedCall {
   const OpDef* op;
   uint32_t args;  // first of them in Code::Impl::args
-  bool adds, relu;
+  bool adds;
+  ops::ConvTail tail;  // without the image
 };
 
 // Inputs: the tensor that is sliced, the right matrix, the number of the round, a bias; the slice,

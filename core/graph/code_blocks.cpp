@@ -5,6 +5,17 @@
 
 namespace wisp::graph {
 
+namespace {
+
+// Whether nobody reads it but convolutions, with or without a tail.
+bool goes_to_convolutions(const Value& value) {
+  return std::all_of(value.uses.begin(), value.uses.end(), [](const Node* user) {
+    return user && (is_convolution(*user) || user->is(Prim::FusionGroup));
+  });
+}
+
+}  // namespace
+
 void Compiler::emit_if(const Node& node, const Values& last) {
   Values inner = last;
   bool captured = false;
@@ -119,7 +130,14 @@ std::optional<size_t> Compiler::emit_tail(const Node& group, const Values& last)
   const size_t args = code_.args.size(), instruction = here();
   code_.args.resize(args + node.inputs.size());
   TailedCall& call = code_.tailed_calls.emplace_back();
-  call = {node.op, static_cast<uint32_t>(args), tail->other != nullptr, tail->relu};
+  call = {node.op,
+          static_cast<uint32_t>(args),
+          tail->other != nullptr,
+          {.other = {},
+           .relu = tail->relu,
+           .window = tail->pool.size,
+           .step = tail->pool.step,
+           .plain = !goes_to_convolutions(group.output())}};
   begin(Step::tail, node.span).tailed = &call;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value& value = outside_of(group, node.input(static_cast<int>(i)));

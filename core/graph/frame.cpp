@@ -204,8 +204,9 @@ __attribute__((noinline)) const Instruction* Frame::tail(const Instruction& in) 
   Arg* args = reinterpret_cast<Arg*>(memory);
   Scratch scratch;
   set_args(*call.op, call.args, inputs(in), end, args, scratch);
-  Tensor made =
-      ops::convolution_with_tail(args, call.adds ? peek(*end).tensor() : Tensor(), call.relu);
+  ops::ConvTail given = call.tail;
+  if (call.adds) given.other = peek(*end).tensor();
+  Tensor made = ops::convolution_with_tail(args, given);
   if (!made.defined()) return &in + 1;
   drop_last(in);
   put(in, 0, Datum(std::move(made)));

@@ -1,6 +1,8 @@
 // What the operators of convolutions and their kernels share.
 #pragma once
 
+#include <array>
+
 #include "dispatch/op_def.h"
 
 namespace wisp::ops {
@@ -18,19 +20,23 @@ inline bool has_channels_last(const Tensor& t) {
   return t.ndim() == 4 && !t.is_contiguous() && t->is_contiguous(MemoryFormat::channels_last);
 }
 
-// relu(y + other), or a part of it, of the y that conv1d, conv2d or conv3d would give for these
-// arguments, computed in one step. Undefined if that cannot be done: the parts are to be called
-// then.
-Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu);
-
-// What is done to the result of a convolution in the same step. First, if they are defined: every
-// channel multiplied by a number of `scale` and `shift` added, then an image; at last relu.
+// What follows a convolution. First, if they are defined: every channel is multiplied by a number of
+// `scale` and one of `shift` added, then an image; then relu; then the largest element of each
+// window of that many rows and columns, which do not overlap.
 struct ConvTail {
   Tensor scale, shift, other;
   bool relu = false;
-  bool exists() const { return relu || other.defined() || scale.defined(); }
+  std::array<int64_t, 2> window{1, 1}, step{1, 1};
+  bool plain = true;  // whoever reads the result wants it in plain order
+  bool exists() const { return relu || other.defined() || scale.defined(); }  // but for the windows
+  bool has_pool() const { return window[0] * window[1] * step[0] * step[1] > 1; }
 };
-// Of the operator convolution, in float32; false, with no result, if it cannot be done in one step.
+
+// All that, of what conv1d, conv2d or conv3d would give for these arguments, computed in one step.
+// Undefined if that cannot be done: the parts are to be called then.
+Tensor convolution_with_tail(const Arg* args, const ConvTail& tail);
+// The same of the operator convolution in float32, without windows; false, with no result, if it
+// cannot be done in one step.
 bool convolve_with_tail(const Call& call, const ConvTail& tail);
 
 void convolution_kernel(const Call& call);

@@ -6,6 +6,7 @@
 
 #include "cpu/conv.h"
 #include "cpu/onednn.h"
+#include "cpu/row_conv.h"
 #include "cpu/winograd.h"
 #include "dispatch/call.h"
 #include "ops/conv.h"
@@ -253,10 +254,54 @@ bool is_plain_call(const Arg* args, const Tensor& other) {
   return args[0].tensor().ndim() == args[1].tensor().ndim() && (!other.defined() || plain(other));
 }
 
+// By rows, with everything that follows; false, with nothing done, if this is not the way for it.
+// `out` is what comes out of the convolution, of which the result is made.
+bool convolve_rows(const Call& call, const ConvTail& tail, Tensor& out) {
+  const Tensor &input = call.tensor(0), &weight = call.tensor(1);
+  if (!tail.has_pool() || tail.scale.defined() || tail.other.defined()) return false;
+  if (!weight.is_contiguous()) return false;
+  const Steps steps = steps_of(call, out.ndim() - 2);
+  const cpu::ConvShape shape = shape_of(input, out, weight.sizes().subspan(2), steps.stride,
+                                        steps.padding, steps.dilation, call.integer(8));
+  WeightKeeper keeper(weight, weight);
+  if (!cpu::suits_rows(shape) || !keeper.slot() || cpu::winograd::enabled()) return false;
+  const Tensor bias = call.has(2) ? consecutive(call.tensor(2), DType::float32) : Tensor();
+  const char *weights = weight->bytes(), *shifts = bias.defined() ? bias->bytes() : nullptr;
+  if (!Arranged(input).exists()) input->bytes();
+  const GivenImage image(input);
+  if (!image.usable()) return false;
+  const cpu::RowPool pool{tail.window[0], tail.window[1], tail.step[0], tail.step[1]};
+  if (out->size(2) < pool.height || out->size(3) < pool.width) return false;
+  const int64_t sizes[] = {out->size(0), out->size(1),
+                           (out->size(2) - pool.height) / pool.row_step + 1,
+                           (out->size(3) - pool.width) / pool.column_step + 1};
+  out = Tensor::empty(sizes, out.dtype());
+  const int64_t channels = out->size(1), pixels = out.numel() / out->size(0) / channels;
+  const int block = tail.plain ? 0 : cpu::row_conv_block(channels);
+  char* result = block ? arrange(out, {channels, pixels, block}) : out->bytes();
+  cpu::row_conv({.shape = shape,
+                 .x = reinterpret_cast<const float*>(image.data()),
+                 .x_block = image.block(),
+                 .weight = reinterpret_cast<const float*>(weights),
+                 .bias = reinterpret_cast<const float*>(shifts),
+                 .relu = tail.relu,
+                 .pool = pool,
+                 .y = reinterpret_cast<float*>(result),
+                 .y_block = block,
+                 .kept = *keeper.slot()});
+  return true;
+}
+
+Tensor largest_of_windows(const Tensor& image, const ConvTail& tail) {
+  static constexpr int64_t none[] = {0, 0}, one[] = {1, 1};
+  return invoke<"max_pool2d">(image, IntSpan(tail.window), IntSpan(tail.step), IntSpan(none),
+                              IntSpan(one), false, false);
+}
+
 }  // namespace
 
-Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu) {
-  if (!is_plain_call(args, other)) return {};
+Tensor convolution_with_tail(const Arg* args, const ConvTail& tail) {
+  if (!is_plain_call(args, tail.other)) return {};
   const OpDef& op = op_def<"convolution">();
   static constexpr int64_t none[] = {0};
   const Arg all[] = {args[0], args[1], args[2],    args[3],
@@ -265,13 +310,18 @@ Tensor convolution_with_tail(const Arg* args, const Tensor& other, bool relu) {
   Infer infer(op, all);
   op.infer(infer);
   const TensorSpec& spec = infer.out();
-  if (other.defined() && !same(spec.sizes, other.sizes())) return {};
+  if (tail.other.defined() && !same(spec.sizes, tail.other.sizes())) return {};
   Tensor out = Tensor::empty(spec.sizes, spec.dtype);
   if (out.numel() == 0) return {};
+  bool by_rows;
+  {
+    const HostUnlock unlock(true);
+    const Call call(op, all, &out, spec.dtype);
+    by_rows = convolve_rows(call, tail, out);
+    if (!by_rows && !convolve_with_tail(call, tail)) return {};
+  }
   if (mode.inference) out->set_inference(true);
-  const HostUnlock unlock(true);
-  const ConvTail tail{.scale = {}, .shift = {}, .other = other, .relu = relu};
-  return convolve_with_tail(Call(op, all, &out, spec.dtype), tail) ? out : Tensor();
+  return !by_rows && tail.has_pool() ? largest_of_windows(out, tail) : out;
 }
 
 void convolution_weight_kernel(const Call& call) {

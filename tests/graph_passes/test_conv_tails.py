@@ -55,7 +55,7 @@ def test_the_sum_goes_to_the_convolution_that_comes_last():
 
 
 def test_relu_comes_before_pooling_again():
-    net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.MaxPool2d(2))
+    net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.MaxPool2d(3, 2))
     made = frozen(net)
     assert groups(made) == [["conv2d", "relu"]]
     x = wisp.randn(1, 3, 20, 20)

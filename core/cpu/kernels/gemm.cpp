@@ -175,41 +175,38 @@ WISP_INLINE typename Vector<T>::type load_first(const T* from, int64_t n) {
   }
 }
 
-// One step of adding up the elements of vectors: groups of 2 * half elements become half as long,
-// and those of two vectors take turns in one.
+// The sum of all elements: halves are added until one is left.
 template <int half, class V, int... at>
-WISP_INLINE V folded(V a, V b, std::integer_sequence<int, at...>) {
-  constexpr auto place = [](int i) {
-    const int of_b = i % (2 * half) >= half ? static_cast<int>(sizeof...(at)) : 0;
-    return i / (2 * half) * (2 * half) + i % half + of_b;
-  };
-  return __builtin_shufflevector(a, b, place(at)...) +
-         __builtin_shufflevector(a, b, (place(at) + half)...);
+WISP_INLINE auto folded(V v, std::integer_sequence<int, at...> places) {
+  v += __builtin_shufflevector(v, v, (at ^ half)...);
+  if constexpr (half > 1) {
+    return folded<half / 2>(v, places);
+  } else {
+    return v[0];
+  }
 }
-
-// The sums of as many vectors as each has elements, in v[0]. All are added up in the same order.
-template <class T, int half = Vector<T>::width / 2>
-WISP_INLINE void add_up(typename Vector<T>::type* v) {
-  constexpr auto places = std::make_integer_sequence<int, Vector<T>::width>();
-  for (int j = 0; j < half; ++j) v[j] = folded<half>(v[j], v[j + half], places);
-  if constexpr (half > 1) add_up<T, half / 2>(v);
+template <class T>
+WISP_INLINE T total(typename Vector<T>::type v) {
+  return folded<Vector<T>::width / 2>(v, std::make_integer_sequence<int, Vector<T>::width>());
 }
 
 // Rows one after the other are one stream, which is the fastest way out of the outer caches, as
-// long as the first has room for the vector next to them; longer vectors are loaded once for
-// several rows.
-constexpr int64_t short_bytes = 12 << 10;
-#if defined(__AVX512F__)
-constexpr int rows_at_once = 8;
-#else
+// long as the first has room for the vector next to them. Longer rows are taken piece by piece:
+// that of the vector stays while those of several rows pass by it.
+constexpr int64_t short_bytes = 12 << 10, piece_bytes = 4 << 10;
 constexpr int rows_at_once = 4;
+#if defined(__AVX512F__)
+constexpr int parts_of_piece = 4;
+#else
+constexpr int parts_of_piece = 2;
 #endif
 
-// Products of some rows of a with x, as vectors whose elements are still to be added up; each is
-// made of so many sums. Their order is the same for any number of rows.
+// Products of some rows of a with x, as vectors whose elements are still to be added up, added to
+// `sums` but for the `first`; each is made of so many parts. Their order is the same for any number
+// of rows.
 template <class T, int rows, int parts>
 WISP_INLINE void dot_products(const T* a, int64_t a_row, const T* x, int64_t k,
-                              typename Vector<T>::type* sums) {
+                              typename Vector<T>::type* sums, bool first) {
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
   V acc[rows][parts] = {};
@@ -226,8 +223,9 @@ WISP_INLINE void dot_products(const T* a, int64_t a_row, const T* x, int64_t k,
   const V factor = load_first<T>(x + p, k - p);
   for (int r = 0; r < rows; ++r) {
     if (p < k) acc[r][1] += load_first<T>(a + r * a_row + p, k - p) * factor;
-    sums[r] = acc[r][0] + acc[r][1];
-    if constexpr (parts == 4) sums[r] += acc[r][2] + acc[r][3];
+    acc[r][0] += acc[r][1];
+    if constexpr (parts == 4) acc[r][0] += acc[r][2] + acc[r][3];
+    sums[r] = first ? acc[r][0] : sums[r] + acc[r][0];
   }
 }
 
@@ -242,25 +240,49 @@ WISP_INLINE void put_apart(T* y, int64_t y_step, int64_t n, typename Vector<T>::
   for (int64_t l = 0; l < n; ++l) y[l * y_step] = lane[l];
 }
 
+// The products of n rows, no more than a vector has elements.
+template <class T>
+WISP_INLINE void short_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k,
+                                T* totals) {
+  for (int64_t r = 0; r < n; ++r) {
+    typename Vector<T>::type sum;
+    dot_products<T, 1, 4>(a + r * a_row, a_row, x, k, &sum, true);
+    totals[r] = total<T>(sum);
+  }
+}
+
+template <class T>
+void long_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k, T* totals) {
+  constexpr int64_t piece = piece_bytes / sizeof(T);
+  typename Vector<T>::type sums[Vector<T>::width];
+  for (int64_t p = 0; p < k; p += piece) {
+    const int64_t size = k - p < piece ? k - p : piece;
+    int64_t r = 0;
+    for (; r + rows_at_once <= n; r += rows_at_once)
+      dot_products<T, rows_at_once, parts_of_piece>(a + r * a_row + p, a_row, x + p, size, sums + r,
+                                                    p == 0);
+    for (; r < n; ++r)
+      dot_products<T, 1, parts_of_piece>(a + r * a_row + p, a_row, x + p, size, sums + r, p == 0);
+  }
+  for (int64_t r = 0; r < n; ++r) totals[r] = total<T>(sums[r]);
+}
+
 // y[i] = alpha * dot(a row i, x) + beta * y[i]; rows of a and x are consecutive.
 template <class T>
 void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k,
                T alpha, T beta) {
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
-  constexpr int at_once = rows_at_once < width ? rows_at_once : width;
   const bool is_short = k * static_cast<int64_t>(sizeof(T)) <= short_bytes;
   for (int64_t i = 0; i < m; i += width, a += width * a_row) {
-    V sums[width];
     const int64_t n = m - i < width ? m - i : width;
-    int64_t r = 0;
-    for (; is_short && r < n; ++r) dot_products<T, 1, 4>(a + r * a_row, a_row, x, k, sums + r);
-    for (; r + at_once <= n; r += at_once)
-      dot_products<T, at_once, 2>(a + r * a_row, a_row, x, k, sums + r);
-    for (; r < n; ++r) dot_products<T, 1, 2>(a + r * a_row, a_row, x, k, sums + r);
-    for (; r < width; ++r) sums[r] = V{};
-    add_up<T>(sums);
-    put_apart(y + i * y_step, y_step, n, alpha * sums[0], beta);
+    T totals[width] = {};
+    if (is_short) {
+      short_products(a, a_row, x, n, k, totals);
+    } else {
+      long_products(a, a_row, x, n, k, totals);
+    }
+    put_apart(y + i * y_step, y_step, n, alpha * *reinterpret_cast<const V*>(totals), beta);
   }
 }
 

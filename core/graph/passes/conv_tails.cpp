@@ -1,5 +1,6 @@
-// An image that is added to the result of a convolution, and relu after that, go into one group
-// with it: the interpreter has them done while the result is written (see graph/tails.h).
+// An image that is added to the result of a convolution, relu after that, and max pooling of
+// windows that do not overlap go into one group with it: the interpreter has them done while the
+// result is written (see graph/tails.h).
 #include <array>
 
 #include "graph/aliases.h"
@@ -46,7 +47,11 @@ class Tails {
       members.push_back(next);
       next = only_user(*next);
     }
-    if (next && is_relu(*next) && is_free(*next)) members.push_back(next);
+    if (next && is_relu(*next) && is_free(*next)) {
+      members.push_back(next);
+      next = only_user(*next);
+    }
+    if (next && pool_of(*next) && is_free(*next)) members.push_back(next);
     return members;
   }
 

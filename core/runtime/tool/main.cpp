@@ -19,9 +19,10 @@ constexpr const char* usage =
     "       wisp show MODEL [--method NAME]\n"
     "\n"
     "MODEL is a file of wisp.jit.save(). Its arguments are given in order: arrays, and numbers (3, 0.5,\n"
-    "true) where it takes these. run writes the tensors of the result, one per --output, or\n"
-    "prints them; bench prints how long a call takes, with random numbers for inputs that have a\n"
-    "--shape (integers are 0 or 1), or of the shapes that the file says if none are given; show prints\n"
+    "true) where it takes these. run writes the tensors of the result, one per --output (in order, or\n"
+    "those of dicts by their keys: --output KEY=Y.npy), or prints them; bench prints how long a call\n"
+    "takes, with random numbers for inputs that have a --shape (integers are 0 or 1), or of the\n"
+    "shapes that the file says if none are given; show prints\n"
     "the graph, and what the file says of its inputs.\n";
 
 struct UsageError {
@@ -130,14 +131,24 @@ Options parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
+std::string described(const api::Value& value);
+
+// A tensor of a result, and the keys of the dicts that it is in: "encoder.state".
+struct Found {
+  std::string key;
+  api::Tensor tensor;
+};
+
 // The tensors of a result, in order.
-void collect(const api::Value& value, api::Tensors& found) {
-  if (value.is_tensor()) found.push_back(value.to_tensor());
+void collect(const api::Value& value, const std::string& key, std::vector<Found>& found) {
+  if (value.is_tensor()) found.push_back({key, value.to_tensor()});
   if (value.is_list()) {
-    for (const api::Value& item : value.to_list()) collect(item, found);
+    for (const api::Value& item : value.to_list()) collect(item, key, found);
   }
-  if (value.is_dict()) {
-    for (const auto& [key, item] : value.to_dict()) collect(item, found);
+  if (!value.is_dict()) return;
+  for (const auto& [name, item] : value.to_dict()) {
+    const bool text = name.kind() == api::Value::Kind::text;
+    collect(item, str(key, key.empty() ? "" : ".", text ? name.to_text() : described(name)), found);
   }
 }
 
@@ -159,8 +170,6 @@ std::vector<api::Value> read_inputs(const Options& options) {
 }
 
 // "float32[1, 3]", "(2, None)"
-std::string described(const api::Value& value);
-
 std::string described(const api::Value::List& items) {
   std::string text;
   for (const api::Value& item : items) text += (text.empty() ? "" : ", ") + described(item);
@@ -213,16 +222,34 @@ std::vector<api::Value> try_inputs(const api::jit::Module& model, const Options&
   return example.values();
 }
 
+// --output KEY=FILE names a tensor of a dict; all others are taken in order.
+const api::Tensor& chosen(const std::vector<Found>& found, size_t i, std::string& path) {
+  for (const Found& each : found) {
+    if (each.key.empty() || path.rfind(each.key + "=", 0) != 0) continue;
+    path.erase(0, each.key.size() + 1);
+    return each.tensor;
+  }
+  return found[i].tensor;
+}
+
 void run(const api::jit::Module& model, const Options& options) {
-  api::Tensors found;
-  collect(model.run_method(options.method, read_inputs(options)), found);
+  std::vector<Found> found;
+  collect(model.run_method(options.method, read_inputs(options)), "", found);
   if (options.outputs.empty()) {
-    for (const api::Tensor& tensor : found) std::cout << tensor << "\n";
+    for (const Found& each : found)
+      std::cout << each.key << (each.key.empty() ? "" : ": ") << each.tensor << "\n";
     return;
   }
-  WISP_CHECK(found.size() == options.outputs.size(), "the result has ", found.size(),
-             " tensor(s), and there are ", options.outputs.size(), " --output");
-  for (size_t i = 0; i < found.size(); ++i) write_npy(options.outputs[i], found[i]);
+  std::string keys;
+  for (const Found& each : found) keys += (keys.empty() || each.key.empty() ? "" : ", ") + each.key;
+  WISP_CHECK(found.size() == options.outputs.size(), "the result has ", found.size(), " tensor(s)",
+             keys.empty() ? "" : " (" + keys + ")", ", and there are ", options.outputs.size(),
+             " --output");
+  for (size_t i = 0; i < found.size(); ++i) {
+    std::string path = options.outputs[i];
+    const api::Tensor& tensor = chosen(found, i, path);
+    write_npy(path, tensor);
+  }
 }
 
 void bench(const api::jit::Module& model, const Options& options) {
