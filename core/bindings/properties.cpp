@@ -187,7 +187,12 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObje
 }
 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(impl_of(self)->ndim()); }
-PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(impl_of(self)->numel()); }
+PyObject* numel(PyObject* self, PyObject*) {
+  return guarded([&] {
+    if (WISP_UNLIKELY(tracing != nullptr)) return traced_numel(tensor_of(self));
+    return PyLong_FromLongLong(impl_of(self)->numel());
+  });
+}
 PyObject* element_size(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(impl_of(self)->item_size());
 }

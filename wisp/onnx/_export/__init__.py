@@ -9,7 +9,7 @@ from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
 from wisp.onnx._export.labels import simplified
 from wisp.onnx._export.lowerings.complex import is_complex, pairs
-from wisp.onnx._export.probing import open_groups
+from wisp.onnx._export.probing import example_ranks, open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
 from wisp.onnx._export.values import Poisoned, Ref, leaves
@@ -76,7 +76,11 @@ class _Export:
             groups = self._open_groups(model, args, kwargs)
             walked = self._opened(walked, groups) if groups else walked
         self.builder = walked.builder
-        return self._finished(walked.inputs, self._outputs(walked.results), type(model).__name__)
+        outputs = self._outputs(walked.results)
+        if any(ref.sizes is None for ref, _ in outputs):  # a file has to tell at least the number of dimensions
+            for (ref, _), rank in zip(outputs, example_ranks(model, args, kwargs, self.program.graph), strict=True):
+                ref.sizes = (None,) * rank if ref.sizes is None else ref.sizes
+        return self._finished(walked.inputs, outputs, type(model).__name__)
 
     def _open_groups(self, model, args, kwargs):
         """[(name, [(input, dimension), ...])] of sizes that the model may be called with others of."""
@@ -228,6 +232,7 @@ def _output_names(count, given, builder):
     taken = builder.names & set(names)
     if taken:
         raise ValueError(f"outputs need names that nothing else has, but there is {sorted(taken)} already")
+    builder.names.update(names)
     return [*names, *(builder.fresh(name) for name in rest[len(names) :])]
 
 

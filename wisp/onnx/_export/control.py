@@ -31,6 +31,18 @@ def _attribute(walker, node, args):
     return [walker.attribute(args[0], node.attributes["name"])]
 
 
+def _set_attribute(walker, node, args):
+    owner, path = args[0]
+    walker.owners[path] = owner
+    walker.attributes[path, node.attributes["name"]] = walker.env[node.inputs()[1]]
+    return []
+
+
+def _changed(walker, after):
+    """The attributes that an inner graph has set, given those at its end."""
+    return [key for key, value in after.items() if walker.attributes.get(key) is not value]
+
+
 # --- branches
 
 
@@ -47,14 +59,19 @@ def _if(walker, node, args):
         taken = blocks[1 if _raises(blocks[0]) else 0]
     if taken is not None:
         return walker.run(taken, [])
-    branches, results = [], []
+    branches, results, attributes = [], [], []
     for block in blocks:
         with walker.g.scope() as nodes:
-            results.append(_isolated(walker, block, []))
+            result, after = _isolated(walker, block, [])
         branches.append(nodes)
+        results.append(result)
+        attributes.append(after)
     made, outputs = [], []
     for pair in zip(*results, strict=True):
         made.append(_joined(walker.g, *pair, outputs))
+    for key in dict.fromkeys(key for after in attributes for key in _changed(walker, after)):
+        pair = [after[key] if key in after else walker.attribute_at(key) for after in attributes]
+        walker.attributes[key] = _joined(walker.g, *pair, outputs)
     if not outputs:
         return made
     graphs = [
@@ -65,14 +82,16 @@ def _if(walker, node, args):
     return made
 
 
-def _isolated(walker, block, args):
-    """The results of a block whose writes are not seen outside of it."""
-    outer, walker.writes = walker.writes, Writes(walker.g)
+def _isolated(walker, block, args, attributes=None):
+    """The results of a block whose writes are not seen outside of it, and the attributes that are set at its end."""
+    outer, around = walker.writes, walker.attributes
+    walker.writes, walker.attributes = Writes(walker.g), {**around, **(attributes or {})}
     walker.writes.adopt(outer)
     try:
-        return walker.run(block, args)
+        results = walker.run(block, args)
+        return results, {key: walker.writes.newest(value) for key, value in walker.attributes.items()}
     finally:
-        walker.writes = outer
+        walker.writes, walker.attributes = outer, around
 
 
 def _joined(g, one, other, outputs):
@@ -141,15 +160,23 @@ def _round_by_round(walker, body, trips, condition, carried):
 
 
 def _as_loop(walker, node, trips, condition, carried):
-    g, body = walker.g, node.blocks()[0]
+    g, body, keys = walker.g, node.blocks()[0], []
+    count = len(carried)
     carried = [_opened(g, value) for value in carried]
     while True:
         params = [_param(g, value) for value in carried]
         index = Ref(g.fresh("i"), wisp.int64, (), True, depth=g.depth + 1)
         with g.scope() as nodes:
-            again, *results = _isolated(walker, body, [index, *params])
+            given = dict(zip(keys, params[count:], strict=True))
+            (again, *results), after = _isolated(walker, body, [index, *params[:count]], given)
+        more = [key for key in _changed(walker, after) if key not in keys]
+        if more:  # which it carries from now on
+            keys += more
+            carried += [_opened(g, walker.attribute_at(key)) for key in more]
+            continue
+        results += [after[key] for key in keys]
         if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
-            return [Poisoned("?") for _ in results]
+            return [Poisoned("?") for _ in results[:count]]
         if any(map(_gets_value, carried, results)):
             carried = [_begun(g, value, result) for value, result in zip(carried, results, strict=True)]
             continue
@@ -161,7 +188,8 @@ def _as_loop(walker, node, trips, condition, carried):
     for ref in _refs(made):
         ref.depth = g.depth
     add_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
-    return made
+    walker.attributes.update(zip(keys, made[count:], strict=True))
+    return made[:count]
 
 
 def _gets_value(value, result):
@@ -241,6 +269,7 @@ PRIMS = {
     "prim::TupleUnpack": _unpacked,
     "prim::TupleIndex": lambda walker, node, args: [args[0][node.attributes["index"]]],
     "prim::GetAttr": _attribute,
+    "prim::SetAttr": _set_attribute,
     "prim::If": _if,
     "prim::Loop": _loop,
     "prim::UncheckedCast": _checked,

@@ -61,6 +61,22 @@ def _outside(g, values, stem):
     return [Ref(g.fresh(stem), v.dtype, v.sizes, depth=g.depth) for v in values]
 
 
+def branch(g, condition, one, other):
+    """The result of one of two functions. Nothing is known of its sizes."""
+    results, bodies = [], []
+    for body in (one, other):
+        with g.scope() as nodes:
+            results.append(body())
+        bodies.append(nodes)
+    made = Ref(g.fresh("if"), results[0].dtype, depth=g.depth)
+    then, otherwise = (
+        graph_of(g, name, nodes, [], [result], [made])
+        for name, nodes, result in zip(("then", "else"), bodies, results, strict=True)
+    )
+    add(g, "If", [condition], [made], then_branch=then, else_branch=otherwise)
+    return made
+
+
 def loop(g, trips, carried, body, condition=None):
     """What is carried after so many rounds of `body(index, *carried)`, which gives the next ones.
 

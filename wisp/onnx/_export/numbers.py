@@ -4,7 +4,7 @@ import wisp
 from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in
 
 _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "max": "Max", "min": "Min"}
-_COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "eq": "Equal"}
+_COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 _FUNCTIONS = {
     "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh",
     "sinh": "Sinh",
@@ -28,8 +28,26 @@ def _binary(kind):
     return lambda g, a, b: _number(g.op(kind, *_common(g, a, b)))
 
 
+def _equal(g, a, b):
+    if not isinstance(a, (list, tuple)):
+        return _number(g.op("Equal", *_common(g, a, b)))
+    same = len(a) == len(b)
+    for one, other in zip(a, b) if same else ():
+        known = not isinstance(one, Ref) and not isinstance(other, Ref)
+        same = _both_true(g, same, one == other if known else _equal(g, one, other))
+    return same
+
+
+def _both_true(g, a, b):
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        return _both("And")(g, a, b)
+    known, other = (b, a) if isinstance(a, Ref) else (a, b)
+    return other if known else False
+
+
 def _not_equal(g, a, b):
-    return _number(g.op("Not", g.op("Equal", *_common(g, a, b))))
+    same = _equal(g, a, b)
+    return _number(g.op("Not", same)) if isinstance(same, Ref) else not same
 
 
 def _divided(g, a, b):
@@ -133,7 +151,8 @@ def _tensor(g, data, dtype, device, requires_grad):
         kinds = [item.dtype for item in items]
         wanted = dtype or next((k for k in kinds if k.is_floating_point), kinds[0])
         parts = [g.unsqueeze(g.cast(item, wanted), [0]) for item in items]
-        return g.op("Concat", *parts, axis=0)
+        sizes = None if parts[0].sizes is None else (len(parts), *parts[0].sizes[1:])
+        return g.op("Concat", *parts, axis=0, sizes=sizes)
     if isinstance(data, Ref):
         made = g.cast(data, dtype or (wisp.float32 if data.is_float else data.dtype))
         return Ref(made.name, made.dtype, made.sizes, depth=g.depth)
@@ -179,6 +198,7 @@ def _is(g, a, b):
 BUILTINS = {
     **{f"{name}.{kind}": _binary(op) for name, op in _ARITHMETIC.items() for kind in ("int", "float", "Scalar")},
     **{f"{name}.{kind}": _binary(op) for name, op in _COMPARED.items() for kind in ("int", "float", "Scalar", "any")},
+    **{f"eq.{kind}": _equal for kind in ("int", "float", "Scalar", "any")},
     **{f"ne.{kind}": _not_equal for kind in ("int", "float", "any")},
     **{f"div.{kind}": _divided for kind in ("int", "float", "Scalar")},
     **{f"floordiv.{kind}": _floor_divided for kind in ("int", "float", "Scalar")},
@@ -208,6 +228,7 @@ BUILTINS = {
     "reversed.t": lambda g, values: Items(_items(values)[::-1], g.depth),
     "mul.t": lambda g, values, times: Items(_items(values) * times, g.depth),
     "extend.t": _changed(list.extend), "insert.t": _changed(list.insert), "pop.t": _changed(list.pop),
+    "__delitem__.t": _changed(list.__delitem__),
     "_set_item.t": _changed(list.__setitem__),
     "__getitem__.dict": lambda g, table, key: table[key],
     "_set_item.dict": _changed(dict.__setitem__),
@@ -220,13 +241,13 @@ BUILTINS = {
 }  # fmt: skip
 # Those that have to be done here even if everything is known, because they change a list or look at what it is.
 ALWAYS = {
-    "append.t", "extend.t", "insert.t", "pop.t", "_set_item.t", "_set_item.dict", "__is__", "__isnot__", "list.t",
+    "append.t", "extend.t", "insert.t", "pop.t", "__delitem__.t", "_set_item.t", "_set_item.dict", "__is__", "__isnot__", "list.t",
     "__getitem__.t", "__getitem__.dict", "keys.dict", "values.dict", "items.dict", "len.dict", "len.t", "add.t",
     "slice.t",
     "__contains__.dict", "tensor",
 }  # fmt: skip
 # Those that give nothing back.
-SILENT = {"append.t", "extend.t", "insert.t", "_set_item.t", "_set_item.dict"}
+SILENT = {"append.t", "extend.t", "insert.t", "__delitem__.t", "_set_item.t", "_set_item.dict"}
 
 
 def _folded(g, name, values):

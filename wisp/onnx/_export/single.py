@@ -97,7 +97,8 @@ def _text(value):
 
 
 @lru_cache(maxsize=1024)
-def _propagated(text):
+def _propagated(text, default_dtype):
+    """What follows for the results of a graph, where integers may become numbers of the default dtype."""
     graph = _jit.parse_graph(text)
     graph.run_pass("shape_propagation")
     return [read_type(value.type) for value in graph.outputs()]
@@ -117,7 +118,7 @@ def _sized(value, size):
 
 def _tried(call, unpacked):
     try:
-        return _propagated(call.text(unpacked))
+        return _propagated(call.text(unpacked), wisp.get_default_dtype())
     except (RuntimeError, ValueError, TypeError, IndexError):
         return [(None, None)] * (unpacked or len(call.results))
 

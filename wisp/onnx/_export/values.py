@@ -68,6 +68,8 @@ class Undefined:
 
 def defined_like(g, value):
     """What may stand for an undefined variable where it is handed on with a value."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(defined_like(g, item) for item in value)
     if not isinstance(value, Ref):
         return value
     if value.number or value.sizes is None:

@@ -9,6 +9,7 @@ from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
 from wisp.onnx._export.lowerings.arithmetic import common_dtype, result_dtype, scaled
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.reductions import vector_norm
+from wisp.onnx._export.values import Unsupported
 
 
 def matmul(g, a, b):
@@ -112,6 +113,18 @@ def _cross(g, a, b, dim=-1):
     return g.op("Concat", *parts, axis=dim)
 
 
+def _cross_of_threes(g, a, b, dim=None):
+    """Without a dimension it is the first of size 3."""
+    if dim is not None:
+        return _cross(g, a, b, dim)
+    for place, size in enumerate(a.sizes):
+        if size is None:
+            raise Unsupported("which dimension is the first of size 3 has to be the same in all calls: name it")
+        if size == 3:
+            return _cross(g, a, b, place)
+    raise Unsupported("there is no dimension of size 3")
+
+
 def _cdist(g, a, b, order=2.0, mode=None):
     gaps = g.op("Sub", g.unsqueeze(a, [-2]), g.unsqueeze(b, [-3]))
     return vector_norm(g, gaps, order, [-1])
@@ -148,6 +161,6 @@ LOWERINGS = {
     "addmm": _addmm,
     "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer),
     "outer": _outer,
-    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cov": _cov,
+    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cross": _cross_of_threes, "cov": _cov,
     **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip

@@ -1,0 +1,116 @@
+"""Exporting compiled modules that set their attributes, and lists of compiled programs."""
+
+import pytest
+
+onnx = pytest.importorskip("onnx")
+
+import copy
+
+import wisp
+from tests.onnx_exports import check, export_and_check, size_names
+from wisp import Tensor, nn
+
+R = wisp.randn
+
+
+class Straight(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", wisp.ones(3))
+        self.calls = 1
+
+    def forward(self, x):
+        self.seen = self.seen + x
+        self.calls += 1
+        return self.seen * self.calls
+
+
+class Branching(Straight):
+    def forward(self, x):
+        if x.sum() > 0:
+            self.seen = self.seen * x
+            self.calls = 5
+        return self.seen * self.calls
+
+
+class Looping(Straight):
+    def forward(self, x):
+        for i in range(x.size(0)):
+            self.seen = self.seen + x[i]
+            if i > 1:
+                self.calls += i
+        return self.seen * self.calls
+
+
+class Holding(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Straight()
+
+    def forward(self, x):
+        self.inner.seen = x * 2
+        self.inner.seen += 1
+        return self.inner(x), self.inner.seen, self.inner.calls
+
+
+@pytest.mark.parametrize("kind", [Straight, Branching, Looping, Holding])
+def test_attributes_that_are_set(kind):
+    scripted = wisp.jit.script(kind().eval())
+    state = {name: value.clone() for name, value in scripted.state_dict().items()}
+    exported = wisp.onnx.export(scripted, R(2, 3))
+    assert all(wisp.equal(value, state[name]) for name, value in scripted.state_dict().items())
+    for x in (R(2, 3), R(5, 3).abs(), -R(1, 3).abs()):
+        if size_names(exported)[0][0] or x.size(0) == 2:
+            check(exported, copy.deepcopy(scripted), (x,))
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("settings", [{}, {"bias": False, "bidirectional": True, "num_layers": 2}])
+def test_compiled_recurrent_layers(cell, settings):
+    model = export_and_check(wisp.jit.script(cell(3, 4, **settings)), R(5, 2, 3), others=[(R(2, 3, 3),)])
+    assert all(size_names(model)[0][:2])
+
+
+@wisp.jit.script
+def same_sizes(x: Tensor, y: Tensor):
+    if x.size() != y.size() or [x.size(0), 3] == [y.size(0), 2]:
+        return x.sum() + y.sum()
+    return (x * y).sum()
+
+
+def test_sizes_are_compared():
+    axes = {"dynamic_axes": {"x": [0], "y": [0]}}
+    export_and_check(same_sizes, R(2, 3), R(2, 3), others=[(R(4, 3), R(4, 3)), (R(1, 3), R(4, 3))], **axes)
+
+
+@wisp.jit.script
+def of_numbers(x: Tensor):
+    return wisp.tensor([x.size(0), 2, 3]) & wisp.tensor([[1, x.size(1), 3], [4, 5, 6]])
+
+
+@wisp.jit.script
+def shortened(x: Tensor):
+    rows = []
+    for i in range(x.size(0)):
+        rows.append(x[i])
+    del rows[1]
+    return rows
+
+
+@wisp.jit.script
+def early(x: Tensor):
+    if x[0].size(0) < 5:
+        if x.size(0) == 1:
+            x = x + 4
+        else:
+            return [x]
+    return [x * 2]
+
+
+@pytest.mark.parametrize("function", [of_numbers, shortened, early])
+def test_lists(function):
+    export_and_check(function, R(3, 4))
+
+
+def test_lists_that_are_defined_in_one_branch():
+    export_and_check(early, R(3, 4), others=[(R(1, 4),), (R(2, 6),)], dynamic_axes={"x": [0, 1]})
