@@ -130,3 +130,10 @@ def test_the_default_dtype_of_the_moment():
         export_and_check(divided, x, x + 1)
     finally:
         wisp.set_default_dtype(wisp.float32)
+
+
+@pytest.mark.parametrize("dims", [1, ([2, 0], [0, 1]), ([1], [2])])
+def test_tensordot_of_any_size(dims):
+    x, y = R(4, 5, 3), R(3, 4, 5)
+    export_and_check(lambda x, y: wisp.tensordot(x, y, dims), x, y, dynamic_axes={"x": [0, 1, 2], "y": [0, 1, 2]})
+    export_and_check(lambda x, y: wisp.tensordot(x, y, dims), x, y, dynamic_axes={})

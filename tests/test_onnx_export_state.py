@@ -114,3 +114,73 @@ def test_lists(function):
 
 def test_lists_that_are_defined_in_one_branch():
     export_and_check(early, R(3, 4), others=[(R(1, 4),), (R(2, 6),)], dynamic_axes={"x": [0, 1]})
+
+
+# --- lists that grow as often as a size says
+
+
+class ByHand(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.RNNCell(2, 3)
+
+    def forward(self, x):
+        h = wisp.zeros(1, 3)
+        states = []
+        for i in range(x.size(0)):
+            h = self.cell(x[i : i + 1], h)
+            states.append(h)
+        return wisp.cat(states), states[-1] * len(states), wisp.stack(states, 1)
+
+
+def test_recurrence_by_hand():
+    model = export_and_check(wisp.jit.script(ByHand()), R(3, 2), others=[(R(5, 2),), (R(1, 2),)])
+    assert size_names(model) == [["x_dim_0", ""]]
+    assert "ConcatFromSequence" in [node.op_type for node in model.graph.node]
+
+
+@wisp.jit.script
+def rows_of_rows(x: Tensor):
+    rows = [x[0]]
+    for i in range(x.size(0)):
+        for j in range(x.size(1)):
+            rows.append(x[i] + j)
+        rows.append(x[i])
+    total = x[0]
+    for row in rows:
+        total = total + row
+    return wisp.stack(rows, 1), total
+
+
+@wisp.jit.script
+def of_other_lengths(x: Tensor):
+    parts = []
+    for i in range(x.size(0)):
+        parts.append(x[i:])
+    return wisp.cat(parts)
+
+
+@pytest.mark.parametrize("function", [rows_of_rows, of_other_lengths])
+def test_lists_that_grow(function):
+    export_and_check(function, R(3, 2), others=[(R(5, 2),), (R(1, 2),)], dynamic_axes={"x": [0]})
+
+
+@wisp.jit.script
+def part(x: Tensor, n: Tensor):
+    begin = int(n)
+    found = x[begin : begin + 2]
+    return found.sum(0), wisp.zeros(found.size(0), found.dim())
+
+
+def test_numbers_that_differ_are_not_taken_for_equal():
+    others = [(R(5, 2), wisp.tensor(3)), (R(5, 2), wisp.tensor(4))]
+    export_and_check(part, R(5, 2), wisp.tensor(1), others=others, dynamic_axes={})
+
+
+def test_what_a_list_cannot_be():
+    @wisp.jit.script
+    def cut(x: Tensor):
+        return x.new_zeros(x.shape[: x.size(0)])
+
+    with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="part that is taken of a list"):
+        wisp.onnx.export(cut, R(2, 3), dynamic_axes={"x": [0]})

@@ -111,6 +111,7 @@ class _Export:
     def _walked(self, axes):
         builder, problems = Builder(self.opset, self.examples), []
         walker = Walker(builder, self.settings["do_constant_folding"], problems)
+        builder.asked = axes is self.axes
         builder.dense.update(name for name, value in self.examples.items() if value.is_contiguous())
         inputs = {path: self._input(path, axes.get(path, {})) for path in self.examples}
         results = walker.run(self.program.graph, self._values(inputs))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import wisp
 from wisp.onnx._export.inner import add, add_loop, graph_of
+from wisp.onnx._export.sequences import Growing, begun
 from wisp.onnx._export.values import Items, Poisoned, Ref, Undefined, Unsupported, defined_like, is_static, leaves
 from wisp.onnx._export.writes import Writes
 
@@ -133,14 +134,15 @@ def _loop(walker, node, args):
     """A Loop; where that cannot be, and the number of rounds is known, one round after the other."""
     trips, condition, carried = args[0], args[1], args[2:]
     mark, problems = walker.g.mark(), len(walker.problems)
+    unrolls = not isinstance(trips, Ref) and not isinstance(condition, Ref) and trips <= _UNROLLED
     try:
-        made = _as_loop(walker, node, trips, condition, carried)
+        made = _as_loop(walker, node, (trips, condition), carried, not unrolls)
         if len(walker.problems) == problems:
             return made
         reason = None
     except Unsupported as error:
         reason = error
-    if isinstance(trips, Ref) or isinstance(condition, Ref) or trips > _UNROLLED:
+    if not unrolls:
         if reason is not None:
             raise reason
         return made
@@ -159,26 +161,30 @@ def _round_by_round(walker, body, trips, condition, carried):
     return carried
 
 
-def _as_loop(walker, node, trips, condition, carried):
-    g, body, keys = walker.g, node.blocks()[0], []
-    count = len(carried)
-    carried = [_opened(g, value) for value in carried]
+def _as_loop(walker, node, control, carried, may_grow):
+    """A Loop. It carries the attributes that its body sets too and, if they may grow, the lists that it adds to."""
+    g, body, keys, lists = walker.g, node.blocks()[0], [], []
+    own = carried = [_opened(g, value) for value in carried]
+    problems = len(walker.problems)
     while True:
         params = [_param(g, value) for value in carried]
         index = Ref(g.fresh("i"), wisp.int64, (), True, depth=g.depth + 1)
-        with g.scope() as nodes:
-            given = dict(zip(keys, params[count:], strict=True))
-            (again, *results), after = _isolated(walker, body, [index, *params[:count]], given)
-        more = [key for key in _changed(walker, after) if key not in keys]
-        if more:  # which it carries from now on
-            keys += more
-            carried += [_opened(g, walker.attribute_at(key)) for key in more]
+        attributes = dict(zip(keys, params[len(own) :]))
+        grown = Growing(g, lists, params[len(own) + len(keys) :])
+        with g.scope() as nodes, grown:
+            (again, *results), after = _isolated(walker, body, [index, *params[: len(own)]], attributes)
+        more = [key for key in _changed(walker, after) if key not in keys], begun(g, lists) if may_grow else []
+        if any(more):  # which it carries from now on
+            del walker.problems[problems:]
+            keys, lists = keys + more[0], lists + more[1]
+            carried = [*own, *(_opened(g, walker.attribute_at(key)) for key in keys), *(start for _, start in lists)]
             continue
-        results += [after[key] for key in keys]
+        results += [*(after[key] for key in keys), *grown.results]
         if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
-            return [Poisoned("?") for _ in results[:count]]
+            return [Poisoned("?") for _ in own]
         if any(map(_gets_value, carried, results)):
             carried = [_begun(g, value, result) for value, result in zip(carried, results, strict=True)]
+            own = carried[: len(own)]
             continue
         wider = [_widened(param, result) for param, result in zip(params, results, strict=True)]
         if all(a.sizes == b.sizes for a, b in zip(_refs(wider), _refs(params), strict=True)):
@@ -187,9 +193,11 @@ def _as_loop(walker, node, trips, condition, carried):
     made = [_param(g, value) for value in wider]
     for ref in _refs(made):
         ref.depth = g.depth
-    add_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
-    walker.attributes.update(zip(keys, made[count:], strict=True))
-    return made[:count]
+    add_loop(g, nodes, (index, *control, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
+    walker.attributes.update(zip(keys, made[len(own) :]))
+    for (values, _), sequence in zip(lists, made[len(own) + len(keys) :], strict=True):
+        values[:], values.sequence = [], sequence
+    return made[: len(own)]
 
 
 def _gets_value(value, result):

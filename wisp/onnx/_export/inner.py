@@ -10,7 +10,8 @@ from wisp.onnx._package import onnx
 def value_info(ref, sizes=None):
     """How ONNX declares a value."""
     sizes = ref.sizes if sizes is None else sizes
-    return onnx.helper.make_tensor_value_info(ref.name, int(ELEMENTS[ref.dtype]), sizes)
+    make = onnx.helper.make_tensor_sequence_value_info if ref.sequence else onnx.helper.make_tensor_value_info
+    return make(ref.name, int(ELEMENTS[ref.dtype]), sizes)
 
 
 def graph_of(g, name, nodes, inputs, results, ends):
@@ -42,7 +43,7 @@ def add_loop(g, nodes, control, values):
     condition_in = Ref(g.fresh("again"), wisp.bool, (), depth=g.depth + 1)
     going_on = Ref(g.fresh("going_on"), wisp.bool, ())
     again = again if isinstance(again, Ref) else g.number(again, wisp.bool)
-    ends = [Ref(g.fresh(f"{ref.name}_next"), ref.dtype, ref.sizes) for ref in params]
+    ends = [Ref(g.fresh(f"{ref.name}_next"), ref.dtype, ref.sizes, sequence=ref.sequence) for ref in params]
     graph = graph_of(g, "body", nodes, [index, condition_in, *params], [again, *results], [going_on, *ends])
     trips = None if trips is None else g.number(trips, wisp.int64)
     condition = None if condition is True else g.number(condition, wisp.bool)

@@ -1,7 +1,8 @@
 """Functions of numbers, lists and other plain Python values, of which some are only known when the model runs."""
 
 import wisp
-from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in
+from wisp.onnx._export import sequences
+from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in, is_sequence
 
 _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "max": "Max", "min": "Min"}
 _COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
@@ -169,15 +170,35 @@ def _without_leading_ones(g, value, places):
 
 
 def _items(values):
-    if isinstance(values, Ref):
+    if isinstance(values, Ref) or is_sequence(values):
         raise Unsupported("lists whose length may differ from call to call")
     return values
 
 
+def _length(g, values):
+    return sequences.length(g, values) if is_sequence(values) else len(_items(values))
+
+
+def _append(g, values, item):
+    if is_sequence(values) and values.depth == g.depth:
+        return sequences.insert(g, values, item)
+    if getattr(_items(values), "depth", 0) < g.depth:
+        g.grown.append((values, item))
+    return _changed(list.append)(g, values, item)
+
+
 def _item_of(g, values, index):
+    if is_sequence(values):
+        return sequences.item(g, values, index)
     if isinstance(index, Ref):
         raise Unsupported("an index into a list has to be the same in all calls")
     return _items(values)[index]
+
+
+def _slice_of(g, values, *bounds):
+    if any(isinstance(bound, Ref) for bound in bounds):
+        raise Unsupported("the part that is taken of a list has to be the same in all calls")
+    return Items(_items(values)[slice(*bounds)], g.depth)
 
 
 def _changed(change):
@@ -221,10 +242,10 @@ BUILTINS = {
     "is_complex": lambda g, tensor: _known_dtype(tensor).is_complex, "is_cpu": lambda g, tensor: True,
     "is_signed": lambda g, tensor: _known_dtype(tensor).is_signed, "requires_grad": lambda g, tensor: False,
     "tensor": _tensor, "tensor.like": lambda g, value, like: g.number(value, like.dtype),
-    "len.t": lambda g, values: len(_items(values)), "__getitem__.t": _item_of, "append.t": _changed(list.append),
+    "len.t": _length, "__getitem__.t": _item_of, "append.t": _append,
     "list.t": lambda g, values: Items(_items(values), g.depth),
     "add.t": lambda g, a, b: Items([*_items(a), *_items(b)], g.depth),
-    "slice.t": lambda g, values, start, stop, step: Items(_items(values)[start:stop:step], g.depth),
+    "slice.t": _slice_of,
     "reversed.t": lambda g, values: Items(_items(values)[::-1], g.depth),
     "mul.t": lambda g, values, times: Items(_items(values) * times, g.depth),
     "extend.t": _changed(list.extend), "insert.t": _changed(list.insert), "pop.t": _changed(list.pop),

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import wisp
-from wisp.onnx._export import control, numbers
+from wisp.onnx._export import control, numbers, sequences
 from wisp.onnx._export.lowerings import COMPLEX, LOWERINGS, TABLE, involves_complex, is_rename, renamed
 from wisp.onnx._export.program import INNER
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
-from wisp.onnx._export.values import Poisoned, Ref, Undefined, Unsupported, is_static, leaves, read_type
+from wisp.onnx._export.values import Poisoned, Ref, Undefined, Unsupported, is_sequence, is_static, leaves, read_type
 from wisp.onnx._export.writes import Writes
 
 # What gives others numbers each time though it draws none itself: see the table for those that do.
@@ -80,6 +80,8 @@ class Walker:
     # --- operators
 
     def _operator(self, node, name, args):
+        if any(map(is_sequence, args)):
+            return [sequences.joined(self.g, name, *args)]
         types = [value.type for value in node.inputs()]
         in_place = name not in TABLE and _without_underscore(name) in TABLE
         functional = _without_underscore(name) if in_place else name

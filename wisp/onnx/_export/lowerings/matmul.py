@@ -9,7 +9,8 @@ from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
 from wisp.onnx._export.lowerings.arithmetic import common_dtype, result_dtype, scaled
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.reductions import vector_norm
-from wisp.onnx._export.values import Unsupported
+from wisp.onnx._export.numbers import BUILTINS
+from wisp.onnx._export.values import Unsupported, dim_in, is_static
 
 
 def matmul(g, a, b):
@@ -113,6 +114,21 @@ def _cross(g, a, b, dim=-1):
     return g.op("Concat", *parts, axis=dim)
 
 
+def _tensordot(g, a, b, dims_a, dims_b):
+    """A product of two matrices: of the dimensions that stay, and those that are summed over."""
+    dims_a, dims_b = ([dim_in(dim, x.rank) for dim in dims] for x, dims in ((a, dims_a), (b, dims_b)))
+    rest_a, rest_b = ([dim for dim in range(x.rank) if dim not in dims] for x, dims in ((a, dims_a), (b, dims_b)))
+    outer, inner = [g.size(a, dim) for dim in rest_a], [g.size(b, dim) for dim in rest_b]
+    summed = _count(g, [g.size(a, dim) for dim in dims_a])
+    rows = g.reshape(g.transpose(a, [*rest_a, *dims_a]), [_count(g, outer), summed])
+    columns = g.reshape(g.transpose(b, [*dims_b, *rest_b]), [summed, _count(g, inner)])
+    return g.reshape(matmul(g, rows, columns), [*outer, *inner])
+
+
+def _count(g, sizes):
+    return math.prod(sizes) if is_static(sizes) else BUILTINS["prod.int"](g, sizes)
+
+
 def _cross_of_threes(g, a, b, dim=None):
     """Without a dimension it is the first of size 3."""
     if dim is not None:
@@ -161,6 +177,6 @@ LOWERINGS = {
     "addmm": _addmm,
     "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer),
     "outer": _outer,
-    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cross": _cross_of_threes, "cov": _cov,
+    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cross": _cross_of_threes, "tensordot": _tensordot, "cov": _cov,
     **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.lowerings.convolution import batched, of_floats, spread
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.numbers import BUILTINS
-from wisp.onnx._export.values import is_static
+from wisp.onnx._export.values import Unsupported, is_static
 
 
 def _max_pool(dims, with_indices):
@@ -18,7 +18,7 @@ def _max_pool_of_floats(dims, with_indices):
     def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
         kernel, padding, dilation = (spread(value, dims) for value in (kernel, padding, dilation))
         stride = spread(stride or kernel, dims)
-        if ceil_mode and _is_open(x, dims) and x.is_float and not with_indices:
+        if ceil_mode and _is_open(g, x, dims) and x.is_float and not with_indices:
             extra = _missing(g, x, kernel, stride, padding, dilation)
             x, ceil_mode = _padded(g, x, [0] * dims, extra, -math.inf), False
         pads = _ceiled(x, kernel, stride, padding, dilation) if ceil_mode else padding * 2
@@ -51,7 +51,10 @@ def _ceiled(x, kernel, stride, padding, dilation):
     return [*padding, *(p + e for p, e in zip(padding, extra, strict=True))]
 
 
-def _is_open(x, dims):
+def _is_open(g, x, dims):
+    """Whether sizes may differ. If nobody asked for that, they rather do not: it takes many nodes."""
+    if None in x.sizes[-dims:] and not g.asked:
+        raise Unsupported("sizes that may differ from call to call take many nodes here, and have to be asked for")
     return None in x.sizes[-dims:]
 
 
@@ -90,7 +93,7 @@ def _avg_pool(dims):
         kernel, padding = spread(kernel, dims), spread(padding, dims)
         stride = spread(stride or kernel, dims)
         counted = count_include_pad and any(padding)
-        if ceil_mode and (_is_open(x, dims) or counted or divisor is not None):
+        if ceil_mode and (_is_open(g, x, dims) or counted or divisor is not None):
             return _avg_of_parts(g, x, (kernel, stride, padding), count_include_pad, divisor)
         pads = _ceiled(x, kernel, stride, padding, [1] * dims) if ceil_mode else padding * 2
         made = batched(g, x, dims, lambda batch: g.op(

@@ -1,0 +1,100 @@
+"""Lists whose length is only known when the model runs: what a loop adds to becomes a sequence of ONNX."""
+
+from dataclasses import replace
+
+import wisp
+from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
+
+
+def unified(one, other):
+    """Sizes that hold for both."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def _is_tensor(value):
+    return isinstance(value, Ref) and not value.number and not value.sequence
+
+
+def begun(g, lists):
+    """What the lists are before a loop that was about to add to them: [(list, sequence)].
+
+    Those of a graph further out are left to the loop of that graph.
+    """
+    found, rest, known = [], [], [id(values) for values, _ in lists]
+    for values, item in g.grown:
+        if values.depth < g.depth:
+            rest.append((values, item))
+        elif id(values) not in known and _is_tensor(item) and all(map(_is_tensor, values)):
+            known.append(id(values))
+            found.append((values, _sequence_of(g, values, item)))
+    g.grown = rest
+    return found
+
+
+def _sequence_of(g, values, item):
+    if values.sequence is not None:
+        return values.sequence
+    if not values:
+        made = g.op("SequenceEmpty", dtype=item.dtype, sizes=item.sizes)
+        g.nodes[-1].attribute.append(_dtype_attribute(item.dtype))
+        return replace(made, sequence=True)
+    sizes = values[0].sizes
+    for value in values:
+        sizes = unified(sizes, value.sizes)
+    return replace(g.op("SequenceConstruct", *values, sizes=sizes), sequence=True)
+
+
+def _dtype_attribute(dtype):
+    from wisp.onnx._package import onnx
+
+    return onnx.helper.make_attribute("dtype", int(ELEMENTS[dtype]))
+
+
+class Growing:
+    """Lists while the body of a loop adds to them: they are what the loop carries, and afterwards what they were."""
+
+    def __init__(self, g, lists, params):
+        self.g, self.lists, self.params = g, [values for values, _ in lists], params
+
+    def __enter__(self):
+        self.before = [(list(values), values.sequence, values.depth) for values in self.lists]
+        for values, param in zip(self.lists, self.params, strict=True):
+            values[:], values.sequence, values.depth = [], param, self.g.depth
+
+    def __exit__(self, *_):
+        self.results = [values.sequence for values in self.lists]
+        for values, (items, sequence, depth) in zip(self.lists, self.before, strict=True):
+            values[:], values.sequence, values.depth = items, sequence, depth
+
+
+# --- what is done with such lists
+
+
+def insert(g, values, item):
+    if not _is_tensor(item) or item.dtype != values.sequence.dtype:
+        raise Unsupported("a list whose length may differ from call to call has tensors of one dtype")
+    sizes = unified(values.sequence.sizes, item.sizes)
+    values.sequence = replace(g.op("SequenceInsert", values.sequence, item, sizes=sizes), sequence=True)
+
+
+def length(g, values):
+    made = g.op("SequenceLength", values.sequence, dtype=wisp.int64, sizes=())
+    return replace(made, number=True)
+
+
+def item(g, values, index):
+    return g.op("SequenceAt", values.sequence, g.number(index, wisp.int64), sizes=values.sequence.sizes)
+
+
+def joined(g, name, values, dim=0, *rest):
+    """stack() and cat() of such a list."""
+    if name not in ("stack", "cat") or isinstance(dim, Ref):
+        raise Unsupported("lists whose length may differ from call to call")
+    sizes, new = values.sequence.sizes, name == "stack"
+    if sizes is None:
+        raise Unsupported("the number of dimensions of a tensor is not known")
+    dim = dim_in(dim, len(sizes) + new)
+    sizes = (*sizes[:dim], None, *sizes[dim + 1 - new :])
+    return g.op("ConcatFromSequence", values.sequence, axis=dim, new_axis=int(new), sizes=sizes)
