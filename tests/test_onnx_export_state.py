@@ -184,3 +184,60 @@ def test_what_a_list_cannot_be():
 
     with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="part that is taken of a list"):
         wisp.onnx.export(cut, R(2, 3), dynamic_axes={"x": [0]})
+
+
+@wisp.jit.script
+def chosen(x: Tensor):
+    rows = [x[0]]
+    for i in range(x.size(0)):
+        if x[i].sum() > 0:
+            rows.append(x[i])
+        else:
+            rows.append(x[i] + 1)
+            rows.append(x[i] + 2)
+    return wisp.stack(rows)
+
+
+@wisp.jit.script
+def one_more(x: Tensor):
+    parts = [x]
+    if x.sum() > 0:
+        parts.append(x * 2)
+    return wisp.cat(parts), len(parts)
+
+
+@pytest.mark.parametrize("function", [chosen, one_more])
+def test_lists_that_grow_in_branches(function):
+    others = [(-R(4, 2).abs(),), (R(1, 2).abs(),), (R(6, 2),)]
+    export_and_check(function, R(3, 2), others=others, dynamic_axes={"x": [0]})
+
+
+@wisp.jit.script
+def doubled(x: Tensor):
+    rows = []
+    for i in range(x.size(0)):
+        rows.append(x[i] * 2)
+    return rows, x + 1
+
+
+def test_lists_as_results():
+    """They are as long as on the example, unless other sizes are asked for: then the result is a sequence."""
+    assert len(export_and_check(doubled, R(3, 2)).graph.output) == 4
+    model = wisp.onnx.export(doubled, (R(3, 2),), dynamic_axes={"x": [0]})
+    assert [value.type.WhichOneof("value") for value in model.graph.output] == ["sequence_type", "tensor_type"]
+    x = R(5, 2)
+    rows, _ = wisp.onnx.load(model)(x)
+    assert wisp.equal(wisp.stack(rows), x * 2)
+    with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="opset_version 14"):
+        wisp.onnx.export(doubled, (R(3, 2),), dynamic_axes={"x": [0]}, opset_version=13)
+
+
+@wisp.jit.script
+def picked(x: Tensor, n: Tensor):
+    tensors, numbers = [x, x[:1] + 1, x[1:] + 2], [2, x.size(0), 5]
+    return tensors[int(n)] * numbers[int(n)]
+
+
+def test_indices_that_are_computed():
+    others = [(R(4, 2), wisp.tensor(2)), (R(2, 2), wisp.tensor(-1))]
+    export_and_check(picked, R(3, 2), wisp.tensor(1), others=others, dynamic_axes={"x": [0]})

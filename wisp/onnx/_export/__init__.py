@@ -1,7 +1,7 @@
 """Writing models as ONNX."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import wisp
 from wisp.onnx._export import axes as axis_names
@@ -117,6 +117,8 @@ class _Export:
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
+        if not builder.asked and any(isinstance(leaf, Ref) and leaf.sequence for leaf in leaves(results)):
+            problems.append(("return", "a list that is a result has as many tensors as on the example", None))
         return _Walked(builder, list(inputs.values()), results, problems)
 
     def _input(self, name, dims):
@@ -141,7 +143,8 @@ class _Export:
         for value, name in zip(found, names, strict=True):
             ref = value if isinstance(value, Ref) else self.builder.number(value, wisp.tensor(value).dtype)
             if ref.name not in produced:  # an input, a constant, or a value that is a result twice
-                ref = self.builder.op("Identity", ref, dtype=ref.dtype, sizes=ref.sizes)
+                same = self.builder.op("Identity", ref, dtype=ref.dtype, sizes=ref.sizes)
+                ref = replace(same, sequence=ref.sequence)
             produced.discard(ref.name)
             outputs.append((_as_written(ref), name))
         return outputs
@@ -153,8 +156,7 @@ class _Export:
         write.rename(nodes, {ref.name: final for ref, final in outputs})
         kept = {key: tensor for key, tensor in self.builder.initializers.items() if key in read}
         results = [
-            (Ref(final, ref.dtype, ref.sizes), self._result_sizes(ref, final, labels.get(ref.name)))
-            for ref, final in outputs
+            (replace(ref, name=final), self._result_sizes(ref, final, labels.get(ref.name))) for ref, final in outputs
         ]
         graph = write.graph_of(nodes, declared, results, kept, name)
         if not self.settings["export_params"]:

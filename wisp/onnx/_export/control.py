@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import wisp
 from wisp.onnx._export.inner import add, add_loop, graph_of
-from wisp.onnx._export.sequences import Growing, begun
+from wisp.onnx._export.sequences import Growing, begun, grow, unified
 from wisp.onnx._export.values import Items, Poisoned, Ref, Undefined, Unsupported, defined_like, is_static, leaves
 from wisp.onnx._export.writes import Writes
 
@@ -60,19 +60,16 @@ def _if(walker, node, args):
         taken = blocks[1 if _raises(blocks[0]) else 0]
     if taken is not None:
         return walker.run(taken, [])
-    branches, results, attributes = [], [], []
-    for block in blocks:
-        with walker.g.scope() as nodes:
-            result, after = _isolated(walker, block, [])
-        branches.append(nodes)
-        results.append(result)
-        attributes.append(after)
+    branches, results, attributes, lists = _branches(walker, blocks)
     made, outputs = [], []
     for pair in zip(*results, strict=True):
         made.append(_joined(walker.g, *pair, outputs))
     for key in dict.fromkeys(key for after in attributes for key in _changed(walker, after)):
         pair = [after[key] if key in after else walker.attribute_at(key) for after in attributes]
         walker.attributes[key] = _joined(walker.g, *pair, outputs)
+    count = len(made) - len(lists)
+    grow(lists, made[count:])
+    made = made[:count]
     if not outputs:
         return made
     graphs = [
@@ -81,6 +78,25 @@ def _if(walker, node, args):
     ]
     add(walker.g, "If", [args[0]], [o[0] for o in outputs], then_branch=graphs[0], else_branch=graphs[1])
     return made
+
+
+def _branches(walker, blocks):
+    """(nodes, results, attributes at the end) of each branch, and the lists that they add to, which are results too."""
+    lists, problems = [], len(walker.problems)
+    while True:
+        branches, results, attributes = [], [], []
+        for block in blocks:
+            grown = Growing(walker.g, lists, [start for _, start in lists])
+            with walker.g.scope() as nodes, grown:
+                result, after = _isolated(walker, block, [])
+            branches.append(nodes)
+            results.append([*result, *grown.results])
+            attributes.append(after)
+        more = begun(walker.g, lists)
+        if not more:
+            return branches, results, attributes, lists
+        del walker.problems[problems:]
+        lists += more
 
 
 def _isolated(walker, block, args, attributes=None):
@@ -116,15 +132,11 @@ def _joined(g, one, other, outputs):
     one, other = (v if isinstance(v, Ref) else g.number(v, dtype) for v in (one, other))
     if one.dtype != other.dtype:
         raise Unsupported(f"its branches give tensors of {one.dtype} and {other.dtype}")
-    made = Ref(g.fresh("if"), one.dtype, _unified(one.sizes, other.sizes), one.number, depth=g.depth)
+    made = Ref(
+        g.fresh("if"), one.dtype, unified(one.sizes, other.sizes), one.number, depth=g.depth, sequence=one.sequence
+    )
     outputs.append((made, one, other))
     return made
-
-
-def _unified(one, other):
-    if one is None or other is None or len(one) != len(other):
-        return None
-    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
 # --- loops
@@ -173,7 +185,7 @@ def _as_loop(walker, node, control, carried, may_grow):
         grown = Growing(g, lists, params[len(own) + len(keys) :])
         with g.scope() as nodes, grown:
             (again, *results), after = _isolated(walker, body, [index, *params[: len(own)]], attributes)
-        more = [key for key in _changed(walker, after) if key not in keys], begun(g, lists) if may_grow else []
+        more = [key for key in _changed(walker, after) if key not in keys], begun(g, lists, may_grow)
         if any(more):  # which it carries from now on
             del walker.problems[problems:]
             keys, lists = keys + more[0], lists + more[1]
@@ -195,8 +207,7 @@ def _as_loop(walker, node, control, carried, may_grow):
         ref.depth = g.depth
     add_loop(g, nodes, (index, *control, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
     walker.attributes.update(zip(keys, made[len(own) :]))
-    for (values, _), sequence in zip(lists, made[len(own) + len(keys) :], strict=True):
-        values[:], values.sequence = [], sequence
+    grow(lists, made[len(own) + len(keys) :])
     return made[: len(own)]
 
 
@@ -243,7 +254,7 @@ def _widened(param, result):
     if isinstance(result, Ref) and result.dtype != param.dtype:
         raise Unsupported(f"a loop turns a tensor of {param.dtype} into one of {result.dtype}")
     sizes = result.sizes if isinstance(result, Ref) else ()
-    return replace(param, sizes=_unified(param.sizes, sizes))
+    return replace(param, sizes=unified(param.sizes, sizes))
 
 
 def _with_sizes(value, wide):

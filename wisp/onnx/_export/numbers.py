@@ -180,19 +180,21 @@ def _length(g, values):
 
 
 def _append(g, values, item):
-    if is_sequence(values) and values.depth == g.depth:
-        return sequences.insert(g, values, item)
-    if getattr(_items(values), "depth", 0) < g.depth:
+    if isinstance(values, Items) and values.depth < g.depth:
         g.grown.append((values, item))
+    elif is_sequence(values):
+        return sequences.insert(g, values, item)
     return _changed(list.append)(g, values, item)
 
 
 def _item_of(g, values, index):
     if is_sequence(values):
-        return sequences.item(g, values, index)
-    if isinstance(index, Ref):
-        raise Unsupported("an index into a list has to be the same in all calls")
-    return _items(values)[index]
+        return sequences.item(g, values.sequence, index)
+    if not isinstance(index, Ref):
+        return _items(values)[index]
+    if all(isinstance(value, int) or (isinstance(value, Ref) and value.number) for value in _items(values)):
+        return _number(g.op("Gather", g.ints(values), g.cast(index, wisp.int64), axis=0))
+    return sequences.item(g, sequences.of_tensors(g, values), index)
 
 
 def _slice_of(g, values, *bounds):
@@ -205,9 +207,9 @@ def _changed(change):
     """A function that changes a list or dict, which has to be one of the graph that nodes are added to."""
 
     def lower(g, values, *args):
-        if getattr(_items(values), "depth", 0) < g.depth:
+        if getattr(values, "depth", 0) < g.depth:
             raise Unsupported("it changes, in a branch or loop, a list from outside of it")
-        return change(values, *args)
+        return change(_items(values), *args)
 
     return lower
 

@@ -17,16 +17,16 @@ def _is_tensor(value):
     return isinstance(value, Ref) and not value.number and not value.sequence
 
 
-def begun(g, lists):
-    """What the lists are before a loop that was about to add to them: [(list, sequence)].
+def begun(g, lists, may_grow=True):
+    """What lists are before a branch or loop that was about to add to them, if they may grow: [(list, sequence)].
 
-    Those of a graph further out are left to the loop of that graph.
+    Those of a graph further out are left to the branch or loop of that graph.
     """
     found, rest, known = [], [], [id(values) for values, _ in lists]
     for values, item in g.grown:
         if values.depth < g.depth:
             rest.append((values, item))
-        elif id(values) not in known and _is_tensor(item) and all(map(_is_tensor, values)):
+        elif may_grow and id(values) not in known and _is_tensor(item) and all(map(_is_tensor, values)):
             known.append(id(values))
             found.append((values, _sequence_of(g, values, item)))
     g.grown = rest
@@ -34,12 +34,20 @@ def begun(g, lists):
 
 
 def _sequence_of(g, values, item):
+    g.need_opset(14, "a list whose length may differ from call to call")
     if values.sequence is not None:
         return values.sequence
     if not values:
         made = g.op("SequenceEmpty", dtype=item.dtype, sizes=item.sizes)
         g.nodes[-1].attribute.append(_dtype_attribute(item.dtype))
         return replace(made, sequence=True)
+    return of_tensors(g, values)
+
+
+def of_tensors(g, values):
+    """A list of tensors as a sequence."""
+    if not values or not all(map(_is_tensor, values)) or len({value.dtype for value in values}) > 1:
+        raise Unsupported("an index into a list has to be the same in all calls, unless it is one of tensors")
     sizes = values[0].sizes
     for value in values:
         sizes = unified(sizes, value.sizes)
@@ -53,7 +61,7 @@ def _dtype_attribute(dtype):
 
 
 class Growing:
-    """Lists while the body of a loop adds to them: they are what the loop carries, and afterwards what they were."""
+    """Lists while an inner graph adds to them: sequences, and afterwards what they were."""
 
     def __init__(self, g, lists, params):
         self.g, self.lists, self.params = g, [values for values, _ in lists], params
@@ -67,6 +75,12 @@ class Growing:
         self.results = [values.sequence for values in self.lists]
         for values, (items, sequence, depth) in zip(self.lists, self.before, strict=True):
             values[:], values.sequence, values.depth = items, sequence, depth
+
+
+def grow(lists, results):
+    """Lists are sequences from now on."""
+    for (values, _), sequence in zip(lists, results, strict=True):
+        values[:], values.sequence = [], sequence
 
 
 # --- what is done with such lists
@@ -84,8 +98,8 @@ def length(g, values):
     return replace(made, number=True)
 
 
-def item(g, values, index):
-    return g.op("SequenceAt", values.sequence, g.number(index, wisp.int64), sizes=values.sequence.sizes)
+def item(g, sequence, index):
+    return g.op("SequenceAt", sequence, g.number(index, wisp.int64), sizes=sequence.sizes)
 
 
 def joined(g, name, values, dim=0, *rest):
