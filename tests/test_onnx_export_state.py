@@ -241,3 +241,37 @@ def picked(x: Tensor, n: Tensor):
 def test_indices_that_are_computed():
     others = [(R(4, 2), wisp.tensor(2)), (R(2, 2), wisp.tensor(-1))]
     export_and_check(picked, R(3, 2), wisp.tensor(1), others=others, dynamic_axes={"x": [0]})
+
+
+@wisp.jit.script
+def handed_on(x: Tensor):
+    rows: list[Tensor] = []
+    n = 0
+    while n < x.size(1):
+        for i in range(x.size(0)):
+            rows.append(x[i])
+        rows = rows + [x[0]]
+        n += 1
+    return wisp.stack(rows)
+
+
+def test_lists_that_loops_hand_on():
+    with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="length of a list"):
+        wisp.onnx.export(handed_on, R(3, 2), dynamic_axes={"x": [0]})
+
+
+@wisp.jit.script
+def filled_up(x: Tensor):
+    rows: list[Tensor] = []
+    n = 0
+    while bool(x.sum() + n < 5):
+        for i in range(2):
+            rows.append(x[i])
+        rows = rows[1:]
+        n += 1
+    return wisp.stack(rows)
+
+
+def test_lists_of_loops_that_end_depending_on_what_is_computed():
+    with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="list"):
+        wisp.onnx.export(filled_up, wisp.zeros(3, 2), dynamic_axes={})

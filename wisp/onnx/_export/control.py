@@ -5,7 +5,17 @@ from dataclasses import replace
 import wisp
 from wisp.onnx._export.inner import add, add_loop, graph_of
 from wisp.onnx._export.sequences import Growing, begun, grow, unified
-from wisp.onnx._export.values import Items, Poisoned, Ref, Undefined, Unsupported, defined_like, is_static, leaves
+from wisp.onnx._export.values import (
+    Items,
+    Poisoned,
+    Ref,
+    Undefined,
+    Unsupported,
+    defined_like,
+    is_sequence,
+    is_static,
+    leaves,
+)
 from wisp.onnx._export.writes import Writes
 
 _UNROLLED = 512  # rounds at most
@@ -191,6 +201,8 @@ def _as_loop(walker, node, control, carried, may_grow):
             keys, lists = keys + more[0], lists + more[1]
             carried = [*own, *(_opened(g, walker.attribute_at(key)) for key in keys), *(start for _, start in lists)]
             continue
+        if any(map(is_sequence, [*params, *results])) or any(map(_is_longer, carried, params)):
+            raise Unsupported("a loop changes the length of a list that it hands on")
         results += [*(after[key] for key in keys), *grown.results]
         if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
             return [Poisoned("?") for _ in own]
@@ -209,6 +221,10 @@ def _as_loop(walker, node, control, carried, may_grow):
     walker.attributes.update(zip(keys, made[len(own) :]))
     grow(lists, made[len(own) + len(keys) :])
     return made[: len(own)]
+
+
+def _is_longer(before, after):
+    return isinstance(before, Items) and len(before) != len(after)
 
 
 def _gets_value(value, result):
@@ -235,7 +251,8 @@ def _opened(g, value):
 
 def _param(g, value):
     if isinstance(value, (list, tuple)):
-        return type(value)(_param(g, item) for item in value)
+        items = [_param(g, item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else Items(items, g.depth + 1)
     if isinstance(value, Ref):
         return replace(value, name=g.fresh("carried"), constant=None, depth=g.depth + 1)
     return value
