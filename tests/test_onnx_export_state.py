@@ -275,3 +275,33 @@ def filled_up(x: Tensor):
 def test_lists_of_loops_that_end_depending_on_what_is_computed():
     with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="list"):
         wisp.onnx.export(filled_up, wisp.zeros(3, 2), dynamic_axes={})
+
+
+@wisp.jit.script
+def taken_apart(x: Tensor):
+    total = x[0]
+    for row in x.unbind():
+        total = total + row
+    pieces = x.split(2)
+    return total, len(x.unbind(0)), pieces[-1], wisp.cat(pieces)
+
+
+def test_parts_of_any_number():
+    export_and_check(taken_apart, R(3, 2), others=[(R(4, 2),), (R(1, 2),)], dynamic_axes={"x": [0]})
+
+
+@wisp.jit.script
+def written_afterwards(x: Tensor):
+    rows = x.unbind()
+    x.mul_(2)
+    return wisp.stack(rows)
+
+
+def test_parts_are_views():
+    with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="views that ONNX cannot follow"):
+        wisp.onnx.export(written_afterwards, R(3, 2), dynamic_axes={"x": [0]})
+
+
+def test_models_without_results():
+    with pytest.raises(wisp.onnx.UnsupportedOperatorError, match="returns no tensor"):
+        wisp.onnx.export(lambda x: (), R(3, 2))

@@ -117,6 +117,8 @@ class _Export:
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
+        if not problems and all(leaf is None for leaf in leaves(results)):
+            problems.append(("return", "the model returns no tensor", None))
         if not builder.asked and any(isinstance(leaf, Ref) and leaf.sequence for leaf in leaves(results)):
             problems.append(("return", "a list that is a result has as many tensors as on the example", None))
         return _Walked(builder, list(inputs.values()), results, problems)

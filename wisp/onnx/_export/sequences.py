@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import wisp
-from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
+from wisp.onnx._export.values import ELEMENTS, Items, Ref, Unsupported, dim_in
 
 
 def unified(one, other):
@@ -100,6 +100,16 @@ def length(g, values):
 
 def item(g, sequence, index):
     return g.op("SequenceAt", sequence, g.number(index, wisp.int64), sizes=sequence.sizes)
+
+
+def parts(g, x, dim, size=None):
+    """A list of parts of a tensor: of so many elements each, or of one, without the dimension."""
+    made = Items([], g.depth)
+    sizes = x.sizes[:dim] + (() if size is None else (None,)) + x.sizes[dim + 1 :]
+    length = None if size is None else g.number(size, wisp.int64)
+    whole = g.op("SplitToSequence", x, length, axis=dim, keepdims=0 if size is None else None, sizes=sizes)
+    made.sequence = replace(whole, sequence=True)
+    return made
 
 
 def joined(g, name, values, dim=0, *rest):

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import wisp
+from wisp.onnx._export import sequences
 from wisp.onnx._export.inner import branch
 from wisp.onnx._export.lowerings.arithmetic import common_dtype
 from wisp.onnx._export.lowerings.creation import counted
@@ -197,7 +198,9 @@ def split(g, x, lengths, dim=0):
 def _split(g, x, size, dim=0):
     if isinstance(size, Ref):
         raise Unsupported("the number of pieces has to be the same in all calls")
-    whole = x.fixed(dim)
+    whole = x.size(dim)
+    if whole is None:
+        return sequences.parts(g, x, dim_in(dim, x.rank), size)
     if not whole:
         return [identity(g, x)]
     return split(g, x, [min(size, whole - at) for at in range(0, whole, size)], dim)
@@ -233,6 +236,8 @@ def _cut_at_values(g, x, places, dim=0):
 
 
 def _unbind(g, x, dim=0):
+    if x.size(dim) is None:
+        return sequences.parts(g, x, dim_in(dim, x.rank))
     return [_select(g, x, dim, i) for i in range(x.fixed(dim))]
 
 
