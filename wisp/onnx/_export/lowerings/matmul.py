@@ -118,6 +118,11 @@ def _tensordot(g, a, b, dims_a, dims_b):
     """A product of two matrices: of the dimensions that stay, and those that are summed over."""
     dims_a, dims_b = ([dim_in(dim, x.rank) for dim in dims] for x, dims in ((a, dims_a), (b, dims_b)))
     rest_a, rest_b = ([dim for dim in range(x.rank) if dim not in dims] for x, dims in ((a, dims_a), (b, dims_b)))
+    for one, other in zip(dims_a, dims_b, strict=True):  # a single element stands for as many as the other one has
+        if a.size(one) == 1 and b.size(other) != 1:
+            b = g.reduce("ReduceSum", b, [other], True)
+        elif b.size(other) == 1 and a.size(one) != 1:
+            a = g.reduce("ReduceSum", a, [one], True)
     outer, inner = [g.size(a, dim) for dim in rest_a], [g.size(b, dim) for dim in rest_b]
     summed = _count(g, [g.size(a, dim) for dim in dims_a])
     rows = g.reshape(g.transpose(a, [*rest_a, *dims_a]), [_count(g, outer), summed])
