@@ -223,3 +223,26 @@ def test_a_trace_in_a_script():
 
     x = wisp.ones(2, 2)
     assert wisp.equal(twice(x), traced(traced(x, 1), 1))
+
+
+class _Tied(nn.Module):
+    """Modules that have several names: the first one does not lead through the module that calls them."""
+
+    def __init__(self, compiled):
+        super().__init__()
+        self.first = wisp.jit.script(nn.Linear(3, 3)) if compiled else nn.Linear(3, 3)
+        self.body = nn.Sequential(self.first, nn.ReLU())
+        self.tail = nn.Sequential(nn.Tanh(), self.body)
+
+    def forward(self, x):
+        return self.tail(self.body(x)) + self.first(x)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_modules_with_several_names(compiled):
+    module, x = _Tied(compiled), wisp.randn(2, 3)
+    traced = trace(module, wisp.randn(2, 3))
+    assert wisp.allclose(traced(x), module(x))
+    with wisp.no_grad():
+        module.first.weight.mul_(2)
+    assert wisp.allclose(traced(x), module(x))

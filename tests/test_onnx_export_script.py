@@ -90,7 +90,7 @@ def test_returns_from_inside_of_loops(function):
 def one_by_one(x: Tensor):
     rows = []
     for i in range(x.size(0)):
-        rows.append(x[i].cumsum(0))
+        rows.insert(0, x[i].cumsum(0))
     return wisp.stack(rows)
 
 

@@ -1,5 +1,6 @@
 """Questions about tensors, and the ways to make them that no operator of the table covers."""
 
+import wisp
 from wisp import _C
 from wisp._C import Tensor
 
@@ -102,7 +103,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
     >>> wisp.scalar_tensor(3)
     tensor(3.)
     """
-    return _C.tensor(s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)
+    return wisp.full((), s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):

@@ -384,7 +384,9 @@ void note_traced_number(PyObject* value, const void* address, int64_t bits) {
 
 void note_traced_param(PyObject* value, const char* param) {
   if (is_tensor(value)) {
-    tracing->note_param(param, tracing->value_of(tensor_of(value)));
+    Value* const place = &tracing->value_of(tensor_of(value));
+    tracing->note_param(param, tracing->builtin("Int.Tensor", std::span(&place, 1),
+                                                graph::simple_type(Kind::integer)));
   } else if (Value* known = traced_value(value)) {
     tracing->note_param(param, *known);
   }
@@ -403,6 +405,13 @@ PyObject* traced_shape(const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.ndim(); ++i)
     PyTuple_SET_ITEM(shape.get(), i, traced_size(tensor, i));
   return wrap_size(shape.get());
+}
+
+PyObject* traced_numel(const Tensor& tensor) {
+  const Ref count = owned(PyLong_FromLongLong(tensor->numel()));
+  Value* const self = &tracing->value_of(tensor);
+  return make_number(count.get(), tracing->builtin("numel", std::span(&self, 1),
+                                                   graph::simple_type(Kind::integer)));
 }
 
 void add_recorder_type(PyObject* module) {

@@ -187,19 +187,11 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObje
 }
 
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(impl_of(self)->ndim()); }
-// In a trace the sizes are values, and so is their product.
-PyObject* traced_numel(const Tensor& t) {
-  Ref product = owned(PyLong_FromLong(1));
-  for (int64_t dim = 0; dim < t.ndim(); ++dim) {
-    const Ref size = owned(traced_size(t, dim));
-    product = dim == 0 ? size : owned(PyNumber_Multiply(product.get(), size.get()));
-  }
-  return product.release();
-}
 PyObject* numel(PyObject* self, PyObject*) {
-  if (WISP_UNLIKELY(tracing != nullptr))
-    return guarded([&] { return traced_numel(tensor_of(self)); });
-  return PyLong_FromLongLong(impl_of(self)->numel());
+  return guarded([&] {
+    if (WISP_UNLIKELY(tracing != nullptr)) return traced_numel(tensor_of(self));
+    return PyLong_FromLongLong(impl_of(self)->numel());
+  });
 }
 PyObject* element_size(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(impl_of(self)->item_size());

@@ -263,10 +263,11 @@ PyObject* size_repeat(PyObject* a, Py_ssize_t n) {
 }
 
 PyObject* size_numel(PyObject* self, PyObject*) {
-  int64_t total = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i)
-    total *= PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
-  return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(total);
+  // As Python multiplies: sizes of a trace remember how they are computed.
+  Ref total(PyLong_FromLong(1));
+  for (Py_ssize_t i = 0; total && i < PyTuple_GET_SIZE(self); ++i)
+    total = Ref(PyNumber_Multiply(total.get(), PyTuple_GET_ITEM(self, i)));
+  return total.release();
 }
 
 PyObject* size_reduce(PyObject* self, PyObject*) {

@@ -17,6 +17,7 @@ WISP_COLD void note_traced_number(PyObject* value, const void* address, int64_t 
 WISP_COLD void note_traced_param(PyObject* value, const char* param);
 WISP_COLD PyObject* traced_size(const Tensor& tensor, int64_t dim);
 WISP_COLD PyObject* traced_shape(const Tensor& tensor);
+WISP_COLD PyObject* traced_numel(const Tensor& tensor);
 
 // What happens in a scope is no part of the trace.
 class Untraced {

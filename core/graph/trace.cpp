@@ -279,7 +279,11 @@ Value& Recorder::ints(const Arg& arg) {
   bool dynamic = false;
   for (const int64_t& number : arg.integers()) {
     numbers.emplace_back(number);
-    values.push_back(noted(&number, number));
+    Value* value = noted(&number, number);
+    // A tensor may stand for a number of a list too, but only numbers are items of one.
+    if (value && value->type->kind == Kind::tensor)
+      value = &builtin("Int.Tensor", std::span(&value, 1), integer);
+    values.push_back(value);
     dynamic = dynamic || values.back();
   }
   if (!dynamic) return constant(Datum::list(std::move(numbers)), graph::list_of(integer));

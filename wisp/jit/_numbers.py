@@ -3,11 +3,13 @@
 import math
 import operator
 
-from wisp._C import _jit
+from wisp._C import Tensor, _jit
 
 
 def _binary(name, function, swapped=False):
     def method(self, other):
+        if isinstance(other, Tensor):  # whose own operator takes the number as it is
+            return NotImplemented
         a, b = (other, self) if swapped else (self, other)
         result = function(_plain(a), _plain(b))
         recorder = _jit.current_recorder()

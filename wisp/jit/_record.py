@@ -67,7 +67,7 @@ def _calls_of_functions(recorder, program):
 
 def _calls_of_submodules(recorder, tree):
     """What stands in for Module.__call__: a submodule's call becomes a method of its own, and a call of that."""
-    plain, counts = Module.__call__, {}
+    plain, counts, around = Module.__call__, {}, [()]  # `around`: paths of the modules whose calls are recorded
 
     def record(module, args, kwargs):
         path, given = tree.paths[module], [*args, *kwargs.values()]
@@ -77,7 +77,11 @@ def _calls_of_submodules(recorder, tree):
         recorder.begin(f"{tree.name}.{'.'.join(path)}.{method}", tree.classes[module], path)
         names = [*parameter_names(module.forward, len(args)), *kwargs]
         inner = [recorder.param(name, value) for name, value in zip(names, given, strict=True)]
-        result = plain(module, *inner[: len(args)], **dict(zip(kwargs, inner[len(args) :], strict=True)))
+        around.append(path)
+        try:
+            result = plain(module, *inner[: len(args)], **dict(zip(kwargs, inner[len(args) :], strict=True)))
+        finally:
+            around.pop()
         try:
             recorder.end(result, method)
         except TypeError:
@@ -90,14 +94,14 @@ def _calls_of_submodules(recorder, tree):
         values = [recorder.value(value) for value in given]
         return recorder.call_method(tree.paths[module], "forward", values, _run_aside(recorder, forward, given))
 
+    def is_below(module):
+        """Whether the module that calls holds it. Of one that has several names only the first one counts."""
+        path = tree.paths.get(module)
+        return path is not None and path[: len(around[-1])] == around[-1]
+
     def call(module, *args, **kwargs):
         compiled = module in tree.compiled
-        if (
-            module not in tree.paths
-            or not is_tracing()
-            or not _can_pass((args, kwargs))
-            or (compiled and module._hooked)
-        ):
+        if not is_tracing() or not is_below(module) or not _can_pass((args, kwargs)) or (compiled and module._hooked):
             return plain(module, *args, **kwargs)
         return call_compiled(module, args, kwargs) if compiled else record(module, args, kwargs)
 

@@ -1,7 +1,7 @@
 """Writing models as ONNX."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import wisp
 from wisp.onnx._export import axes as axis_names
@@ -9,7 +9,7 @@ from wisp.onnx._export import write
 from wisp.onnx._export.builder import Builder
 from wisp.onnx._export.labels import simplified
 from wisp.onnx._export.lowerings.complex import is_complex, pairs
-from wisp.onnx._export.probing import open_groups
+from wisp.onnx._export.probing import example_ranks, open_groups
 from wisp.onnx._export.program import copied, in_mode, program_of
 from wisp.onnx._export.text import graph_text
 from wisp.onnx._export.values import Poisoned, Ref, leaves
@@ -76,7 +76,11 @@ class _Export:
             groups = self._open_groups(model, args, kwargs)
             walked = self._opened(walked, groups) if groups else walked
         self.builder = walked.builder
-        return self._finished(walked.inputs, self._outputs(walked.results), type(model).__name__)
+        outputs = self._outputs(walked.results)
+        if any(ref.sizes is None for ref, _ in outputs):  # a file has to tell at least the number of dimensions
+            for (ref, _), rank in zip(outputs, example_ranks(model, args, kwargs, self.program.graph), strict=True):
+                ref.sizes = (None,) * rank if ref.sizes is None else ref.sizes
+        return self._finished(walked.inputs, outputs, type(model).__name__)
 
     def _open_groups(self, model, args, kwargs):
         """[(name, [(input, dimension), ...])] of sizes that the model may be called with others of."""
@@ -107,11 +111,16 @@ class _Export:
     def _walked(self, axes):
         builder, problems = Builder(self.opset, self.examples), []
         walker = Walker(builder, self.settings["do_constant_folding"], problems)
+        builder.asked = axes is self.axes
         builder.dense.update(name for name, value in self.examples.items() if value.is_contiguous())
         inputs = {path: self._input(path, axes.get(path, {})) for path in self.examples}
         results = walker.run(self.program.graph, self._values(inputs))
         if not problems and any(isinstance(leaf, Poisoned) for leaf in leaves(results)):
             problems.append(("return", "the model returns what only derivatives need", None))
+        if not problems and all(leaf is None for leaf in leaves(results)):
+            problems.append(("return", "the model returns no tensor", None))
+        if not builder.asked and any(isinstance(leaf, Ref) and leaf.sequence for leaf in leaves(results)):
+            problems.append(("return", "a list that is a result has as many tensors as on the example", None))
         return _Walked(builder, list(inputs.values()), results, problems)
 
     def _input(self, name, dims):
@@ -136,7 +145,8 @@ class _Export:
         for value, name in zip(found, names, strict=True):
             ref = value if isinstance(value, Ref) else self.builder.number(value, wisp.tensor(value).dtype)
             if ref.name not in produced:  # an input, a constant, or a value that is a result twice
-                ref = self.builder.op("Identity", ref, dtype=ref.dtype, sizes=ref.sizes)
+                same = self.builder.op("Identity", ref, dtype=ref.dtype, sizes=ref.sizes)
+                ref = replace(same, sequence=ref.sequence)
             produced.discard(ref.name)
             outputs.append((_as_written(ref), name))
         return outputs
@@ -148,8 +158,7 @@ class _Export:
         write.rename(nodes, {ref.name: final for ref, final in outputs})
         kept = {key: tensor for key, tensor in self.builder.initializers.items() if key in read}
         results = [
-            (Ref(final, ref.dtype, ref.sizes), self._result_sizes(ref, final, labels.get(ref.name)))
-            for ref, final in outputs
+            (replace(ref, name=final), self._result_sizes(ref, final, labels.get(ref.name))) for ref, final in outputs
         ]
         graph = write.graph_of(nodes, declared, results, kept, name)
         if not self.settings["export_params"]:
@@ -228,6 +237,7 @@ def _output_names(count, given, builder):
     taken = builder.names & set(names)
     if taken:
         raise ValueError(f"outputs need names that nothing else has, but there is {sorted(taken)} already")
+    builder.names.update(names)
     return [*names, *(builder.fresh(name) for name in rest[len(names) :])]
 
 

@@ -39,6 +39,8 @@ class Builder:
         self.dense = set()  # names of tensors that lie in memory in order
         self.results = []  # what is known of the results of the operator being lowered: [(dtype, sizes)]
         self.place = None
+        self.asked = True  # whether sizes that may differ are wanted, or only tried because nobody spoke of them
+        self.grown = []  # lists from outside that an inner graph was about to change: [(list, item)]
         self._shapes = [{}]  # of tensors whose shape has been asked for, by scope
         self._constants = {}
         self._count = 0

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import wisp
 from wisp.onnx._export.inner import add, add_loop, graph_of
-from wisp.onnx._export.values import Items, Poisoned, Ref, Undefined, Unsupported, defined_like, is_static, leaves
+from wisp.onnx._export.sequences import Growing, begun, grow, unified
+from wisp.onnx._export.values import (
+    Items,
+    Poisoned,
+    Ref,
+    Undefined,
+    Unsupported,
+    defined_like,
+    is_sequence,
+    is_static,
+    leaves,
+)
 from wisp.onnx._export.writes import Writes
 
 _UNROLLED = 512  # rounds at most
@@ -31,6 +42,18 @@ def _attribute(walker, node, args):
     return [walker.attribute(args[0], node.attributes["name"])]
 
 
+def _set_attribute(walker, node, args):
+    owner, path = args[0]
+    walker.owners[path] = owner
+    walker.attributes[path, node.attributes["name"]] = walker.env[node.inputs()[1]]
+    return []
+
+
+def _changed(walker, after):
+    """The attributes that an inner graph has set, given those at its end."""
+    return [key for key, value in after.items() if walker.attributes.get(key) is not value]
+
+
 # --- branches
 
 
@@ -47,14 +70,16 @@ def _if(walker, node, args):
         taken = blocks[1 if _raises(blocks[0]) else 0]
     if taken is not None:
         return walker.run(taken, [])
-    branches, results = [], []
-    for block in blocks:
-        with walker.g.scope() as nodes:
-            results.append(_isolated(walker, block, []))
-        branches.append(nodes)
+    branches, results, attributes, lists = _branches(walker, blocks)
     made, outputs = [], []
     for pair in zip(*results, strict=True):
         made.append(_joined(walker.g, *pair, outputs))
+    for key in dict.fromkeys(key for after in attributes for key in _changed(walker, after)):
+        pair = [after[key] if key in after else walker.attribute_at(key) for after in attributes]
+        walker.attributes[key] = _joined(walker.g, *pair, outputs)
+    count = len(made) - len(lists)
+    grow(lists, made[count:])
+    made = made[:count]
     if not outputs:
         return made
     graphs = [
@@ -65,14 +90,35 @@ def _if(walker, node, args):
     return made
 
 
-def _isolated(walker, block, args):
-    """The results of a block whose writes are not seen outside of it."""
-    outer, walker.writes = walker.writes, Writes(walker.g)
+def _branches(walker, blocks):
+    """(nodes, results, attributes at the end) of each branch, and the lists that they add to, which are results too."""
+    lists, problems = [], len(walker.problems)
+    while True:
+        branches, results, attributes = [], [], []
+        for block in blocks:
+            grown = Growing(walker.g, lists, [start for _, start in lists])
+            with walker.g.scope() as nodes, grown:
+                result, after = _isolated(walker, block, [])
+            branches.append(nodes)
+            results.append([*result, *grown.results])
+            attributes.append(after)
+        more = begun(walker.g, lists)
+        if not more:
+            return branches, results, attributes, lists
+        del walker.problems[problems:]
+        lists += more
+
+
+def _isolated(walker, block, args, attributes=None):
+    """The results of a block whose writes are not seen outside of it, and the attributes that are set at its end."""
+    outer, around = walker.writes, walker.attributes
+    walker.writes, walker.attributes = Writes(walker.g), {**around, **(attributes or {})}
     walker.writes.adopt(outer)
     try:
-        return walker.run(block, args)
+        results = walker.run(block, args)
+        return results, {key: walker.writes.newest(value) for key, value in walker.attributes.items()}
     finally:
-        walker.writes = outer
+        walker.writes, walker.attributes = outer, around
 
 
 def _joined(g, one, other, outputs):
@@ -96,15 +142,11 @@ def _joined(g, one, other, outputs):
     one, other = (v if isinstance(v, Ref) else g.number(v, dtype) for v in (one, other))
     if one.dtype != other.dtype:
         raise Unsupported(f"its branches give tensors of {one.dtype} and {other.dtype}")
-    made = Ref(g.fresh("if"), one.dtype, _unified(one.sizes, other.sizes), one.number, depth=g.depth)
+    made = Ref(
+        g.fresh("if"), one.dtype, unified(one.sizes, other.sizes), one.number, depth=g.depth, sequence=one.sequence
+    )
     outputs.append((made, one, other))
     return made
-
-
-def _unified(one, other):
-    if one is None or other is None or len(one) != len(other):
-        return None
-    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
 # --- loops
@@ -114,14 +156,15 @@ def _loop(walker, node, args):
     """A Loop; where that cannot be, and the number of rounds is known, one round after the other."""
     trips, condition, carried = args[0], args[1], args[2:]
     mark, problems = walker.g.mark(), len(walker.problems)
+    unrolls = not isinstance(trips, Ref) and not isinstance(condition, Ref) and trips <= _UNROLLED
     try:
-        made = _as_loop(walker, node, trips, condition, carried)
+        made = _as_loop(walker, node, (trips, condition), carried, not unrolls)
         if len(walker.problems) == problems:
             return made
         reason = None
     except Unsupported as error:
         reason = error
-    if isinstance(trips, Ref) or isinstance(condition, Ref) or trips > _UNROLLED:
+    if not unrolls:
         if reason is not None:
             raise reason
         return made
@@ -140,18 +183,32 @@ def _round_by_round(walker, body, trips, condition, carried):
     return carried
 
 
-def _as_loop(walker, node, trips, condition, carried):
-    g, body = walker.g, node.blocks()[0]
-    carried = [_opened(g, value) for value in carried]
+def _as_loop(walker, node, control, carried, may_grow):
+    """A Loop. It carries the attributes that its body sets too and, if they may grow, the lists that it adds to."""
+    g, body, keys, lists = walker.g, node.blocks()[0], [], []
+    own = carried = [_opened(g, value) for value in carried]
+    problems = len(walker.problems)
     while True:
         params = [_param(g, value) for value in carried]
         index = Ref(g.fresh("i"), wisp.int64, (), True, depth=g.depth + 1)
-        with g.scope() as nodes:
-            again, *results = _isolated(walker, body, [index, *params])
+        attributes = dict(zip(keys, params[len(own) :]))
+        grown = Growing(g, lists, params[len(own) + len(keys) :])
+        with g.scope() as nodes, grown:
+            (again, *results), after = _isolated(walker, body, [index, *params[: len(own)]], attributes)
+        more = [key for key in _changed(walker, after) if key not in keys], begun(g, lists, may_grow)
+        if any(more):  # which it carries from now on
+            del walker.problems[problems:]
+            keys, lists = keys + more[0], lists + more[1]
+            carried = [*own, *(_opened(g, walker.attribute_at(key)) for key in keys), *(start for _, start in lists)]
+            continue
+        if any(map(is_sequence, [*params, *results])) or any(map(_is_longer, carried, params)):
+            raise Unsupported("a loop changes the length of a list that it hands on")
+        results += [*(after[key] for key in keys), *grown.results]
         if any(isinstance(leaf, Poisoned) for leaf in leaves([again, *results])):
-            return [Poisoned("?") for _ in results]
+            return [Poisoned("?") for _ in own]
         if any(map(_gets_value, carried, results)):
             carried = [_begun(g, value, result) for value, result in zip(carried, results, strict=True)]
+            own = carried[: len(own)]
             continue
         wider = [_widened(param, result) for param, result in zip(params, results, strict=True)]
         if all(a.sizes == b.sizes for a, b in zip(_refs(wider), _refs(params), strict=True)):
@@ -160,8 +217,14 @@ def _as_loop(walker, node, trips, condition, carried):
     made = [_param(g, value) for value in wider]
     for ref in _refs(made):
         ref.depth = g.depth
-    add_loop(g, nodes, (index, trips, condition, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
-    return made
+    add_loop(g, nodes, (index, *control, again), (_refs(carried), _refs(params), _refs(results), _refs(made)))
+    walker.attributes.update(zip(keys, made[len(own) :]))
+    grow(lists, made[len(own) + len(keys) :])
+    return made[: len(own)]
+
+
+def _is_longer(before, after):
+    return isinstance(before, Items) and len(before) != len(after)
 
 
 def _gets_value(value, result):
@@ -188,7 +251,8 @@ def _opened(g, value):
 
 def _param(g, value):
     if isinstance(value, (list, tuple)):
-        return type(value)(_param(g, item) for item in value)
+        items = [_param(g, item) for item in value]
+        return tuple(items) if isinstance(value, tuple) else Items(items, g.depth + 1)
     if isinstance(value, Ref):
         return replace(value, name=g.fresh("carried"), constant=None, depth=g.depth + 1)
     return value
@@ -207,7 +271,7 @@ def _widened(param, result):
     if isinstance(result, Ref) and result.dtype != param.dtype:
         raise Unsupported(f"a loop turns a tensor of {param.dtype} into one of {result.dtype}")
     sizes = result.sizes if isinstance(result, Ref) else ()
-    return replace(param, sizes=_unified(param.sizes, sizes))
+    return replace(param, sizes=unified(param.sizes, sizes))
 
 
 def _with_sizes(value, wide):
@@ -241,6 +305,7 @@ PRIMS = {
     "prim::TupleUnpack": _unpacked,
     "prim::TupleIndex": lambda walker, node, args: [args[0][node.attributes["index"]]],
     "prim::GetAttr": _attribute,
+    "prim::SetAttr": _set_attribute,
     "prim::If": _if,
     "prim::Loop": _loop,
     "prim::UncheckedCast": _checked,

@@ -10,7 +10,8 @@ from wisp.onnx._package import onnx
 def value_info(ref, sizes=None):
     """How ONNX declares a value."""
     sizes = ref.sizes if sizes is None else sizes
-    return onnx.helper.make_tensor_value_info(ref.name, int(ELEMENTS[ref.dtype]), sizes)
+    make = onnx.helper.make_tensor_sequence_value_info if ref.sequence else onnx.helper.make_tensor_value_info
+    return make(ref.name, int(ELEMENTS[ref.dtype]), sizes)
 
 
 def graph_of(g, name, nodes, inputs, results, ends):
@@ -42,7 +43,7 @@ def add_loop(g, nodes, control, values):
     condition_in = Ref(g.fresh("again"), wisp.bool, (), depth=g.depth + 1)
     going_on = Ref(g.fresh("going_on"), wisp.bool, ())
     again = again if isinstance(again, Ref) else g.number(again, wisp.bool)
-    ends = [Ref(g.fresh(f"{ref.name}_next"), ref.dtype, ref.sizes) for ref in params]
+    ends = [Ref(g.fresh(f"{ref.name}_next"), ref.dtype, ref.sizes, sequence=ref.sequence) for ref in params]
     graph = graph_of(g, "body", nodes, [index, condition_in, *params], [again, *results], [going_on, *ends])
     trips = None if trips is None else g.number(trips, wisp.int64)
     condition = None if condition is True else g.number(condition, wisp.bool)
@@ -59,6 +60,22 @@ def _inside(g, values, stem):
 
 def _outside(g, values, stem):
     return [Ref(g.fresh(stem), v.dtype, v.sizes, depth=g.depth) for v in values]
+
+
+def branch(g, condition, one, other):
+    """The result of one of two functions. Nothing is known of its sizes."""
+    results, bodies = [], []
+    for body in (one, other):
+        with g.scope() as nodes:
+            results.append(body())
+        bodies.append(nodes)
+    made = Ref(g.fresh("if"), results[0].dtype, depth=g.depth)
+    then, otherwise = (
+        graph_of(g, name, nodes, [], [result], [made])
+        for name, nodes, result in zip(("then", "else"), bodies, results, strict=True)
+    )
+    add(g, "If", [condition], [made], then_branch=then, else_branch=otherwise)
+    return made
 
 
 def loop(g, trips, carried, body, condition=None):

@@ -1,10 +1,11 @@
 """Functions of numbers, lists and other plain Python values, of which some are only known when the model runs."""
 
 import wisp
-from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in
+from wisp.onnx._export import sequences
+from wisp.onnx._export.values import Items, Ref, Unsupported, dim_in, is_sequence
 
 _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "max": "Max", "min": "Min"}
-_COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "eq": "Equal"}
+_COMPARED = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 _FUNCTIONS = {
     "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh",
     "sinh": "Sinh",
@@ -28,8 +29,26 @@ def _binary(kind):
     return lambda g, a, b: _number(g.op(kind, *_common(g, a, b)))
 
 
+def _equal(g, a, b):
+    if not isinstance(a, (list, tuple)):
+        return _number(g.op("Equal", *_common(g, a, b)))
+    same = len(a) == len(b)
+    for one, other in zip(a, b) if same else ():
+        known = not isinstance(one, Ref) and not isinstance(other, Ref)
+        same = _both_true(g, same, one == other if known else _equal(g, one, other))
+    return same
+
+
+def _both_true(g, a, b):
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        return _both("And")(g, a, b)
+    known, other = (b, a) if isinstance(a, Ref) else (a, b)
+    return other if known else False
+
+
 def _not_equal(g, a, b):
-    return _number(g.op("Not", g.op("Equal", *_common(g, a, b))))
+    same = _equal(g, a, b)
+    return _number(g.op("Not", same)) if isinstance(same, Ref) else not same
 
 
 def _divided(g, a, b):
@@ -133,7 +152,8 @@ def _tensor(g, data, dtype, device, requires_grad):
         kinds = [item.dtype for item in items]
         wanted = dtype or next((k for k in kinds if k.is_floating_point), kinds[0])
         parts = [g.unsqueeze(g.cast(item, wanted), [0]) for item in items]
-        return g.op("Concat", *parts, axis=0)
+        sizes = None if parts[0].sizes is None else (len(parts), *parts[0].sizes[1:])
+        return g.op("Concat", *parts, axis=0, sizes=sizes)
     if isinstance(data, Ref):
         made = g.cast(data, dtype or (wisp.float32 if data.is_float else data.dtype))
         return Ref(made.name, made.dtype, made.sizes, depth=g.depth)
@@ -150,24 +170,46 @@ def _without_leading_ones(g, value, places):
 
 
 def _items(values):
-    if isinstance(values, Ref):
+    if isinstance(values, Ref) or is_sequence(values):
         raise Unsupported("lists whose length may differ from call to call")
     return values
 
 
+def _length(g, values):
+    return sequences.length(g, values) if is_sequence(values) else len(_items(values))
+
+
+def _append(g, values, item):
+    if isinstance(values, Items) and values.depth < g.depth:
+        g.grown.append((values, item))
+    elif is_sequence(values):
+        return sequences.insert(g, values, item)
+    return _changed(list.append)(g, values, item)
+
+
 def _item_of(g, values, index):
-    if isinstance(index, Ref):
-        raise Unsupported("an index into a list has to be the same in all calls")
-    return _items(values)[index]
+    if is_sequence(values):
+        return sequences.item(g, values.sequence, index)
+    if not isinstance(index, Ref):
+        return _items(values)[index]
+    if all(isinstance(value, int) or (isinstance(value, Ref) and value.number) for value in _items(values)):
+        return _number(g.op("Gather", g.ints(values), g.cast(index, wisp.int64), axis=0))
+    return sequences.item(g, sequences.of_tensors(g, values), index)
+
+
+def _slice_of(g, values, *bounds):
+    if any(isinstance(bound, Ref) for bound in bounds):
+        raise Unsupported("the part that is taken of a list has to be the same in all calls")
+    return Items(_items(values)[slice(*bounds)], g.depth)
 
 
 def _changed(change):
     """A function that changes a list or dict, which has to be one of the graph that nodes are added to."""
 
     def lower(g, values, *args):
-        if getattr(_items(values), "depth", 0) < g.depth:
+        if getattr(values, "depth", 0) < g.depth:
             raise Unsupported("it changes, in a branch or loop, a list from outside of it")
-        return change(values, *args)
+        return change(_items(values), *args)
 
     return lower
 
@@ -179,6 +221,7 @@ def _is(g, a, b):
 BUILTINS = {
     **{f"{name}.{kind}": _binary(op) for name, op in _ARITHMETIC.items() for kind in ("int", "float", "Scalar")},
     **{f"{name}.{kind}": _binary(op) for name, op in _COMPARED.items() for kind in ("int", "float", "Scalar", "any")},
+    **{f"eq.{kind}": _equal for kind in ("int", "float", "Scalar", "any")},
     **{f"ne.{kind}": _not_equal for kind in ("int", "float", "any")},
     **{f"div.{kind}": _divided for kind in ("int", "float", "Scalar")},
     **{f"floordiv.{kind}": _floor_divided for kind in ("int", "float", "Scalar")},
@@ -201,13 +244,14 @@ BUILTINS = {
     "is_complex": lambda g, tensor: _known_dtype(tensor).is_complex, "is_cpu": lambda g, tensor: True,
     "is_signed": lambda g, tensor: _known_dtype(tensor).is_signed, "requires_grad": lambda g, tensor: False,
     "tensor": _tensor, "tensor.like": lambda g, value, like: g.number(value, like.dtype),
-    "len.t": lambda g, values: len(_items(values)), "__getitem__.t": _item_of, "append.t": _changed(list.append),
+    "len.t": _length, "__getitem__.t": _item_of, "append.t": _append,
     "list.t": lambda g, values: Items(_items(values), g.depth),
     "add.t": lambda g, a, b: Items([*_items(a), *_items(b)], g.depth),
-    "slice.t": lambda g, values, start, stop, step: Items(_items(values)[start:stop:step], g.depth),
+    "slice.t": _slice_of,
     "reversed.t": lambda g, values: Items(_items(values)[::-1], g.depth),
     "mul.t": lambda g, values, times: Items(_items(values) * times, g.depth),
     "extend.t": _changed(list.extend), "insert.t": _changed(list.insert), "pop.t": _changed(list.pop),
+    "__delitem__.t": _changed(list.__delitem__),
     "_set_item.t": _changed(list.__setitem__),
     "__getitem__.dict": lambda g, table, key: table[key],
     "_set_item.dict": _changed(dict.__setitem__),
@@ -220,13 +264,13 @@ BUILTINS = {
 }  # fmt: skip
 # Those that have to be done here even if everything is known, because they change a list or look at what it is.
 ALWAYS = {
-    "append.t", "extend.t", "insert.t", "pop.t", "_set_item.t", "_set_item.dict", "__is__", "__isnot__", "list.t",
+    "append.t", "extend.t", "insert.t", "pop.t", "__delitem__.t", "_set_item.t", "_set_item.dict", "__is__", "__isnot__", "list.t",
     "__getitem__.t", "__getitem__.dict", "keys.dict", "values.dict", "items.dict", "len.dict", "len.t", "add.t",
     "slice.t",
     "__contains__.dict", "tensor",
 }  # fmt: skip
 # Those that give nothing back.
-SILENT = {"append.t", "extend.t", "insert.t", "_set_item.t", "_set_item.dict"}
+SILENT = {"append.t", "extend.t", "insert.t", "__delitem__.t", "_set_item.t", "_set_item.dict"}
 
 
 def _folded(g, name, values):

@@ -4,6 +4,7 @@ A model is traced again with other sizes. If what it calls is the same, but for 
 for them too. Sizes that cannot be changed alone are tried together with equal ones of other inputs.
 """
 
+import copy
 import itertools
 import warnings
 
@@ -11,7 +12,7 @@ import wisp
 from wisp._C import no_grad
 from wisp.jit import ScriptFunction, ScriptModule
 from wisp.onnx._export.program import copied, program_of
-from wisp.onnx._export.values import without_sizes
+from wisp.onnx._export.values import leaves, without_sizes
 from wisp.random import fork_rng
 
 # The only device is recorded if the process has used another one before, "meta", as exporting does.
@@ -61,7 +62,7 @@ class _Probe:
     """Runs a model with other sizes."""
 
     def __init__(self, model, rebuilt, graph):
-        self.model, self.rebuilt = model, rebuilt
+        self.model, self.rebuilt = free_to_run(model, graph), rebuilt
         self.is_compiled = isinstance(model, (ScriptModule, ScriptFunction))
         self.calls = None if self.is_compiled else _calls(graph)
 
@@ -90,6 +91,19 @@ class _Probe:
             return _are_same(_calls(program_of(self.model, args, kwargs).graph), self.calls)
         except Exception:  # noqa: BLE001 - whatever a model says to sizes that it does not like
             return None
+
+
+def free_to_run(model, graph):
+    """A model that may be run: a copy if it is compiled and sets its attributes."""
+    compiled = isinstance(model, ScriptModule)
+    return copy.deepcopy(model) if compiled and any(n.kind() == "prim::SetAttr" for n in _nodes(graph)) else model
+
+
+def example_ranks(model, args, kwargs, graph):
+    """How many dimensions the results on the example have."""
+    with no_grad(), fork_rng(), _kept_buffers(model):
+        found = leaves(free_to_run(model, graph)(*copied(args), **copied(kwargs)))
+    return [value.dim() if isinstance(value, wisp.Tensor) else 0 for value in found if value is not None]
 
 
 def _other_sizes(size, all_of_them):

@@ -43,10 +43,12 @@ class Call:
             self._lines.append(f"{name} : {_constant_type(value, kind)} = prim::Constant[value={_text(value)}]()")
         return name
 
-    def with_numbers(self, number):
-        """The same call with this number in the place of those that are not known."""
+    def with_numbers(self, number, step):
+        """The same call with this number in the place of the first that is not known, and others for the others."""
         args, types = self._given
-        return Call(self.kind, [_substituted(arg, number) for arg in args], types, self.results)
+        names = dict.fromkeys(p.name for p in self.params if isinstance(p, Ref) and p.number)
+        numbers = {name: max(number + step * place, 0) for place, name in enumerate(names)}
+        return Call(self.kind, [_substituted(arg, numbers) for arg in args], types, self.results)
 
     def with_sizes(self, size):
         """The same call with this size in the place of those that are not known."""
@@ -97,16 +99,18 @@ def _text(value):
 
 
 @lru_cache(maxsize=1024)
-def _propagated(text):
+def _propagated(text, default_dtype):
+    """What follows for the results of a graph, where integers may become numbers of the default dtype."""
     graph = _jit.parse_graph(text)
     graph.run_pass("shape_propagation")
     return [read_type(value.type) for value in graph.outputs()]
 
 
-def _substituted(value, number):
+def _substituted(value, numbers):
     if isinstance(value, Ref) and value.number:
+        number = numbers[value.name]
         return float(number) if value.is_float else value.dtype == wisp.bool or number
-    return [_substituted(item, number) for item in value] if isinstance(value, list) else value
+    return [_substituted(item, numbers) for item in value] if isinstance(value, list) else value
 
 
 def _sized(value, size):
@@ -117,7 +121,7 @@ def _sized(value, size):
 
 def _tried(call, unpacked):
     try:
-        return _propagated(call.text(unpacked))
+        return _propagated(call.text(unpacked), wisp.get_default_dtype())
     except (RuntimeError, ValueError, TypeError, IndexError):
         return [(None, None)] * (unpacked or len(call.results))
 
@@ -129,7 +133,7 @@ def facts(call, unpacked=0):
     """
     if not any(isinstance(param, Ref) and param.number for param in call.params):
         return _doubted(call, _tried(call, unpacked), unpacked)
-    tries = [_tried(call.with_numbers(number), unpacked) for number in (0, 1, 2, 3, 5)]
+    tries = [_tried(call.with_numbers(number, step), unpacked) for number, step in _NUMBERS]
     return [_agreed([found for found in each if found[0] is not None]) for each in zip(*tries, strict=True)]
 
 
@@ -143,6 +147,8 @@ def _doubted(call, found, unpacked):
     return [(dtype, None if sizes is None else (None,) * len(sizes)) for dtype, sizes in found]
 
 
+# Tried for numbers that are not known: all the same, rising and falling ones.
+_NUMBERS = (0, 0), (1, 0), (2, 0), (3, 0), (5, 0), (0, 1), (1, 2), (3, -1)
 _TRIED = 2, 3, 7, 1, 64  # by shape_propagation, for all sizes that are not known
 
 

@@ -33,6 +33,7 @@ class Ref:
     number: bool = False  # a number of Python, which does not count when dtypes are promoted
     constant: wisp.Tensor | None = None
     depth: int = 0  # of how many inner graphs it is a value
+    sequence: bool = False  # of tensors, whose dtype and sizes these are
 
     @property
     def rank(self):
@@ -68,6 +69,8 @@ class Undefined:
 
 def defined_like(g, value):
     """What may stand for an undefined variable where it is handed on with a value."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(defined_like(g, item) for item in value)
     if not isinstance(value, Ref):
         return value
     if value.number or value.sizes is None:
@@ -76,11 +79,19 @@ def defined_like(g, value):
 
 
 class Items(list):
-    """A list of a script, which may be changed by the inner graph that made it and by no other."""
+    """A list of a script, which may be changed by the inner graph that made it and by no other.
+
+    If its length is only known when the model runs, `sequence` is what it holds, and there are no items.
+    """
 
     def __init__(self, items, depth=0):
         super().__init__(items)
-        self.depth = depth
+        self.depth, self.sequence = depth, None
+
+
+def is_sequence(value):
+    """Whether a value is a list whose length is only known when the model runs."""
+    return isinstance(value, Items) and value.sequence is not None
 
 
 def dim_in(dim, rank):
@@ -115,7 +126,7 @@ def without_sizes(text):
 
 def is_static(value):
     """Whether a value is known now, all of it."""
-    if isinstance(value, (Ref, Undefined)):
+    if isinstance(value, (Ref, Undefined)) or is_sequence(value):
         return False
     if isinstance(value, (list, tuple)):
         return all(map(is_static, value))
@@ -128,6 +139,8 @@ def has_number(values):
 
 def leaves(value):
     """The values in a structure, in order."""
+    if is_sequence(value):
+        return [value.sequence]
     if isinstance(value, (list, tuple)):
         return [leaf for item in value for leaf in leaves(item)]
     if isinstance(value, dict):

@@ -3,15 +3,17 @@
 from dataclasses import replace
 
 import wisp
-from wisp.onnx._export import control, numbers
+from wisp.onnx._export import control, numbers, sequences
 from wisp.onnx._export.lowerings import COMPLEX, LOWERINGS, TABLE, involves_complex, is_rename, renamed
 from wisp.onnx._export.program import INNER
 from wisp.onnx._export.single import Call, evaluate, facts, taken_apart
-from wisp.onnx._export.values import Poisoned, Ref, Undefined, Unsupported, is_static, leaves, read_type
+from wisp.onnx._export.values import Poisoned, Ref, Undefined, Unsupported, is_sequence, is_static, leaves, read_type
 from wisp.onnx._export.writes import Writes
 
 # What gives others numbers each time though it draws none itself: see the table for those that do.
 _NEVER_FOLDED = {"dropout", "dropout1d", "dropout2d", "dropout3d", "empty", "empty_like", "new_empty", "rrelu"}
+# What a rule says to values that it does not reckon with, such as a number that is only known when the model runs.
+_NOT_TAKEN = TypeError, ValueError, IndexError, KeyError, AttributeError, RuntimeError
 # Nodes that do not look at what they hand on.
 _HAND_ON = {"prim::Loop", "prim::ListConstruct", "prim::TupleConstruct"}
 
@@ -24,6 +26,7 @@ class Walker:
         self.module = module  # (object, path): what GetAttr starts from
         self.env = {}
         self.writes = Writes(builder)
+        self.attributes, self.owners = {}, {}  # that the program has set: {(path, name): value}, and of which objects
         self._named = {}  # parameters by their tensors
         self._place_is_fixed = False
 
@@ -52,8 +55,8 @@ class Walker:
         else:
             try:
                 results = self._results(node, args)
-            except Unsupported as error:
-                self.problems.append((node.kind(), str(error), self.g.place))
+            except (Unsupported, *_NOT_TAKEN) as error:
+                self.problems.append((node.kind(), _why(error), self.g.place))
                 results = self._poison(node)
         for value, result in zip(node.outputs(), results, strict=True):
             self.env[value] = result
@@ -77,6 +80,8 @@ class Walker:
     # --- operators
 
     def _operator(self, node, name, args):
+        if any(map(is_sequence, args)):
+            return [sequences.joined(self.g, name, *args)]
         types = [value.type for value in node.inputs()]
         in_place = name not in TABLE and _without_underscore(name) in TABLE
         functional = _without_underscore(name) if in_place else name
@@ -175,6 +180,8 @@ class Walker:
     def attribute(self, owner, name):
         """An attribute of a module: (object, path), a tensor or a plain value."""
         bare, path = owner
+        if (path, name) in self.attributes:
+            return self.attributes[path, name]
         part = bare.part(name)
         path = f"{path}.{name}" if path else "" if name == INNER else name
         if part is not None:
@@ -182,11 +189,22 @@ class Walker:
         value = bare.get(name)
         return self._parameter(value, path) if isinstance(value, wisp.Tensor) else value
 
+    def attribute_at(self, key):
+        """An attribute that the program sets somewhere, as it is now."""
+        path, name = key
+        return self.writes.newest(self.attribute((self.owners[path], path), name))
+
     def _parameter(self, tensor, path):
         found = self._named.get(tensor)
         if found is None:
             found = self._named[tensor] = self.g.parameter(tensor, path)
         return found
+
+
+def _why(error):
+    if isinstance(error, Unsupported):
+        return str(error)
+    return f"there is no rule for these arguments ({type(error).__name__}: {error})"
 
 
 def _without_underscore(name):

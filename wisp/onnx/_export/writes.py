@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from wisp.onnx._export.lowerings import LOWERINGS, TABLE, renamed
-from wisp.onnx._export.values import Ref, Unsupported, dim_in
+from wisp.onnx._export.values import Ref, Unsupported, dim_in, leaves
 
 _RESHAPED = {
     "view", "reshape", "_reshape_copy", "unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "flatten", "unflatten",
@@ -61,7 +61,7 @@ class Writes:
             self._note_unfollowed(source, results)
 
     def _note_unfollowed(self, source, results):
-        for result in results[0] if isinstance(results[0], list) else results:
+        for result in leaves(results):
             self._views[result] = source, None, None
             self._children.setdefault(source, []).append(result)
 

@@ -2,6 +2,7 @@
 
 import math
 
+import wisp
 from wisp.onnx._export.lowerings.arithmetic import clip, unary
 
 
@@ -52,7 +53,7 @@ def _softplus(g, x, beta=1.0, threshold=20.0):
 
 
 def _elu(g, x, alpha=1, scale=1, input_scale=1):
-    if scale == 1 and input_scale == 1:
+    if scale == 1 and input_scale == 1 and x.dtype != wisp.float64:  # which not all runtimes have Elu of
         return g.op("Elu", x, alpha=float(alpha))
     low = g.op("Sub", g.op("Exp", g.op("Mul", x, g.number(input_scale, x.dtype))), g.number(1, x.dtype))
     low = g.op("Mul", low, g.number(alpha * scale, x.dtype))

@@ -3,12 +3,18 @@
 import math
 
 import wisp
-from wisp.onnx._export.values import Ref
+from wisp.onnx._export.values import Ref, Unsupported
 
 
 def common_dtype(*values):
     """The dtype in which values are computed together."""
-    return wisp.result_type(*(_stand_in(value) for value in values)) if len(values) == 2 else _folded(values)
+    if len(values) != 2:
+        return _folded(values)
+    # Tensors without dimensions count less: where their number is not known, it must not matter.
+    found = {wisp.result_type(*(_stand_in(value, rank) for value in values)) for rank in (0, 1)}
+    if len(found) > 1:
+        raise Unsupported("the number of dimensions of a tensor, on which the dtype depends, is not known")
+    return found.pop()
 
 
 def _folded(values):
@@ -19,12 +25,12 @@ def _folded(values):
     return dtype
 
 
-def _stand_in(value):
+def _stand_in(value, rank=1):
     if not isinstance(value, Ref):
         return value
     if value.number:
         return {wisp.int64: 1, wisp.bool: True}.get(value.dtype, 1.0)
-    return wisp.empty([1] * value.rank, dtype=value.dtype, device="meta")
+    return wisp.empty([1] * (rank if value.sizes is None else value.rank), dtype=value.dtype, device="meta")
 
 
 def together(g, *values, dtype=None):

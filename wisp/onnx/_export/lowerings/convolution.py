@@ -162,10 +162,12 @@ def _pixel_shuffle(g, x, factor):
 
 
 def _pixel_unshuffle(g, x, factor):
-    channels = x.fixed(1)
     found = g.op("SpaceToDepth", x, blocksize=factor)  # its channels are ordered by place first
-    order = wisp.arange(factor * factor * channels).reshape(factor * factor, channels).t().reshape(-1)
-    return g.op("Gather", found, order, axis=1)
+    batch, height, width = (g.op("Slice", g.shape(found), [i], [i + 1], [0]) for i in (0, 2, 3))
+    channels = g.ints([g.size(x, 1)])
+    apart = g.reshape(found, g.op("Concat", batch, [factor * factor], channels, height, width, axis=0))
+    apart = g.op("Transpose", apart, perm=[0, 2, 1, 3, 4])
+    return g.reshape(apart, g.op("Concat", batch, [-1], height, width, axis=0))
 
 
 def _channel_shuffle(g, x, groups):

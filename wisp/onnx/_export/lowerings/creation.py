@@ -1,6 +1,7 @@
 """New tensors whose sizes are only known when the model runs."""
 
 import wisp
+from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.values import Ref
 
 
@@ -62,6 +63,22 @@ def _arange(g, start, end, step=1, *args):
     return g.cast(made, dtype)
 
 
+def _eye(g, rows, columns=None, *args):
+    dtype = _dtype(g, *args)
+    down = g.unsqueeze(counted(g, rows), [1])
+    across = g.unsqueeze(counted(g, rows if columns is None else columns), [0])
+    return g.cast(g.op("Equal", down, across), dtype)
+
+
+def _linspace(g, start, end, steps, *args):
+    """Numbers with the same distance between them; a single one is the first."""
+    dtype = _dtype(g, *args)
+    start, end = (Formula(g, g.number(value, wisp.float64)) for value in (start, end))
+    places = Formula(g, g.cast(counted(g, steps), wisp.float64))
+    gaps = Formula(g, g.cast(g.tensor(steps, wisp.int64), wisp.float64)) - 1
+    return g.cast((start + places * (end - start) / gaps.at_least(1)).ref, dtype)
+
+
 LOWERINGS = {
     "zeros": _of_sizes(0), "ones": _of_sizes(1), "empty": _of_sizes(0), "full": _full, "zeros_like": _like(0),
     "ones_like": _like(1), "empty_like": _like(0),
@@ -69,5 +86,5 @@ LOWERINGS = {
     "new_zeros": _new(0), "new_ones": _new(1), "new_empty": _new(0),
     "new_full": lambda g, x, sizes, value, *args: filled(g, sizes, value, g.results[0][0] or x.dtype),
     "zero": _like(0), "fill": _fill, "arange": lambda g, end, *args: _arange(g, 0, end, 1, *args),
-    "arange.start": _arange,
+    "arange.start": _arange, "eye": _eye, "linspace": _linspace,
 }  # fmt: skip

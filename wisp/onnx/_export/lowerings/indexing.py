@@ -6,6 +6,7 @@ import wisp
 from wisp.onnx._export.lowerings.arithmetic import floor_div
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.search import search
+from wisp.onnx._export.numbers import BUILTINS
 from wisp.onnx._export.values import Ref, Unsupported, dim_in
 
 _END = 2**63 - 1
@@ -15,6 +16,14 @@ def _nonzero(g, x):
     if not x.rank:
         raise Unsupported("the places of a tensor without dimensions")
     return g.op("Transpose", g.op("NonZero", g.cast(x, wisp.bool)), perm=[1, 0], dtype=wisp.int64)
+
+
+def _nonzero_tuple(g, x, *_):
+    """The places as one tensor for each dimension; a number counts as a tensor of one dimension."""
+    x = x if x.rank else g.unsqueeze(x, [0])
+    places = g.op("NonZero", g.cast(x, wisp.bool))
+    rows = [g.op("Gather", places, g.number(dim, wisp.int64), axis=0) for dim in range(x.rank)]
+    return [_rank_of(row, 1) for row in rows]
 
 
 # --- x[a, :, b]
@@ -118,6 +127,16 @@ def _repeat_interleave(g, x, repeats, dim=None, size=None):
     repeats = g.expand(repeats, g.ints([g.size(x, dim)]))  # one count may serve all
     repeats.sizes = (x.size(dim),)
     return g.op("Gather", x, _repeated_places(g, repeats), axis=dim)
+
+
+def _repeat_each(g, x, repeats, dim=None, size=None):
+    """Copies in a dimension of their own, which is merged with the one before it."""
+    if dim is None or not x.rank:
+        x, dim = g.reshape(x, [-1]), 0
+    dim = dim_in(dim, x.rank)
+    sizes = g.sizes(x)
+    copies = g.expand(g.unsqueeze(x, [dim + 1]), [*[1] * (dim + 1), repeats, *[1] * (x.rank - dim - 1)])
+    return g.reshape(copies, [*sizes[:dim], BUILTINS["mul.int"](g, sizes[dim], repeats), *sizes[dim + 1 :]])
 
 
 # --- one dimension
@@ -370,8 +389,9 @@ def _one_hot(g, x, classes=-1):
 
 LOWERINGS = {
     "repeat_interleave": lambda g, repeats, size=None: g.cast(_repeated_places(g, repeats), repeats.dtype),
-    "repeat_interleave.self": _repeat_interleave,
-    **dict.fromkeys(("nonzero", "argwhere"), lambda g, x, *_: _nonzero(g, x)), "index": _index, "index_put": _index_put,
+    "repeat_interleave.self": _repeat_interleave, "repeat_interleave.number": _repeat_each,
+    **dict.fromkeys(("nonzero", "argwhere"), lambda g, x, *_: _nonzero(g, x)), "index": _index,
+    **dict.fromkeys(("nonzero.tuple", "where.condition"), _nonzero_tuple), "index_put": _index_put,
     "take": _take, "put": _put, "index_select": _index_select, "gather": _gather, "scatter.src": _scatter_source(),
     "scatter.value": _scatter_value, "scatter.reduce": _scatter_source(), "scatter.value_reduce": _scatter_value,
     "scatter_add": _scatter_source("add"), "scatter_reduce": _scatter_reduce, "index_add": _index_write("add"),

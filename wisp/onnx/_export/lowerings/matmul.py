@@ -9,6 +9,8 @@ from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
 from wisp.onnx._export.lowerings.arithmetic import common_dtype, result_dtype, scaled
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.reductions import vector_norm
+from wisp.onnx._export.numbers import BUILTINS
+from wisp.onnx._export.values import Unsupported, dim_in, is_static
 
 
 def matmul(g, a, b):
@@ -112,6 +114,38 @@ def _cross(g, a, b, dim=-1):
     return g.op("Concat", *parts, axis=dim)
 
 
+def _tensordot(g, a, b, dims_a, dims_b):
+    """A product of two matrices: of the dimensions that stay, and those that are summed over."""
+    dims_a, dims_b = ([dim_in(dim, x.rank) for dim in dims] for x, dims in ((a, dims_a), (b, dims_b)))
+    rest_a, rest_b = ([dim for dim in range(x.rank) if dim not in dims] for x, dims in ((a, dims_a), (b, dims_b)))
+    for one, other in zip(dims_a, dims_b, strict=True):  # a single element stands for as many as the other one has
+        if a.size(one) == 1 and b.size(other) != 1:
+            b = g.reduce("ReduceSum", b, [other], True)
+        elif b.size(other) == 1 and a.size(one) != 1:
+            a = g.reduce("ReduceSum", a, [one], True)
+    outer, inner = [g.size(a, dim) for dim in rest_a], [g.size(b, dim) for dim in rest_b]
+    summed = _count(g, [g.size(a, dim) for dim in dims_a])
+    rows = g.reshape(g.transpose(a, [*rest_a, *dims_a]), [_count(g, outer), summed])
+    columns = g.reshape(g.transpose(b, [*dims_b, *rest_b]), [summed, _count(g, inner)])
+    return g.reshape(matmul(g, rows, columns), [*outer, *inner])
+
+
+def _count(g, sizes):
+    return math.prod(sizes) if is_static(sizes) else BUILTINS["prod.int"](g, sizes)
+
+
+def _cross_of_threes(g, a, b, dim=None):
+    """Without a dimension it is the first of size 3."""
+    if dim is not None:
+        return _cross(g, a, b, dim)
+    for place, size in enumerate(a.sizes):
+        if size is None:
+            raise Unsupported("which dimension is the first of size 3 has to be the same in all calls: name it")
+        if size == 3:
+            return _cross(g, a, b, place)
+    raise Unsupported("there is no dimension of size 3")
+
+
 def _cdist(g, a, b, order=2.0, mode=None):
     gaps = g.op("Sub", g.unsqueeze(a, [-2]), g.unsqueeze(b, [-3]))
     return vector_norm(g, gaps, order, [-1])
@@ -148,6 +182,6 @@ LOWERINGS = {
     "addmm": _addmm,
     "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer),
     "outer": _outer,
-    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cov": _cov,
+    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cross": _cross_of_threes, "tensordot": _tensordot, "cov": _cov,
     **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip

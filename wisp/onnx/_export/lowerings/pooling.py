@@ -1,5 +1,7 @@
 """Pooling."""
 
+import math
+
 import wisp
 from wisp.onnx._export.formula import Formula
 from wisp.onnx._export.lowerings.convolution import batched, of_floats, spread
@@ -16,6 +18,9 @@ def _max_pool_of_floats(dims, with_indices):
     def lower(g, x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
         kernel, padding, dilation = (spread(value, dims) for value in (kernel, padding, dilation))
         stride = spread(stride or kernel, dims)
+        if ceil_mode and _is_open(g, x, dims) and x.is_float and not with_indices:
+            extra = _missing(g, x, kernel, stride, padding, dilation)
+            x, ceil_mode = _padded(g, x, [0] * dims, extra, -math.inf), False
         pads = _ceiled(x, kernel, stride, padding, dilation) if ceil_mode else padding * 2
         settings = {"kernel_shape": kernel, "strides": stride, "pads": pads, "dilations": dilation}
 
@@ -46,6 +51,34 @@ def _ceiled(x, kernel, stride, padding, dilation):
     return [*padding, *(p + e for p, e in zip(padding, extra, strict=True))]
 
 
+def _is_open(g, x, dims):
+    """Whether sizes may differ. If nobody asked for that, they rather do not: it takes many nodes."""
+    if None in x.sizes[-dims:] and not g.asked:
+        raise Unsupported("sizes that may differ from call to call take many nodes here, and have to be asked for")
+    return None in x.sizes[-dims:]
+
+
+def _missing(g, x, kernel, stride, padding, dilation):
+    """What _ceiled() adds behind a tensor whose sizes are only known when the model runs, for each dimension."""
+    count, found = len(kernel), []
+    for i in range(count):
+        size = Formula(g, g.tensor(g.size(x, i - count), wisp.int64))
+        room = size + (2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1)
+        steps = (room + (stride[i] - 1)) / stride[i]
+        steps = steps - (steps * stride[i] >= size + padding[i]).cast(wisp.int64)
+        found.append((steps * stride[i] - room).at_least(0))
+    return found
+
+
+def _padded(g, x, before, after, value):
+    """A tensor with more elements around the last dimensions: numbers of them, or formulas."""
+    widths = [width.ref if isinstance(width, Formula) else width for width in after]
+    rest = [0] * (x.rank - len(before))
+    made = g.op("Pad", x, g.ints([*rest, *before, *rest, *widths]), g.number(value, x.dtype))
+    made.sizes = (*x.sizes[: len(rest)], *[None] * len(before))
+    return made
+
+
 def _plane(g, x, dims):
     """How many elements a channel has: ONNX counts the places of maxima through the whole tensor."""
     sizes = [x.size(2 + i) for i in range(dims)]
@@ -59,10 +92,10 @@ def _avg_pool(dims):
     def lower(g, x, kernel, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor=None):
         kernel, padding = spread(kernel, dims), spread(padding, dims)
         stride = spread(stride or kernel, dims)
-        pads = _ceiled(x, kernel, stride, padding, [1] * dims) if ceil_mode else padding * 2
         counted = count_include_pad and any(padding)
-        if pads != padding * 2 and (counted or divisor is not None):
-            raise Unsupported("average pooling with ceil_mode whose last window is only partly counted")
+        if ceil_mode and (_is_open(g, x, dims) or counted or divisor is not None):
+            return _avg_of_parts(g, x, (kernel, stride, padding), count_include_pad, divisor)
+        pads = _ceiled(x, kernel, stride, padding, [1] * dims) if ceil_mode else padding * 2
         made = batched(g, x, dims, lambda batch: g.op(
             "AveragePool", batch, kernel_shape=kernel, strides=stride, pads=pads,
             count_include_pad=int(counted or divisor is not None)))  # fmt: skip
@@ -73,7 +106,32 @@ def _avg_pool(dims):
     return lower
 
 
+def _avg_of_parts(g, x, geometry, count_include_pad, divisor):
+    """Averages over windows of which the last ones are partly filled: the sums, divided by what counts of each."""
+    kernel, stride, padding = geometry
+    dims, volume = len(kernel), wisp.Size(kernel).numel()
+
+    extra = _missing(g, x, kernel, stride, padding, [1] * dims)
+    behind = [more + own for more, own in zip(extra, padding, strict=True)]
+
+    def sums(values):
+        found = batched(g, values, dims, lambda b: g.op("AveragePool", b, kernel_shape=kernel, strides=stride))
+        return Formula(g, found) * volume
+
+    total = sums(_padded(g, x, padding, behind, 0))
+    if divisor is not None:
+        return (total / divisor).ref
+    counts = filled(g, g.shape(x), 1, x.dtype)
+    counts.sizes = x.sizes
+    if count_include_pad:
+        counts = _padded(g, _padded(g, counts, padding, padding, 1), [0] * dims, extra, 0)
+    else:
+        counts = _padded(g, counts, padding, behind, 0)
+    return (total / sums(counts)).ref
+
+
 def _adaptive_avg(dims):
+
     def lower(g, x, sizes):
         sizes = spread(sizes, dims)
         axes = list(range(x.rank - dims, x.rank))

@@ -1,11 +1,15 @@
 """Views, joins and other operators that move elements."""
 
+import itertools
 import math
 
 import wisp
+from wisp.onnx._export import sequences
+from wisp.onnx._export.inner import branch
 from wisp.onnx._export.lowerings.arithmetic import common_dtype
 from wisp.onnx._export.lowerings.creation import counted
-from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in
+from wisp.onnx._export.numbers import BUILTINS
+from wisp.onnx._export.values import ELEMENTS, Ref, Unsupported, dim_in, is_static
 
 _END = 2**63 - 1
 
@@ -97,18 +101,27 @@ def _expand_as(g, x, other):
 
 
 def _squeeze(g, x):
-    if None in x.sizes:
-        raise Unsupported("which dimensions have the size 1 has to be the same in all calls: name them")
+    if None in x.sizes:  # as many as there are then
+        return g.op("Squeeze", x)
     return _squeeze_dims(g, x, list(range(x.rank)))
 
 
 def _squeeze_dims(g, x, dims):
     dims = [dims] if isinstance(dims, int) else dims
     dims = sorted({dim_in(dim, x.rank) for dim in dims if x.rank})
-    if any(x.size(dim) is None for dim in dims):
-        raise Unsupported("whether a dimension has the size 1 has to be the same in all calls")
+    unknown = [dim for dim in dims if x.size(dim) is None]
+    if len(unknown) > 1:
+        raise Unsupported("which dimensions have the size 1 has to be the same in all calls")
     gone = [dim for dim in dims if x.size(dim) == 1]
+    if unknown:
+        return _squeezed_if(g, x, gone, unknown[0])
     return g.squeeze(x, gone) if gone else identity(g, x)
+
+
+def _squeezed_if(g, x, gone, dim):
+    """Without dimensions of size 1, and without another one if its size is 1 then."""
+    is_one = g.op("Equal", g.size(x, dim), g.number(1, wisp.int64))
+    return branch(g, is_one, lambda: g.squeeze(x, sorted([*gone, dim])), lambda: g.squeeze(x, gone) if gone else x)
 
 
 def _unsqueeze(g, x, dim):
@@ -185,14 +198,27 @@ def split(g, x, lengths, dim=0):
 def _split(g, x, size, dim=0):
     if isinstance(size, Ref):
         raise Unsupported("the number of pieces has to be the same in all calls")
-    whole = x.fixed(dim)
+    whole = x.size(dim)
+    if whole is None:
+        return sequences.parts(g, x, dim_in(dim, x.rank), size)
     if not whole:
         return [identity(g, x)]
     return split(g, x, [min(size, whole - at) for at in range(0, whole, size)], dim)
 
 
 def _chunk(g, x, chunks, dim=0):
-    return _split(g, x, max(-(-x.fixed(dim) // chunks), 1), dim)
+    if isinstance(chunks, Ref):
+        raise Unsupported("the number of pieces has to be the same in all calls")
+    if x.size(dim) is None:
+        return _chunks_of_any(g, x, chunks, dim_in(dim, x.rank))
+    return _split(g, x, max(-(-x.size(dim) // chunks), 1), dim)
+
+
+def _chunks_of_any(g, x, chunks, dim):
+    """As many pieces as are asked for; who takes others out of them is told so."""
+    length = BUILTINS["floordiv.int"](g, BUILTINS["add.int"](g, g.size(x, dim), chunks - 1), chunks)
+    bounds = [g.ints([BUILTINS["mul.int"](g, length, i)]) for i in range(chunks)] + [g.ints([_END])]
+    return [g.slice(x, start, end, [dim]) for start, end in itertools.pairwise(bounds)]
 
 
 def _cut_at_values(g, x, places, dim=0):
@@ -210,6 +236,8 @@ def _cut_at_values(g, x, places, dim=0):
 
 
 def _unbind(g, x, dim=0):
+    if x.size(dim) is None:
+        return sequences.parts(g, x, dim_in(dim, x.rank))
     return [_select(g, x, dim, i) for i in range(x.fixed(dim))]
 
 
@@ -339,7 +367,23 @@ def matrices_last(g, x, dim1, dim2):
     return g.reshape(moved, [*(g.size(x, dim) for dim in rest), x.fixed(dim1) * x.fixed(dim2)]), rest
 
 
+def _diagonal_of_any(g, x, offset, dim1, dim2):
+    """By the places in both dimensions, which are computed when the model runs."""
+    dims = dim_in(dim1, x.rank), dim_in(dim2, x.rank)
+    rest = [dim for dim in range(x.rank) if dim not in dims]
+    begins = max(-offset, 0), max(offset, 0)
+    room = [BUILTINS["sub.int"](g, g.size(x, dim), begin) for dim, begin in zip(dims, begins, strict=True)]
+    count = BUILTINS["max.int"](g, BUILTINS["min.int"](g, *room), 0)
+    along = g.reshape(counted(g, count), [-1, 1])
+    places = g.op("Concat", *(g.op("Add", along, g.number(begin, wisp.int64)) for begin in begins), axis=1)
+    found = g.op("GatherND", g.transpose(x, [*dims, *rest]), places)
+    found.sizes = (None, *(x.size(dim) for dim in rest))
+    return g.transpose(found, [*range(1, x.rank - 1), 0])
+
+
 def diagonal(g, x, offset=0, dim1=0, dim2=1):
+    if x.size(dim1) is None or x.size(dim2) is None:
+        return _diagonal_of_any(g, x, offset, dim1, dim2)
     flat, rest = matrices_last(g, x, dim1, dim2)
     places, _ = diagonal_indices(x, offset, dim1, dim2)
     return g.op("Gather", flat, wisp.tensor(places, dtype=wisp.int64), axis=len(rest))
@@ -367,20 +411,21 @@ def unfold(g, x, dimension, size, step):
     dimension = dim_in(dimension, x.rank)
     if not x.rank:
         return g.reshape(x, [1])
-    if not size:
+    if not isinstance(size, Ref) and not size:
         raise Unsupported("windows without elements")
     starts = _window_starts(g, x, dimension, size, step)
-    places = g.op("Add", g.unsqueeze(starts, [1]), wisp.arange(size))
+    places = g.op("Add", g.unsqueeze(starts, [1]), counted(g, size))
     found = g.op("Gather", x, places, axis=dimension)
-    found.sizes = (*x.sizes[:dimension], starts.size(0), size, *x.sizes[dimension + 1 :])
+    known = None if isinstance(size, Ref) else size
+    found.sizes = (*x.sizes[:dimension], starts.size(0), known, *x.sizes[dimension + 1 :])
     order = [dim for dim in range(x.rank + 1) if dim != dimension + 1]
     return g.transpose(found, [*order, dimension + 1])
 
 
 def _window_starts(g, x, dimension, size, step):
-    if x.size(dimension) is not None:
+    if is_static([x.size(dimension), size, step]) and x.size(dimension) is not None:
         return g.constant(wisp.arange(0, x.size(dimension) - size + 1, step))
-    end = g.op("Sub", g.size(x, dimension), g.number(size - 1, wisp.int64))
+    end = BUILTINS["add.int"](g, BUILTINS["sub.int"](g, g.size(x, dimension), size), 1)
     return g.op("Range", g.number(0, wisp.int64), end, g.number(step, wisp.int64), sizes=(None,))
 
 

@@ -16,7 +16,13 @@ def _ranked(g, x, count, dim, largest, ordered=True):
         return identity(g, x), g.number(0, wisp.int64)
     wide = g.cast(x, wisp.int32) if x.dtype in (wisp.bool, wisp.int8, wisp.uint8, wisp.int16) else x
     values, places = g.op(
-        "TopK", wide, [count], outputs=2, axis=dim_in(dim, x.rank), largest=int(largest), sorted=int(ordered)
+        "TopK",
+        wide,
+        g.cast(g.ints([count]), wisp.int64),
+        outputs=2,
+        axis=dim_in(dim, x.rank),
+        largest=int(largest),
+        sorted=int(ordered),
     )
     places.dtype = wisp.int64
     return g.cast(values, x.dtype), places

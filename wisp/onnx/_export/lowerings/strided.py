@@ -20,6 +20,8 @@ def _flat(g, x):
 
 
 def _as_strided(g, x, sizes, strides, offset=None):
+    if not is_static([sizes, strides, offset]):
+        raise Unsupported("sizes and strides have to be the same in all calls")
     return g.op("Gather", _flat(g, x), _places(sizes, strides, offset), axis=0, sizes=tuple(sizes))
 
 
