@@ -134,7 +134,13 @@ class _Methods:
         return self._resize(sizes, memory_format)
 
     def resize_as_(self, the_template, *, memory_format=None):
-        """resize_() to the size of another tensor."""
+        """resize_() to the size of another tensor; `preserve_format` takes its memory format too."""
+        import wisp
+
+        if memory_format is wisp.preserve_format:
+            channels_last = {4: wisp.channels_last, 5: wisp.channels_last_3d}.get(the_template.dim())
+            last = channels_last and the_template.is_contiguous(memory_format=channels_last)
+            memory_format = channels_last if last and not the_template.is_contiguous() else wisp.contiguous_format
         return self._resize(the_template.shape, memory_format)
 
     def as_strided_(self, size, stride, storage_offset=None):
