@@ -267,6 +267,8 @@ def test_channel_dropout_drops_channels():
     assert nn.Dropout1d()(wisp.ones(4, 5)).shape == (4, 5)
     with pytest.raises(RuntimeError, match="dimensions"):
         F.dropout1d(wisp.ones(4))
+    with pytest.raises(RuntimeError, match="dimensions"):
+        F.dropout1d(x)
 
 
 def test_alpha_dropout_keeps_mean_and_variance():

@@ -123,6 +123,8 @@ class _Methods:
                 return self._set(source, source.storage_offset(), source.shape, source.stride())
             return self._set(source, storage_offset, size, stride)
         untyped = source.untyped() if hasattr(source, "untyped") else source
+        if untyped is not source and source.dtype is not self.dtype:
+            raise RuntimeError(f"set_(): expected a storage of {self.dtype} or an UntypedStorage, got {source.dtype}")
         if size is None:
             size = (untyped.nbytes() // self.element_size() - storage_offset,)
         return self._set(untyped._bytes, storage_offset, size, stride)

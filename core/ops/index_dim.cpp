@@ -83,7 +83,7 @@ void check_source(const Infer& infer) {
   WISP_CHECK(self.dtype() == source.dtype(), infer.name(), "(): self (", legacy_name(self.dtype()),
              ") and source (", legacy_name(source.dtype()), ") must have the same scalar type");
   const int64_t given = source.ndim() ? (dim.at < source.ndim() ? source->size(dim.at) : 1) : 1;
-  WISP_CHECK_INDEX(index.numel() == given, infer.name(), "(): Number of indices (", index.numel(),
+  WISP_CHECK(index.numel() == given, infer.name(), "(): Number of indices (", index.numel(),
                    ") should be equal to source.size(dim): (", given, "), for dim: ", dim.at);
   Dims expected(self.sizes());
   if (self.ndim() > 0) expected[dim.at] = index.numel();
