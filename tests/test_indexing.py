@@ -206,7 +206,9 @@ def test_byte_masks():
     assert wisp.tensor(5)[yes].tolist() == [5] and wisp.tensor(5)[no].tolist() == []
 
 
-@pytest.mark.parametrize("index", [True, [0, 1], (slice(None), [0, 2]), np.array([[True, False, True], [False, True, True]])], ids=str)
+@pytest.mark.parametrize(
+    "index", [True, [0, 1], (slice(None), [0, 2]), np.array([[True, False, True], [False, True, True]])], ids=str
+)
 def test_values_may_have_more_dimensions_of_size_one_in_front(index):
     """As in x[0] = y: also where the bracket holds masks and lists."""
     x = wisp.zeros(2, 3)

@@ -2,6 +2,7 @@
 #include "cpu/index.h"
 #include "cpu/scratch.h"
 #include "ops/families.h"
+#include "ops/into_zeros.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
 
@@ -72,8 +73,7 @@ void index_select_kernel(const Call& call) {
 }
 
 Tensor index_select_grad(const Backward& b) {
-  const Tensor result = zeros(b.shape(0), b.grad().dtype());
-  return index_add_(result, b.integer(1), b.tensor(2), b.grad());
+  return put_into_zeros<"index_add">(b, b.integer(1), b.tensor(2), b.grad());
 }
 
 // `source` has self's shape but for the indexed dimension, which is as long as the index.
@@ -84,7 +84,7 @@ void check_source(const Infer& infer) {
              ") and source (", legacy_name(source.dtype()), ") must have the same scalar type");
   const int64_t given = source.ndim() ? (dim.at < source.ndim() ? source->size(dim.at) : 1) : 1;
   WISP_CHECK(index.numel() == given, infer.name(), "(): Number of indices (", index.numel(),
-                   ") should be equal to source.size(dim): (", given, "), for dim: ", dim.at);
+             ") should be equal to source.size(dim): (", given, "), for dim: ", dim.at);
   Dims expected(self.sizes());
   if (self.ndim() > 0) expected[dim.at] = index.numel();
   const bool both_single = self.ndim() <= 1 && source.ndim() <= 1;
