@@ -403,3 +403,13 @@ def test_gradients_of_elements_picked_at_places_of_a_batch():
     places = wisp.tensor([[0, 1], [3, 3]])
     slopes = func.vmap(func.grad(lambda t, at: t[at].sum()), in_dims=(None, 0))(x, places)
     assert slopes.tolist() == [[1, 1, 0, 0], [0, 0, 0, 2]]
+
+
+def test_gradients_of_determinants_in_a_batch():
+    """Regular and singular matrices side by side: the rule cannot ask which is which, and steps aside of the singular."""
+    a = wisp.stack([doubles(3, 3), wisp.tensor([[1.0, 2, 3], [2, 4, 6], [0, 1, 5]], dtype=wisp.float64)])
+    slope = func.grad(wisp.linalg.det)
+    regular, singular = func.vmap(slope)(a)
+    close(regular, slope(a[0]))
+    cofactors = wisp.tensor([[14.0, -10, 2], [-7, 5, -1], [0, 0, 0]], dtype=wisp.float64)
+    assert (singular - cofactors).abs().max() < 1e-4
