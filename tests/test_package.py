@@ -70,5 +70,7 @@ def test_version():
 
 
 def test_how_wisp_runs_as_text():
-    assert wisp.__version__ in wisp.__config__.show() and wisp.backends.cpu.get_cpu_capability() in wisp.__config__.show()
+    assert (
+        wisp.__version__ in wisp.__config__.show() and wisp.backends.cpu.get_cpu_capability() in wisp.__config__.show()
+    )
     assert str(wisp.get_num_threads()) in wisp.__config__.parallel_info()
