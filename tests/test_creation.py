@@ -24,6 +24,18 @@ L.tensor([range(2), (3, 4)])
 L.tensor([[[1], [2]], [[3], [4]]])
 L.tensor([L.tensor(1), L.tensor(2)])
 L.tensor([L.tensor(1.5), 2])
+L.tensor([L.tensor([1]), L.tensor([2])])
+L.tensor([[L.tensor([[1.5]])], [2]])
+L.ones(3, out=L.empty(0, dtype=L.uint8))
+L.zeros(3, out=L.empty(0, dtype=L.bool))
+L.full((3,), 2.5, out=L.empty(0, dtype=L.int64))
+L.full((3,), 2, out=L.empty(0, dtype=L.complex64))
+L.eye(2, out=L.empty(0, dtype=L.int32))
+L.linspace(0, 3, 4, out=L.empty(0, dtype=L.int64))
+L.arange(0, 3., out=L.empty(0, dtype=L.int16))
+L.empty(3, out=L.empty(0, dtype=L.int16)).dtype
+L.rand(3, out=L.empty(0, dtype=L.float64)).dtype
+L.arange(3, dtype=L.float64, out=L.empty(0, dtype=L.float64))
 L.tensor([np.array([1, 2]), np.array([3, 4])])
 L.tensor([np.float32(1), 2])
 L.tensor([np.float64(1), 2])
@@ -178,6 +190,7 @@ L.Tensor(2, 3).shape
 L.Tensor()
 L.frombuffer(bytearray(b'abcd'), dtype=L.uint8)
 L.frombuffer(bytearray(8), dtype=L.float32)
+L.frombuffer(bytearray(8), dtype=L.int64, count=2**60)
 L.frombuffer(bytearray(8), dtype=L.float32, offset=4)
 L.frombuffer(bytearray(8), dtype=L.float32, count=1)
 L.frombuffer(bytearray(8), dtype=L.float32, count=3)
@@ -256,3 +269,20 @@ def test_old_constructors_take_arrays_of_any_shape():
     assert wisp.LongTensor(np.arange(6).reshape(2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert wisp.FloatTensor(np.array([1.5])).tolist() == [1.5]
     assert wisp.FloatTensor(np.int64(3)).shape == (3,)
+
+
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_indices_of_triangles(name):
+    """Of all shapes and diagonals, and at once where they are too many or none."""
+    make = getattr(wisp, name)
+    far = 2**63 - 1
+    for rows in range(5):
+        for cols in range(5):
+            for offset in (-far - 1, *range(-6, 7), far):
+                near = max(-6, min(6, offset))
+                want = np.array(getattr(np, name)(rows, near, cols)).reshape(2, -1)
+                assert make(rows, cols, offset).tolist() == want.tolist(), (rows, cols, offset)
+    assert make(2**40, 0).shape == (2, 0) and make(0, 2**40).shape == (2, 0)
+    assert make(2**40, 2, -(2**40) + 1 if name == "tril_indices" else 1).shape == (2, 1)
+    with pytest.raises(RuntimeError):
+        make(2**40, 2**40)

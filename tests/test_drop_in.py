@@ -33,6 +33,20 @@ def test_a_submodule_is_loaded_once_whatever_it_is_called():
     """).split() == ["True", "True"]
 
 
+def test_modules_do_not_take_the_place_of_functions_of_their_name():
+    assert (
+        as_torch("""
+        import torch, wisp
+        from torch.autograd.gradcheck import GradcheckError
+        from torch.nn.utils.weight_norm import WeightNorm
+        import torch.nn.utils.spectral_norm, torch.nn.parallel.data_parallel
+        named = [torch.autograd.gradcheck, torch.nn.utils.weight_norm, torch.nn.utils.spectral_norm, torch.nn.parallel.data_parallel]
+        print(*(type(f).__name__ for f in named))
+    """).split()
+        == ["function"] * 4
+    )
+
+
 def test_modules_of_single_optimizers():
     names = ("adam", "adamw", "sgd", "rmsprop", "adagrad", "adadelta", "adamax", "asgd", "nadam", "radam", "rprop")
     as_torch("import torch\n" + "\n".join(f"import torch.optim.{name}" for name in names))

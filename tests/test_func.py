@@ -9,6 +9,7 @@ import wisp
 from wisp import func
 from wisp.autograd import forward_ad as fw
 from wisp.autograd import functional
+from wisp.nn import functional as F
 
 
 def doubles(*shape, seed=0):
@@ -362,3 +363,53 @@ def test_layers_are_differentiated_forwards_over_backwards():
             return (layer(x).sin() ** 2).sum()
 
         close(func.hessian(energy)(x), functional.hessian(energy, x), 1e-7)
+
+
+PLACES = wisp.tensor([0, 2, 2])
+PICKS = {
+    "gather": lambda x: x.gather(0, PLACES),
+    "index": lambda x: x[PLACES],
+    "mask": lambda x: x[wisp.tensor([True, False, True, True])],
+    "take": lambda x: wisp.take(x, PLACES),
+    "index_select": lambda x: x.index_select(0, PLACES),
+    "embedding_bag": lambda x: F.embedding_bag(PLACES[:2] // 2, x.reshape(2, 2), wisp.tensor([0])).flatten(),
+    "sort": lambda x: x.sort().values,
+    "topk": lambda x: x.topk(2).values,
+    "kthvalue": lambda x: x.kthvalue(2, 0).values.reshape(1),
+    "median": lambda x: x.reshape(2, 2).median(0).values,
+    "multi_margin_loss": lambda x: F.multi_margin_loss(x.reshape(2, 2), wisp.tensor([0, 1]), reduction="none"),
+}
+
+
+@pytest.mark.parametrize("name", PICKS)
+def test_gradients_of_picked_elements_in_a_batch(name):
+    """Rules that put gradients back into zeros do so for every sample of a batch of gradients, or of inputs."""
+    f = PICKS[name]
+    x = wisp.tensor([1.0, 3.0, 2.0, 0.5], dtype=wisp.float64, requires_grad=True)
+    y = f(x)
+    weights = wisp.randn(3, *y.shape, dtype=wisp.float64)
+    (together,) = wisp.autograd.grad(y, x, weights, is_grads_batched=True, retain_graph=True)
+    one_by_one = [wisp.autograd.grad(y, x, w, retain_graph=True)[0] for w in weights]
+    wisp.testing.assert_close(together, wisp.stack(one_by_one))
+    start = x.detach()
+    wisp.testing.assert_close(func.jacrev(f)(start), func.jacfwd(f)(start))
+    batch = wisp.stack([start, 2 * start - 1])
+    slope = func.grad(lambda t: (f(t) ** 2).sum())
+    wisp.testing.assert_close(func.vmap(slope)(batch), wisp.stack([slope(t) for t in batch]))
+
+
+def test_gradients_of_elements_picked_at_places_of_a_batch():
+    x = wisp.arange(4.0)
+    places = wisp.tensor([[0, 1], [3, 3]])
+    slopes = func.vmap(func.grad(lambda t, at: t[at].sum()), in_dims=(None, 0))(x, places)
+    assert slopes.tolist() == [[1, 1, 0, 0], [0, 0, 0, 2]]
+
+
+def test_gradients_of_determinants_in_a_batch():
+    """Regular and singular matrices side by side: the rule cannot ask which is which, and steps aside of the singular."""
+    a = wisp.stack([doubles(3, 3), wisp.tensor([[1.0, 2, 3], [2, 4, 6], [0, 1, 5]], dtype=wisp.float64)])
+    slope = func.grad(wisp.linalg.det)
+    regular, singular = func.vmap(slope)(a)
+    close(regular, slope(a[0]))
+    cofactors = wisp.tensor([[14.0, -10, 2], [-7, 5, -1], [0, 0, 0]], dtype=wisp.float64)
+    assert (singular - cofactors).abs().max() < 1e-4

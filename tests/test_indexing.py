@@ -201,6 +201,24 @@ def test_assignment_errors():
 def test_byte_masks():
     """uint8 tensors are masks too, as PyTorch has it."""
     assert wisp.arange(3)[wisp.tensor([1, 0, 1], dtype=wisp.uint8)].tolist() == [0, 2]
+    yes, no = wisp.tensor(1, dtype=wisp.uint8), wisp.tensor(0, dtype=wisp.uint8)
+    assert wisp.zeros(2, 3)[yes].shape == (1, 2, 3) and wisp.zeros(2, 3)[no].shape == (0, 2, 3)
+    assert wisp.tensor(5)[yes].tolist() == [5] and wisp.tensor(5)[no].tolist() == []
+
+
+@pytest.mark.parametrize(
+    "index", [True, [0, 1], (slice(None), [0, 2]), np.array([[True, False, True], [False, True, True]])], ids=str
+)
+def test_values_may_have_more_dimensions_of_size_one_in_front(index):
+    """As in x[0] = y: also where the bracket holds masks and lists."""
+    x = wisp.zeros(2, 3)
+    new = wisp.arange(1.0, x[index].numel() + 1).reshape(1, 1, *x[index].shape)
+    want = x.clone()
+    want[index] = new[0, 0]
+    x[index] = new
+    assert x.tolist() == want.tolist() and x.count_nonzero() == new.numel()
+    with pytest.raises(RuntimeError):
+        x[index] = new.expand(2, *new.shape[1:])
 
 
 def test_zero_dimensional():

@@ -232,7 +232,9 @@ def containers(lib):
     values += [3]
     values.append(lib.zeros(1))
     table = layers.ParameterDict({"a": lib.ones(1)})
-    table.update({"b": 2, "c": lib.ones(2)})
+    table.update({"c": lib.ones(2), "b": 2})
+    table.update([("y", 3), ("x", 4)])
+    values.extend(lib.ones(1) for _ in range(2))
     return {
         "del": changed(lambda s: s.__delitem__(1)),
         "del slice": changed(lambda s: s.__delitem__(slice(0, 2))),
@@ -258,6 +260,7 @@ def containers(lib):
             table.get("z"),
             [k for k, _ in table.named_parameters()],
         ],
+        "parameters by name": [list(layers.ParameterDict({"d": 1, "a": 2})), len(layers.ParameterList(iter([1, 2])))],
         "popitem": [table.popitem()[0], list(table.keys()), len(list((table | {"q": lib.ones(1)}).values()))],
     }
 

@@ -267,6 +267,16 @@ def test_channel_dropout_drops_channels():
     assert nn.Dropout1d()(wisp.ones(4, 5)).shape == (4, 5)
     with pytest.raises(RuntimeError, match="dimensions"):
         F.dropout1d(wisp.ones(4))
+    with pytest.raises(RuntimeError, match="dimensions"):
+        F.dropout1d(x)
+
+
+@pytest.mark.parametrize("dtypes", [("int32", "int64"), ("int64", "int32")])
+def test_bags_of_mixed_dtypes(dtypes):
+    places, offsets = (getattr(wisp, name) for name in dtypes)
+    table = wisp.arange(6.0).reshape(3, 2)
+    bags = F.embedding_bag(wisp.tensor([0, 2, 1], dtype=places), table, wisp.tensor([0, 2], dtype=offsets), mode="sum")
+    assert bags.tolist() == [[4.0, 6.0], [2.0, 3.0]]
 
 
 def test_alpha_dropout_keeps_mean_and_variance():

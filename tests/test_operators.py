@@ -177,6 +177,24 @@ def test_identity():
     assert ref() is None
 
 
+class Marked(wisp.Tensor):
+    pass
+
+
+@pytest.mark.parametrize("kind", [wisp.Tensor, Marked])
+def test_weak_references_give_tensors_out_that_live_on(kind):
+    """A weak reference finds the object of a tensor that only a graph, or a gradient, holds; from then on it is held."""
+    x, y = wisp.ones(2).as_subclass(kind), wisp.ones(2)
+    ref = weakref.ref(x)
+    y.grad = x
+    del x
+    found = ref()
+    del y
+    assert type(found) is kind and found.sum() == 2 and (found + 1).tolist() == [2, 2]
+    del found
+    assert ref() is None
+
+
 def test_copies():
     x = wisp.arange(6.0).reshape(2, 3).t().requires_grad_()
     x.grad = wisp.ones(3, 2)

@@ -67,3 +67,10 @@ def test_types_ship():
 def test_version():
     assert wisp.__version__ == wisp.version.__version__
     assert wisp.__version__[0].isdigit()
+
+
+def test_how_wisp_runs_as_text():
+    assert (
+        wisp.__version__ in wisp.__config__.show() and wisp.backends.cpu.get_cpu_capability() in wisp.__config__.show()
+    )
+    assert str(wisp.get_num_threads()) in wisp.__config__.parallel_info()

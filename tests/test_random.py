@@ -53,6 +53,11 @@ L.Generator().set_state(L.zeros(5))
 L.Generator(3)
 L.manual_seed('a')
 L.manual_seed(-1).initial_seed()
+L.manual_seed(2**64 - 1).initial_seed()
+L.manual_seed(-(2**63)).initial_seed()
+L.manual_seed(2**64)
+L.manual_seed(-(2**63) - 1)
+L.Generator().manual_seed(2**64)
 """
 ORACLES = {"random": expressions.table(CASES)}
 DRAWS = {

@@ -102,6 +102,21 @@ L.zeros(5)[2:].storage_offset()
 L.zeros(5)[2:].untyped_storage().nbytes()
 L.zeros(2, 3).stride(-1)
 L.zeros(2, 3).stride(2)
+L.zeros(2, 3).stride(None)
+L.zeros(2, 3).stride(dim=None)
+(lambda x: [setattr(x, 'real', 5), setattr(x, 'imag', -2.5), x])(L.zeros(2, dtype=L.complex64))
+(lambda x: [setattr(x, 'real', True), x])(L.zeros(2))
+setattr(L.zeros(2, dtype=L.complex64), 'real', 'a')
+L.zeros(2).set_(L.ones(2, dtype=L.float64).storage())
+L.zeros(2).set_(L.ones(2, dtype=L.float64).untyped_storage()).shape
+L.zeros(2).set_(L.ones(3).storage())
+L.ones(2, dtype=L.int32).type(L.Tensor)
+L.zeros(2, 3).index_add(1, L.tensor([0]), L.ones(2, 3))
+L.gradient(L.tensor([1., 2., L.inf, -L.inf, L.nan, 5., 6.]))
+L.gradient(L.tensor([1., 2., 4., 8., 16.]), spacing=0.5, edge_order=2)
+L.gradient(L.tensor([1, 2, 4, 8]), spacing=2)
+L.gradient(L.tensor([1., 2., 4., 8.]), spacing=1e39)
+L.gradient(L.tensor([[1., 2.], [4., 8.]]), spacing=[2, 1j])
 L.zeros(2, 3).size(2)
 L.zeros(2, 3).size(dim=1)
 L.zeros(()).size(0)
@@ -109,6 +124,18 @@ L.zeros(3).mT
 L.zeros(2, 3, 4).mT.shape
 L.zeros(2, 3, 4).H
 L.arange(6.).unfold(0, 3, 2)
+L.arange(8)[::2].ravel()
+L.arange(4).reshape(2, 2)[:, 1].ravel()
+(lambda x: x.ravel().data_ptr() == x.data_ptr())(L.arange(4).reshape(2, 2))
+L.swapaxes(L.ones(2, 3), axis0=0, axis1=1)
+L.ones(2, 3).swapaxes(axis0=0, axis1=1)
+L.arange(6).reshape(2, 3).t().resize_(3, 2)
+L.arange(6).reshape(2, 3).t().resize_(3, 2, memory_format=L.contiguous_format)
+(lambda x: x.resize_as_(x))(L.arange(6).reshape(2, 3).t())
+L.zeros(120).resize_as_(L.ones(2, 3, 4, 5).to(memory_format=L.channels_last), memory_format=L.preserve_format).stride()
+L.zeros(120).resize_as_(L.ones(1, 2, 3, 4, 5).to(memory_format=L.channels_last_3d), memory_format=L.preserve_format).stride()
+L.zeros(120).resize_as_(L.ones(2, 3, 4, 5).to(memory_format=L.channels_last)).stride()
+L.zeros(6).resize_as_(L.ones(2, 3).t(), memory_format=L.preserve_format).stride()
 L.arange(6.).unfold(0, 7, 1)
 L.arange(6.).unfold(0, 3, 0)
 L.ones(2).set_(L.zeros(3))
@@ -233,3 +260,18 @@ def test_second_derivatives_of_nested_views():
         (grad,) = wisp.autograd.grad(y, x, g, create_graph=True)
         (twice,) = wisp.autograd.grad(grad, g, x.detach())
         assert twice.tolist() == y.tolist()
+
+
+def test_strided_views_of_expanded_tensors():
+    """Places that share an element of memory share its gradient: summed up they have it once."""
+    x = wisp.arange(1.0, 4.0).double().requires_grad_()
+    y = x.expand(5, 3).as_strided((5, 3), (0, 1), 0)
+    y.sum().backward()
+    assert x.grad.tolist() == [5.0, 5.0, 5.0]
+    for view in (
+        lambda t: t.expand(4, 3).as_strided((2, 2), (1, 1), 0),
+        lambda t: t.as_strided((2, 2), (1, 1), 0).as_strided((3,), (1,), 0),
+        lambda t: t.unfold(0, 2, 1).as_strided((2, 3), (0, 1), 0),
+    ):
+        assert wisp.autograd.gradcheck(lambda t: view(t * 1) ** 2, (x,))
+        assert wisp.autograd.gradgradcheck(lambda t: view(t * 1) ** 3, (x,))

@@ -22,7 +22,7 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "__config__", "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "functional", "futures", "hub", "jit", "linalg", "masked", "memory", "models",
     "multiprocessing", "nn", "onnx", "optim", "overrides", "random", "return_types", "serialization", "signal", "special",
     "storage", "testing", "torch_version", "types", "utils", "version",

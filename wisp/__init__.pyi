@@ -5,6 +5,7 @@ from builtins import int as _int
 from collections.abc import Sequence
 from typing import Final, Literal, overload
 
+from wisp import __config__ as __config__
 from wisp import accelerator as accelerator
 from wisp import amp as amp
 from wisp import array_api as array_api

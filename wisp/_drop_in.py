@@ -56,7 +56,9 @@ class Finder:
 
     def exec_module(self, module):
         name = module.__spec__.name
-        sys.modules[name] = import_module(self._home(name).name)  # the import system hands out what it finds there
+        home = self._home(name).name
+        sys.modules[name] = import_module(home)  # the import system hands out what it finds there
+        _find_hidden(home)
 
     def get_code(self, name):
         """The code of a module, for those who run it."""
@@ -67,6 +69,15 @@ class Finder:
         """What importlib.metadata knows of the package "torch"."""
         if context is not None and (context.name or "").lower() == "torch":
             yield _distribution()
+
+
+def _find_hidden(package):
+    """Finds beforehand the modules that hide behind another thing of their name, as wisp.autograd.gradcheck behind the
+    function: the import system would put the module in the function's place."""
+    for name, module in list(sys.modules.items()):
+        parent, _, child = name.rpartition(".")
+        if name.startswith(package + ".") and vars(sys.modules[parent]).get(child, module) is not module:
+            sys.modules.setdefault("torch" + name[len("wisp") :], module)
 
 
 def _nothing(*args):
@@ -112,6 +123,7 @@ def install():
         )
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
+    _find_hidden("wisp")
     wisp.__name__ = "torch"  # some libraries look at it
     wisp.__version__ = version.__version__ = version.as_torch()
     wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,

@@ -123,6 +123,8 @@ class _Methods:
                 return self._set(source, source.storage_offset(), source.shape, source.stride())
             return self._set(source, storage_offset, size, stride)
         untyped = source.untyped() if hasattr(source, "untyped") else source
+        if untyped is not source and source.dtype is not self.dtype:
+            raise RuntimeError(f"set_(): expected a storage of {self.dtype} or an UntypedStorage, got {source.dtype}")
         if size is None:
             size = (untyped.nbytes() // self.element_size() - storage_offset,)
         return self._set(untyped._bytes, storage_offset, size, stride)
@@ -134,7 +136,13 @@ class _Methods:
         return self._resize(sizes, memory_format)
 
     def resize_as_(self, the_template, *, memory_format=None):
-        """resize_() to the size of another tensor."""
+        """resize_() to the size of another tensor; `preserve_format` takes its memory format too."""
+        import wisp
+
+        if memory_format is wisp.preserve_format:
+            channels_last = {4: wisp.channels_last, 5: wisp.channels_last_3d}.get(the_template.dim())
+            last = channels_last and the_template.is_contiguous(memory_format=channels_last)
+            memory_format = channels_last if last and not the_template.is_contiguous() else wisp.contiguous_format
         return self._resize(the_template.shape, memory_format)
 
     def as_strided_(self, size, stride, storage_offset=None):

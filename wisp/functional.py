@@ -229,7 +229,10 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
             "gradient expected spacing to be unspecified, a scalar, or a list of length equal to the number of "
             f"dimensions ({len(dims)}), but got a list of length {len(spacing)}"
         )
-    return tuple(_derivative(input, step, d, edge_order) for step, d in zip(spacing, dims))
+    return tuple(
+        (_derivative if isinstance(step, Tensor) else _even_derivative)(input, step, d, edge_order)
+        for step, d in zip(spacing, dims)
+    )
 
 
 def _gradient_dims(input, dim):
@@ -246,16 +249,28 @@ def _gradient_dims(input, dim):
     return dims
 
 
+def _even_derivative(t, step, dim, edge_order):
+    """Along one dimension of samples at equal distances."""
+    n = t.shape[dim]
+
+    def at(i):
+        return t.narrow(dim, i % n, 1)
+
+    middle = (t.narrow(dim, 2, n - 2) - t.narrow(dim, 0, n - 2)) / (2 * step)
+    if edge_order == 1:
+        first, last = (at(1) - at(0)) / step, (at(-1) - at(-2)) / step
+    else:
+        first = (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / step
+        last = (1.5 * at(-1) - 2 * at(-2) + 0.5 * at(-3)) / step
+    return _op["cat"]([first, middle, last], dim)
+
+
 def _derivative(t, spacing, dim, edge_order):
     """Along one dimension, from the distances a and b to the neighbours before and after."""
     n = t.shape[dim]
-    if isinstance(spacing, Tensor):
-        shape = [1] * t.dim()
-        shape[dim] = -1
-        steps = spacing.diff().reshape(shape)
-    else:
-        steps = _op["full"]([n - 1 if d == dim else 1 for d in range(t.dim())], spacing,
-                            dtype=t.dtype if t.is_floating_point() or t.is_complex() else _C.get_default_dtype())  # fmt: skip
+    shape = [1] * t.dim()
+    shape[dim] = -1
+    steps = spacing.diff().reshape(shape)
 
     def part(x, start, length):
         return x.narrow(dim, start, length)

@@ -309,6 +309,8 @@ const char* python_type(ParamType type) {
 // NumPy's names for common parameters.
 const char* numpy_name(const std::string& name) {
   if (name == "dim") return "axis";
+  if (name == "dim0") return "axis0";
+  if (name == "dim1") return "axis1";
   if (name == "keepdim") return "keepdims";
   if (name == "other") return "x2";
   return nullptr;

@@ -185,6 +185,8 @@ PyObject* type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject
     DType dtype;
     if (to_dtype(args[0], dtype)) {
       target.dtype = Arg(dtype);
+    } else if (args[0] == reinterpret_cast<PyObject*>(tensor_type)) {
+      target.dtype = Arg(default_dtype());
     } else if (PyUnicode_Check(args[0])) {
       target.dtype = Arg(parse_legacy_type(text_of(args[0])));
     } else {

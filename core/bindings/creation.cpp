@@ -91,7 +91,14 @@ class Nested {
       if (n == 0) break;
       level = owned(PySequence_GetItem(level.get(), 0));
     }
-    if (is_tensor(level.get()) || is_array(level.get())) append_shape(level.get());
+    // A tensor of one element among numbers is a number, whatever its shape.
+    const bool number =
+        is_tensor(level.get()) && impl_of(level.get())->numel() == 1 && !sizes_.empty();
+    if (number) {
+      leaf_dims_ = 0;
+    } else if (is_tensor(level.get()) || is_array(level.get())) {
+      append_shape(level.get());
+    }
     find_dtype(data, 0);
   }
 

@@ -40,11 +40,16 @@ void generator_dealloc(PyObject* self) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// Any int is a seed; negative ones wrap as in PyTorch.
+// Any int of 64 bits is a seed; negative ones wrap as in PyTorch.
 uint64_t seed_from(PyObject* value) {
   const Ref index = owned(PyNumber_Index(value));
-  const uint64_t seed = PyLong_AsUnsignedLongLongMask(index.get());
-  if (seed == static_cast<uint64_t>(-1) && PyErr_Occurred()) throw PythonError();
+  int too_large = 0;
+  const int64_t number = PyLong_AsLongLongAndOverflow(index.get(), &too_large);
+  if (!too_large) return static_cast<uint64_t>(number);
+  const uint64_t seed = PyLong_AsUnsignedLongLong(index.get());
+  const bool fits = !PyErr_Occurred();
+  PyErr_Clear();
+  WISP_CHECK_VALUE(fits, "manual_seed(): expected a seed of at most 64 bits");
   return seed;
 }
 

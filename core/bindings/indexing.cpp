@@ -59,6 +59,13 @@ void set_index(Plan& plan, int64_t dim, Tensor index) {
   plan.advanced = true;
 }
 
+// A mask without dimensions adds one, of size 1 where it is true and 0 where it is false.
+void set_flag(Plan& plan, int64_t dim, bool flag) {
+  plan.view = ops::unsqueeze(plan.view, dim);
+  const int64_t size = flag ? 1 : 0;
+  set_index(plan, dim, ops::zeros(IntSpan(&size, 1), DType::int64));
+}
+
 // A mask is the coordinates at which it is true, one index per dimension. Returns the next
 // dimension.
 int64_t set_mask(Plan& plan, int64_t dim, const Tensor& mask) {
@@ -108,14 +115,9 @@ Plan make_plan(const Tensor& self, PyObject* const* items, Py_ssize_t count) {
       plan.view = apply_slice(plan.view, dim, item);
       ++dim;
     } else if (is_bool(item)) {
-      plan.view = ops::unsqueeze(plan.view, dim);
-      const int64_t size = item == Py_True ? 1 : 0;
-      set_index(plan, dim++, ops::zeros(IntSpan(&size, 1), DType::int64));
-    } else if (is_tensor(item) && impl_of(item)->ndim() == 0 &&
-               impl_of(item)->dtype() == DType::bool_) {
-      plan.view = ops::unsqueeze(plan.view, dim);
-      const int64_t size = tensor_of(item).item().truth() ? 1 : 0;
-      set_index(plan, dim++, ops::zeros(IntSpan(&size, 1), DType::int64));
+      set_flag(plan, dim++, item == Py_True);
+    } else if (is_tensor(item) && impl_of(item)->ndim() == 0 && is_mask(*impl_of(item))) {
+      set_flag(plan, dim++, tensor_of(item).item().truth());
     } else if (is_position(item)) {
       to_int(item, position);
       WISP_CHECK_INDEX(dim < plan.view.ndim(), "too many indices for tensor of dimension ",
@@ -176,7 +178,7 @@ Tensor value_tensor(PyObject* value, const Tensor& target) {
   return ops::to(tensor_from_python(value, "assignment"), target.dtype());
 }
 
-// A value may have leading dimensions of size 1 that the target lacks.
+// A value may have more dimensions of size 1 in front than the target has.
 Tensor drop_leading_ones(Tensor value, int64_t ndim) {
   while (value.ndim() > ndim && value->size(0) == 1) value = ops::select(value, 0, 0);
   return value;
@@ -235,6 +237,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
       ops::copy_(plan.view, drop_leading_ones(std::move(source), plan.view.ndim()));
       return 0;
     }
+    source = drop_leading_ones(std::move(source), 0);
     if (source.dtype() != plan.view.dtype()) source = ops::to(source, plan.view.dtype());
     invoke_in_place<"index_put">(plan.view, std::span<const Tensor>(plan.indices), source);
     return 0;

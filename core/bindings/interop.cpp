@@ -443,7 +443,7 @@ PyObject* frombuffer(PyObject*, PyObject* args, PyObject* kwargs) {
                      " bytes) after offset (", offset,
                      " bytes) must be a multiple of element size (", item, ")");
     const int64_t n = count > 0 ? count : (size - offset) / item;
-    WISP_CHECK_VALUE(offset + n * item <= size, "requested buffer length (", n, " * ", item,
+    WISP_CHECK_VALUE(n <= (size - offset) / item, "requested buffer length (", n, " * ", item,
                      " bytes) after offset (", offset,
                      " bytes) must not be greater than actual buffer length (", size, " bytes)");
     char* data = bytes->bytes() + offset;

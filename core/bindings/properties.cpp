@@ -147,7 +147,13 @@ PyObject* imag_part(PyObject* self, void*) {
 template <OpName Name>
 int assign_part(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    ops::copy_(invoke<Name>(tensor_of(self)), expect_tensor(value, "assignment"));
+    const Tensor part = invoke<Name>(tensor_of(self));
+    Scalar number;
+    if (value && !is_tensor(value) && to_scalar(value, number)) {
+      ops::fill_(part, number);
+    } else {
+      ops::copy_(part, expect_tensor(value, "assignment"));
+    }
     return 0;
   });
 }
@@ -172,7 +178,7 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObje
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     const bool keyword = kwnames && PyTuple_GET_SIZE(kwnames) == 1 && nargs == 0;
-    if (nargs == 1 || keyword) {
+    if ((nargs == 1 || keyword) && args[0] != Py_None) {
       int64_t dim;
       WISP_CHECK_TYPE(to_int(args[0], dim), "stride(): argument 'dim' must be int");
       WISP_CHECK_INDEX(t.ndim() > 0, "Dimension specified as ", dim,

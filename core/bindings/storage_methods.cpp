@@ -92,7 +92,8 @@ PyObject* resize_method(PyObject* self, PyObject* args) {
     WISP_CHECK(!t.requires_grad(), "cannot resize variables that require grad");
     autograd::check_write("resize", t);
     const Dims sizes = dims_from(size, "resize_(): argument 'size' must be a tuple of ints");
-    resize(t, sizes, format);
+    // Without a format, a tensor of these sizes already stays as it lies in memory.
+    if (format_object != Py_None || !same(t.sizes(), sizes)) resize(t, sizes, format);
     t->bump_version();
     Py_INCREF(self);
     return self;

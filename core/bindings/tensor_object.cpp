@@ -63,7 +63,12 @@ void drop_wrapper(void* wrapper) {
   const FreeingLock lock;
   if (!lock) return;
   TensorObject* self = static_cast<TensorObject*>(wrapper);
-  self->impl = nullptr;
+  if (Py_REFCNT(self) == 1) {
+    self->impl = nullptr;
+  } else {  // a weak reference has given the object out: it owns the tensor again
+    if (self->impl->use_count() == 0) self->impl->retain();
+    self->impl->set_keeps_wrapper(false);
+  }
   Py_DECREF(reinterpret_cast<PyObject*>(self));
 }
 

@@ -431,9 +431,22 @@ void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targe
   }
 }
 
+// What makes tensors from nothing makes them of the dtype of `out`, unless another is asked for.
+std::vector<Arg> with_dtype_of(const OpDef& op, const Arg* args, const Tensor& out) {
+  std::vector<Arg> result(args, args + op.sig.params.size());
+  const int at = op.sig.find("dtype");
+  if (at >= 0 && args[at].is_none()) result[static_cast<size_t>(at)] = Arg(out.dtype());
+  return result;
+}
+
 }  // namespace
 
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
+  std::vector<Arg> typed;
+  if (op.has(trait::factory)) {
+    typed = with_dtype_of(op, args, targets[0]);
+    args = typed.data();
+  }
   WISP_CHECK(
       !mode.grad || !wants_grad(op, args), op.shown,
       "(): functions with out=... arguments don't support automatic differentiation, but one of ",

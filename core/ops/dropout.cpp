@@ -106,6 +106,8 @@ void channel_dropout_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   WISP_CHECK(self.ndim() >= 2, args.name(), "(): Expected at least 2 dimensions, got ",
              self.ndim());
+  WISP_CHECK(spatial != 1 || self.ndim() <= 3, args.name(), "(): Expected 2D or 3D input, got ",
+             self.ndim(), " dimensions");
   if (idle(args)) return outs.push(self);
   const bool batched = self.ndim() != spatial + 1 || spatial == 2 || spatial == 3;
   Dims shape(static_cast<size_t>(self.ndim()), 1);

@@ -33,9 +33,6 @@ void infer_bag(Infer& infer) {
              " and ", offsets.sizes());
   check_integers("input", indices);
   check_integers("offsets", offsets);
-  WISP_CHECK(indices.dtype() == offsets.dtype(),
-             "expected indices and offsets to have the same dtype, but got ", name(indices.dtype()),
-             " and ", name(offsets.dtype()));
   WISP_CHECK(is_floating(weight.dtype()),
              "Expected tensor for argument #1 'weight' to have one of the following scalar types: ",
              "Half, BFloat16, Float, Double; but got ", legacy_name(weight.dtype()), " instead");
@@ -56,11 +53,11 @@ void infer_bag(Infer& infer) {
                each.sizes());
   }
   const bool max = mode_of(infer) == BagMode::max;
+  const DType places = promote(indices.dtype(), offsets.dtype());
   infer.push({bag_count(infer), weight->size(1)}, weight.dtype(), weight.device());
-  infer.push({indices.numel()}, indices.dtype(), weight.device());
-  infer.push({bag_count(infer)}, indices.dtype(), weight.device());
-  infer.push({max ? bag_count(infer) : 0, max ? weight->size(1) : 0}, indices.dtype(),
-             weight.device());
+  infer.push({indices.numel()}, places, weight.device());
+  infer.push({bag_count(infer)}, places, weight.device());
+  infer.push({max ? bag_count(infer) : 0, max ? weight->size(1) : 0}, places, weight.device());
 }
 
 // Where every bag begins, and the end of the last.

@@ -5,6 +5,7 @@
 #include "cpu/mask.h"
 #include "cpu/scratch.h"
 #include "ops/families.h"
+#include "ops/into_zeros.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
 
@@ -165,8 +166,7 @@ void index_kernel(const Call& call) {
 }
 
 Tensor index_grad(const Backward& b) {
-  const Tensor result = zeros(b.shape(0), b.grad().dtype());
-  return index_put_(result, b.tensors(1), b.grad(), true);
+  return put_into_zeros<"index_put">(b, b.tensors(1), b.grad(), true);
 }
 
 void infer_index_put(Infer& infer) {
@@ -271,8 +271,7 @@ void put_kernel(const Call& call) {
 }
 
 Tensor take_grad(const Backward& b) {
-  const Tensor result = zeros(b.shape(0), b.grad().dtype());
-  return put_(result, b.tensor(1), b.grad(), true);
+  return put_into_zeros<"put">(b, b.tensor(1), b.grad(), true);
 }
 
 Tensor put_self_grad(const Backward& b) {

@@ -2,6 +2,7 @@
 #include "cpu/index.h"
 #include "cpu/scratch.h"
 #include "ops/families.h"
+#include "ops/into_zeros.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
 
@@ -72,19 +73,19 @@ void index_select_kernel(const Call& call) {
 }
 
 Tensor index_select_grad(const Backward& b) {
-  const Tensor result = zeros(b.shape(0), b.grad().dtype());
-  return index_add_(result, b.integer(1), b.tensor(2), b.grad());
+  return put_into_zeros<"index_add">(b, b.integer(1), b.tensor(2), b.grad());
 }
 
 // `source` has self's shape but for the indexed dimension, which is as long as the index.
-void check_source(const Infer& infer) {
+void check_source(const Infer& infer, ErrorKind kind) {
   const Tensor &self = infer.tensor(0), &index = infer.tensor(2), &source = infer.tensor(3);
   const Dim dim(infer, self.sizes());
   WISP_CHECK(self.dtype() == source.dtype(), infer.name(), "(): self (", legacy_name(self.dtype()),
              ") and source (", legacy_name(source.dtype()), ") must have the same scalar type");
   const int64_t given = source.ndim() ? (dim.at < source.ndim() ? source->size(dim.at) : 1) : 1;
-  WISP_CHECK_INDEX(index.numel() == given, infer.name(), "(): Number of indices (", index.numel(),
-                   ") should be equal to source.size(dim): (", given, "), for dim: ", dim.at);
+  if (index.numel() != given)
+    fail(kind, infer.name(), "(): Number of indices (", index.numel(),
+         ") should be equal to source.size(dim): (", given, "), for dim: ", dim.at);
   Dims expected(self.sizes());
   if (self.ndim() > 0) expected[dim.at] = index.numel();
   const bool both_single = self.ndim() <= 1 && source.ndim() <= 1;
@@ -97,7 +98,7 @@ void check_source(const Infer& infer) {
 void infer_index_add(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   check_vector(infer, false);
-  check_source(infer);
+  check_source(infer, ErrorKind::runtime);
   WISP_CHECK(is_complex(self.dtype()) || !infer.scalar(4).is_complex(),
              "index_add(): alpha must not be complex for a ", legacy_name(self.dtype()), " tensor");
   infer.push(self.sizes(), self.dtype(), self.device());
@@ -131,7 +132,7 @@ Tensor index_add_source_grad(const Backward& b) {
 void infer_index_copy(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   check_vector(infer, true);
-  check_source(infer);
+  check_source(infer, ErrorKind::index);
   infer.push(self.sizes(), self.dtype(), self.device());
 }
 

@@ -75,7 +75,8 @@ Tensor det_grad(const Backward& b) {
   const int64_t n = a.size(-1);
   if (a.numel() == 0) return zeros_like(a);
   const Tensor diag = diagonal(detach(lu), 0, -2, -1);
-  const bool regular = !any(eq(diag, 0)).item().truth();
+  // Inside vmap one answer for all samples is that for singular ones, which holds for both.
+  const bool regular = diag->is_readable() && !any(eq(diag, 0)).item().truth();
   if (rules_are_differentiated()) {
     Tensor near = a, value = det_a;
     if (!regular) {

@@ -116,15 +116,43 @@ void register_repeats(Registry& r) {
 
 // --- tril_indices, triu_indices(row, col, offset, *, dtype, device)
 
-// Calls f(row, first column, end) for the rows of a triangle.
+// The part of a matrix on one side of a diagonal. Sizes and offsets may be any: sums of them are
+// wide.
 template <bool lower>
-void for_each_row(const Args& args, auto f) {
-  const int64_t rows = args.integer(0), cols = args.integer(1), offset = args.integer(2);
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t edge = std::clamp<int64_t>(row + offset + (lower ? 1 : 0), 0, cols);
-    lower ? f(row, int64_t(0), edge) : f(row, edge, cols);
+struct Triangle {
+  using Wide = __int128;
+  int64_t rows, cols, offset;
+
+  explicit Triangle(const Args& args)
+      : rows(args.integer(0)), cols(args.integer(1)), offset(args.integer(2)) {}
+
+  // The columns of a row.
+  std::pair<int64_t, int64_t> span(int64_t row) const {
+    const Wide diagonal = static_cast<Wide>(row) + offset + (lower ? 1 : 0);
+    const int64_t edge = static_cast<int64_t>(std::clamp<Wide>(diagonal, 0, cols));
+    return lower ? std::pair(int64_t{0}, edge) : std::pair(edge, cols);
   }
-}
+  // The rows that have columns.
+  int64_t begin() const { return lower && cols > 0 ? row_at(-static_cast<Wide>(offset)) : 0; }
+  int64_t end() const {
+    if (cols == 0) return 0;
+    return lower ? rows : row_at(static_cast<Wide>(cols) - offset);
+  }
+  // From the thin end on, rows grow by a column each until they are full.
+  int64_t count() const {
+    const int64_t filled = end() - begin();
+    if (filled == 0) return 0;
+    const auto [from, to] = span(lower ? begin() : end() - 1);
+    const Wide thin = to - from, growing = std::min<Wide>(filled, cols - thin);
+    const Wide count = (filled - growing) * cols + growing * (2 * thin + growing - 1) / 2;
+    WISP_CHECK(count <= std::numeric_limits<int64_t>::max() / 2, "a triangle of ", rows, " x ",
+               cols, " has too many elements");
+    return static_cast<int64_t>(count);
+  }
+
+ private:
+  int64_t row_at(Wide row) const { return static_cast<int64_t>(std::clamp<Wide>(row, 0, rows)); }
+};
 
 template <bool lower>
 void infer_triangle(Infer& infer) {
@@ -132,9 +160,7 @@ void infer_triangle(Infer& infer) {
   WISP_CHECK(infer.integer(1) >= 0, "col must be non-negative, got ", infer.integer(1));
   const DType dtype = infer.dtype_or_none(3).value_or(DType::int64);
   if (!is_integral(dtype)) fail_not_implemented(infer.name(), dtype);
-  int64_t count = 0;
-  for_each_row<lower>(infer, [&](int64_t, int64_t begin, int64_t end) { count += end - begin; });
-  infer.push({2, count}, dtype, infer.device(4));
+  infer.push({2, Triangle<lower>(infer).count()}, dtype, infer.device(4));
 }
 
 template <bool lower>
@@ -142,10 +168,12 @@ void triangle_kernel(const Call& call) {
   const Tensor& out = call.out();
   visit<dtypes::integral>(out.dtype(), call.name(), [&]<class T>() {
     T *rows = out.data<T>(), *cols = rows + out.size(1);
-    for_each_row<lower>(call, [&](int64_t row, int64_t begin, int64_t end) {
-      rows = std::fill_n(rows, end - begin, static_cast<T>(row));
-      for (int64_t col = begin; col < end; ++col) *cols++ = static_cast<T>(col);
-    });
+    const Triangle<lower> triangle(call);
+    for (int64_t row = triangle.begin(); row < triangle.end(); ++row) {
+      const auto [from, to] = triangle.span(row);
+      rows = std::fill_n(rows, to - from, static_cast<T>(row));
+      for (int64_t col = from; col < to; ++col) *cols++ = static_cast<T>(col);
+    }
   });
 }
 

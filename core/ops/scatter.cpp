@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/families.h"
+#include "ops/into_zeros.h"
 #include "ops/number.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
@@ -95,8 +96,7 @@ void gather_kernel(const Call& call) {
 }
 
 Tensor gather_grad(const Backward& b) {
-  const Tensor result = zeros(b.shape(0), b.grad().dtype());
-  return scatter_add_(result, b.integer(1), b.tensor(2), b.grad());
+  return put_into_zeros<"scatter_add">(b, b.integer(1), b.tensor(2), b.grad());
 }
 
 void infer_scatter_src(Infer& infer) {

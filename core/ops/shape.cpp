@@ -261,11 +261,9 @@ void register_internal(Registry& r) {
              infer.push(infer.integers(4), infer.tensor(0).dtype(), infer.tensor(0).device());
            },
        .kernel = as_strided_grad_kernel,
-       .vjp = {{"grad", "size stride storage_offset self_stride self_offset",
-                [](const Backward& b) {
-                  const Tensor laid_out = restride(b.grad(), b.integers(5));
-                  return as_strided(laid_out, b.integers(1), b.integers(2),
-                                    b.integer(3) - b.integer(6));
+       .vjp = {{"grad", "size stride storage_offset self_size self_stride self_offset",
+                [](const Backward& b) {  // the same way back: the two geometries change places
+                  return invoke<"_as_strided_grad">(b.grad(), b[4], b[5], b[6], b[1], b[2], b[3]);
                 }}},
        .jvp = Jvp::linear,
        .batch = Batch::loop,
@@ -334,7 +332,7 @@ void register_reshaping(Registry& r) {
        .body =
            [](const Args& args, TensorList& outs) {
              const int64_t all = -1;
-             outs.push(reshape(args.tensor(0), {&all, 1}));
+             outs.push(contiguous(reshape(args.tensor(0), {&all, 1})));
            },
        .onnx = "Reshape"});
   r.add(

@@ -5,6 +5,7 @@
 
 #include "cpu/select.h"
 #include "ops/families.h"
+#include "ops/into_zeros.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
 
@@ -82,8 +83,7 @@ void sort_kernel(const Call& call) {
 
 // The gradient of picked elements, put back where they came from.
 Tensor put_back(const Backward& b, int64_t dim) {
-  const Tensor result = zeros(b.shape(0), b.grad().dtype());
-  return invoke_in_place<"scatter.src">(result, dim, b.out(1), b.grad());
+  return put_into_zeros<"scatter.src">(b, dim, b.out(1), b.grad());
 }
 
 // The same where the dimension was dropped.
@@ -92,9 +92,7 @@ Tensor put_back_reduced(const Backward& b, int64_t dim_argument, bool keepdim) {
   if (keepdim || shape.empty()) return put_back(b, b.integer(static_cast<int>(dim_argument)));
   const int64_t dim =
       wrap_dim(b.integer(static_cast<int>(dim_argument)), static_cast<int64_t>(shape.size()));
-  const Tensor result = zeros(shape, b.grad().dtype());
-  return invoke_in_place<"scatter.src">(result, dim, unsqueeze(b.out(1), dim),
-                                        unsqueeze(b.grad(), dim));
+  return put_into_zeros<"scatter.src">(b, dim, unsqueeze(b.out(1), dim), unsqueeze(b.grad(), dim));
 }
 
 void infer_topk(Infer& infer) {

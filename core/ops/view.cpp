@@ -323,6 +323,15 @@ ViewSpec as_strided_spec(const Args& args) {
   return {Dims(sizes), Dims(strides), offset, self.dtype()};
 }
 
+// Where places of the input share an element of memory, each has its part of the gradient of that
+// element.
+Tensor as_strided_grad(const Backward& b) {
+  const Tensor grad = invoke<"_as_strided_grad">(b.grad(), b[1], b[2], b[3], b[4], b[5], b[6]);
+  if (!overlaps_itself(b.integers(4), b.integers(5))) return grad;
+  const Tensor ones = full(b.integers(4), 1, grad.dtype());
+  return div(grad, invoke<"_as_strided_grad">(ones, b[4], b[5], b[6], b[4], b[5], b[6]));
+}
+
 ViewSpec as_real_spec(const Args& args) {
   const Tensor& self = args.tensor(0);
   WISP_CHECK(is_complex(self.dtype()), "view_as_real is only supported for complex tensors");
@@ -509,9 +518,7 @@ void register_as_strided(Registry& r) {
            "as_strided with the input's own geometry, which its derivative needs.\n\n>>> wisp.arange(4)._as_strided((2,), (2,), 0, (4,), (1,), 0)\ntensor([0, 2])",
        .view = as_strided_spec,
        .vjp = {{"self", "size stride storage_offset self_size self_stride self_offset",
-                [](const Backward& b) {
-                  return invoke<"_as_strided_grad">(b.grad(), b[1], b[2], b[3], b[4], b[5], b[6]);
-                }}},
+                as_strided_grad}},
        .onnx = "+ Gather",
        .traits = trait::in_place,
        .homes = home::method,

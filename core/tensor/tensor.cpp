@@ -158,7 +158,10 @@ void TensorImpl::fail_unless_readable(const char* what) const {
 }
 
 void TensorImpl::destroy() noexcept {
-  if (WISP_UNLIKELY(keeps_wrapper_)) drop_wrapper(wrapper_);
+  if (WISP_UNLIKELY(keeps_wrapper_)) {
+    drop_wrapper(wrapper_);
+    if (!keeps_wrapper_) return;  // somebody holds the wrapper, which has taken this tensor over
+  }
   this->~TensorImpl();
   memory::deallocate_fixed<sizeof(TensorImpl)>(this);
 }

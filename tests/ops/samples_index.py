@@ -120,7 +120,7 @@ def index_add():
 @errors("index_add")
 def bad_index_add():
     yield E(
-        IndexError,
+        RuntimeError,
         "Number of indices \\(2\\) should be equal to source.size\\(dim\\): \\(1\\)",
         T(3),
         0,

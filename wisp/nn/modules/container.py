@@ -1,9 +1,10 @@
 """Containers of modules and parameters."""
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from operator import index as as_index
+from operator import itemgetter
 
 from wisp._C import Tensor
 from wisp.nn.modules.module import Module, _addindent
@@ -318,7 +319,7 @@ class ParameterList(Module):
 
     def extend(self, values):
         """Adds several values at the end; returns the list."""
-        if not isinstance(values, Container) or isinstance(values, Tensor):
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
             self.append(value)
@@ -445,8 +446,10 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters):
-        """Adds or replaces values, from a mapping or from pairs."""
-        for key, value in _pairs("ParameterDict", parameters):
+        """Adds or replaces values, from a mapping or from pairs; those of a plain dict in the order of their names."""
+        pairs = _pairs("ParameterDict", parameters)
+        ordered = isinstance(parameters, (OrderedDict, ParameterDict)) or not isinstance(parameters, Mapping)
+        for key, value in pairs if ordered else sorted(pairs, key=itemgetter(0)):
             self[key] = value
 
     def extra_repr(self):
