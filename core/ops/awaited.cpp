@@ -151,8 +151,12 @@ class Waiting {
                         groups_};
     Tensor out = Tensor::empty(p.results[last_].sizes(), DType::float32);
     const Call call(op_def<"convolution">(), args, &out, DType::float32);
-    if (!convolve_with_tail(call, {p.affine.scale, p.affine.shift, p.other, last_ == rectified}))
-      return false;
+    ConvTail tail;
+    tail.scale = p.affine.scale;
+    tail.shift = p.affine.shift;
+    tail.other = p.other;
+    tail.relu = last_ == rectified;
+    if (!convolve_with_tail(call, tail)) return false;
     keep(last_, std::move(out));
     return true;
   }

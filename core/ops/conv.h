@@ -20,8 +20,8 @@ inline bool has_channels_last(const Tensor& t) {
   return t.ndim() == 4 && !t.is_contiguous() && t->is_contiguous(MemoryFormat::channels_last);
 }
 
-// What follows a convolution. First, if they are defined: every channel is multiplied by a number of
-// `scale` and one of `shift` added, then an image; then relu; then the largest element of each
+// What follows a convolution. First, if they are defined: every channel is multiplied by a number
+// of `scale` and one of `shift` added, then an image; then relu; then the largest element of each
 // window of that many rows and columns, which do not overlap.
 struct ConvTail {
   Tensor scale, shift, other;

@@ -234,7 +234,7 @@ template <class T>
 WISP_INLINE void put_apart(T* y, int64_t y_step, int64_t n, typename Vector<T>::type values,
                            T beta) {
   if (y_step == 1) return Part<T>(n).put(y, values, beta);
-  T lane[Vector<T>::width];
+  T lane[Vector<T>::width] = {};
   for (int64_t l = 0; l < n && beta != T(0); ++l) lane[l] = y[l * y_step];
   Part<T>(n).put(lane, values, beta);
   for (int64_t l = 0; l < n; ++l) y[l * y_step] = lane[l];
