@@ -16,7 +16,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The parts of a list, without looking into brackets.
+}  // namespace
+
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -31,6 +32,8 @@ std::vector<std::string_view> split_list(std::string_view text) {
   }
   return parts;
 }
+
+namespace {
 
 // With what follows from the schema: "append.t(T[] self, T item) -> ()".
 Builtin read_schema(const BuiltinRow& row) {

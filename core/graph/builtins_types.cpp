@@ -42,22 +42,6 @@ bool is_of_kind(const Datum& value, std::string_view word) {
   }
 }
 
-// The types between the parentheses of a tuple or dict, as they follow each other.
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  size_t begin = 0;
-  int depth = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ',';
-    depth += (c == '(') - (c == ')');
-    if (c != ',' || depth != 0) continue;
-    const size_t first = std::min(text.find_first_not_of(' ', begin), i);
-    if (first < i) parts.push_back(text.substr(first, i - first));
-    begin = i + 1;
-  }
-  return parts;
-}
-
 bool is_tuple_of(const Datum& value, const std::vector<std::string_view>& types) {
   if (value.tag() != Tag::tuple) return false;
   const auto& items = value.items();
@@ -85,10 +69,10 @@ bool is_instance(const Datum& value, std::string_view type) {
                        [item](const Datum& each) { return is_instance(each, item); });
   }
   if (type.starts_with("Dict(")) {
-    return is_dict_of(value, parts_of(type.substr(5, type.size() - 6)));
+    return is_dict_of(value, split_list(type.substr(5, type.size() - 6)));
   }
   if (type.starts_with('(')) {
-    return is_tuple_of(value, parts_of(type.substr(1, type.size() - 2)));
+    return is_tuple_of(value, split_list(type.substr(1, type.size() - 2)));
   }
   return type == "Any" || is_of_kind(value, type);
 }

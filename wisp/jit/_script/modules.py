@@ -140,9 +140,9 @@ class ModuleSpec:
         if id(module) in made:
             return made[id(module)]
         obj = made[id(module)] = native.create(self.name)
-        for name, (_, kind) in self.attributes.items():
+        for name in self.attributes:
             found = getattr(module, name)
-            obj.set(name, _as_object(native, kind, found.value if isinstance(found, Declared) else found))
+            obj.set(name, found.value if isinstance(found, Declared) else found)
         for name, value in self.constants.items():
             if name.isidentifier() and self._is_value(value) and ir.type_of_constant(value) is not None:
                 obj.set(name, value)
@@ -153,17 +153,6 @@ class ModuleSpec:
 
 
 _PLAIN_BASES = {Module, ModuleList, ModuleDict, Sequential, ParameterList, ParameterDict, *Module.__mro__}
-
-
-def _as_object(native, kind, value):
-    """The object of a class of the program that is like a Python object; other values as they are."""
-    kind = T.without_none(kind)
-    if kind.kind != "class" or not isinstance(value, kind.host.python_class):
-        return value
-    made = native.create(kind.name)
-    for name, part in kind.host.attributes.items():
-        made.set(name, _as_object(native, part, getattr(value, name)))
-    return made
 
 
 def _identity(value):
