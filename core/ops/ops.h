@@ -177,22 +177,14 @@ WISP_OP(Tensor, index, (const Tensor& self, List indices), self, indices)
 WISP_OP(Tensor, index_put,
         (const Tensor& self, List indices, const Tensor& values, bool accumulate = false), self,
         indices, values, accumulate)
-WISP_OP_(index_put,
-         (const Tensor& self, List indices, const Tensor& values, bool accumulate = false), self,
-         indices, values, accumulate)
 WISP_OP(Tensor, take, (const Tensor& self, const Tensor& index), self, index)
 WISP_OP(Tensor, put,
         (const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate = false),
         self, index, source, accumulate)
-WISP_OP_(put,
-         (const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate = false),
-         self, index, source, accumulate)
 WISP_OP(Tensor, index_select, (const Tensor& self, int64_t dim, const Tensor& index), self, dim,
         index)
 WISP_OP(Tensor, index_fill, (const Tensor& self, int64_t dim, const Tensor& index, Operand value),
         self, dim, index, value)
-WISP_OP_(index_add, (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source),
-         self, dim, index, source)
 WISP_OP(Tensor, nonzero, (const Tensor& self), self)
 WISP_OP(Tensor, masked_select, (const Tensor& self, const Tensor& mask), self, mask)
 WISP_OP(Tensor, masked_fill, (const Tensor& self, const Tensor& mask, Operand value), self, mask,
@@ -209,8 +201,6 @@ WISP_OP_AS(Tensor, scatter_value, "scatter.value",
 WISP_OP(Tensor, scatter_add,
         (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src), self, dim, index,
         src)
-WISP_OP_(scatter_add, (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src),
-         self, dim, index, src)
 WISP_OP(Tensor, scatter_reduce,
         (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
          std::string_view reduce, bool include_self = true),
