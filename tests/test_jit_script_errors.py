@@ -94,20 +94,10 @@ def uses_with(x):
         return f
 
 
-def uses_for_else(x):
-    for i in range(2):
-        if i == 1:
-            break
-    else:
-        x = x - 1
-    return x
-
-
 UNSUPPORTED = [
     (uses_try, "try ... except", "Test the condition with if"), (uses_yield, "yield", "Collect the values in a list"),
     (uses_set, "a set", "Use a list"), (uses_global, "global", "Pass the value as an argument"),
     (uses_star, "\\* and \\*\\* parameters of compiled functions", "Name the parameters"), (uses_with, "this with statement", "no_grad"),
-    (uses_for_else, "for ... else", "Set a variable"),
 ]  # fmt: skip
 
 

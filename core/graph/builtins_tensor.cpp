@@ -142,6 +142,21 @@ Datum require_grad(BuiltinArgs args) {
 }
 
 // Whether gradients were recorded before; sets whether they are from now on.
+// Whether a script may copy the result of a call into the tensor of out=. Its shape stays: what is
+// known of shapes would not hold otherwise.
+Datum check_out(BuiltinArgs args) {
+  const Tensor &result = args[0].tensor(), &out = args[1].tensor();
+  WISP_CHECK(can_cast(result.dtype(), out.dtype()), "result type ", legacy_name(result.dtype()),
+             " can't be cast to the desired output type ", legacy_name(out.dtype()));
+  WISP_CHECK(wisp::same(result.sizes(), out.sizes()), "out= has the shape ", out.sizes(),
+             ", and the result ", result.sizes(), ": scripts do not resize it");
+  WISP_CHECK(
+      !mode.grad || !(result.requires_grad() || out.requires_grad()),
+      "functions with out=... arguments don't support automatic differentiation, but one of ",
+      "the arguments requires grad.");
+  return {};
+}
+
 Datum set_grad_enabled(BuiltinArgs args) { return std::exchange(mode.grad, args[0].boolean()); }
 
 Datum with_dim(BuiltinArgs args) {
@@ -276,6 +291,7 @@ void add_values(std::vector<BuiltinRow>& table) {
       {"_without_leading_ones(Tensor value, Tensor places) -> Tensor", without_leading_ones},
       {"_indices_at_end(Tensor self, Tensor?[] indices) -> Tensor?[]", indices_at_end},
       {"requires_grad_(Tensor self, bool requires_grad) -> Tensor", require_grad, false},
+      {"_check_out(Tensor result, Tensor out) -> ()", check_out, false},
       {"_set_grad_enabled(bool enabled) -> bool", set_grad_enabled, false},
       {"warn(str message) -> ()",
        [](BuiltinArgs a) -> Datum {

@@ -1,5 +1,7 @@
-// isinstance() of values whose type is known when the program runs.
+// isinstance() and hash() of values whose type is known when the program runs.
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "graph/builtins_parts.h"
 #include "graph/graph.h"
@@ -77,9 +79,39 @@ bool is_instance(const Datum& value, std::string_view type) {
   return type == "Any" || is_of_kind(value, type);
 }
 
+// As Python: equal for equal numbers of different types, and an int is nearly its own.
+int64_t hash_of_int(int64_t value) {
+  constexpr int64_t prime = (int64_t{1} << 61) - 1;
+  const int64_t rest = value % prime;
+  return rest == -1 ? -2 : rest;
+}
+
+int64_t hash_of(const Datum& value) {
+  if (value.tag() == Tag::string) {
+    return static_cast<int64_t>(std::hash<std::string>()(value.string()));
+  }
+  if (value.tag() == Tag::boolean || value.tag() == Tag::integer) {
+    return hash_of_int(value.integer());
+  }
+  if (value.tag() == Tag::real) {
+    const double real = value.real();
+    const bool whole = std::abs(real) < 0x1p63 && std::trunc(real) == real;
+    return whole ? hash_of_int(static_cast<int64_t>(real))
+                 : static_cast<int64_t>(std::hash<double>()(real));
+  }
+  WISP_CHECK_TYPE(value.tag() == Tag::tuple, "unhashable type: '", repr(value), "'");
+  int64_t all = 0;
+  for (const Datum& item : value.items()) {
+    all = static_cast<int64_t>(static_cast<uint64_t>(all) * 1000003u ^
+                               static_cast<uint64_t>(hash_of(item)));
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_type_builtins(std::vector<BuiltinRow>& table) {
+  table.push_back({"hash(Any value) -> int", [](BuiltinArgs a) -> Datum { return hash_of(a[0]); }});
   table.push_back({"_is_instance(Any a, str kind) -> bool",
                    [](BuiltinArgs a) -> Datum { return is_instance(a[0], a[1].string()); }});
 }

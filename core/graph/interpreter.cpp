@@ -1,6 +1,7 @@
 #include "graph/interpreter.h"
 
 #include "base/parallel.h"
+#include "graph/contexts.h"
 #include "graph/error.h"
 #include "graph/frame.h"
 
@@ -287,11 +288,18 @@ std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) frame.param(i) = std::move(arguments[i]);
   std::vector<Datum> results;
   const bool grad = mode.grad;
+  Contexts contexts;
   try {
     frame.run([&](size_t, Datum value) { results.push_back(std::move(value)); });
-  } catch (...) {
-    mode.grad = grad;  // an error leaves `with no_grad()` before its end
-    throw;
+  } catch (...) {  // an error leaves the blocks of `with` before their end
+    std::exception_ptr error = std::current_exception();
+    try {
+      contexts.leave_all();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    mode.grad = grad;
+    std::rethrow_exception(error);
   }
   return results;
 }

@@ -180,6 +180,11 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
         elif name in own["_modules"]:
             own["_modules"][name] = value
         elif name in own["_attributes"]:
+            if own["_attributes"][name][0] == "constant":
+                raise AttributeError(
+                    f"Cannot mutate the constant '{name}' of a compiled module: "
+                    f"its value {own['_c'].get(name)!r} is part of the compiled code"
+                )
             own["_c"].set(name, value)
         elif isinstance(value, (Parameter, Module)):
             raise RuntimeError(f"a compiled module cannot get another member: '{name}'")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
+from wisp.jit._script.loop_else import without_else
 from wisp.jit._script.values import FALSE, NONE, TRUE, UNSET, Const, ModuleValue, Tuple, Undefined
 
 # How statements end: after the last one, by break or continue, by return, or by an error.
@@ -63,6 +64,8 @@ class Control:
         for i, statement in enumerate(body):
             rest = body[i + 1 :]
             self.at = statement
+            if getattr(statement, "orelse", None) and isinstance(statement, (ast.For, ast.While)):
+                return self.statements([*without_else(statement), *rest])
             status = self.if_statement(statement, rest) if isinstance(statement, ast.If) else self.statement(statement)
             if isinstance(statement, ast.If) and status is not None:
                 return status

@@ -147,8 +147,8 @@ class Displays:
         hint = T.without_none(hint) if hint is not None else None
         inner = hint.items[0] if hint is not None and hint.kind == "list" else None
         iterable = self._iterable_of(node.generators[0])
-        if iterable.unrolled and len(node.generators) == 1:
-            items = self._unrolled_items(node, iterable, inner)
+        items = self._unrolled_items(node, iterable, inner)
+        if items is not None:
             return Tuple(items) if self.frame.library else self.list_value(items, inner)
         inner = inner or self._probe(node, iterable, lambda: self.type_of(self.expression(node.elt)))
         made = self.emit_one("prim::ListConstruct", [], T.list_of(inner))
@@ -161,12 +161,17 @@ class Displays:
         return self.iterable(self.expression(generator.iter), generator.iter)
 
     def _unrolled_items(self, node, iterable, inner):
-        saved, items, generator = dict(self.scope), [], node.generators[0]
+        """The items of a comprehension if it is known which there are, else None."""
+        if not iterable.unrolled or len(node.generators) > 1:
+            return None
+        saved, items, generator, mark = dict(self.scope), [], node.generators[0], len(self.block.nodes)
         for i in range(iterable.count):
             self.assign(generator.target, iterable.item(i))
             tests = [self.condition(test).value for test in generator.ifs]
             if not all(isinstance(test, Const) for test in tests):
-                self.unsupported("a condition in a comprehension over a tuple", "Use a for loop.", node)
+                del self.block.nodes[mark:]
+                items = None
+                break
             if all(test.obj for test in tests):
                 items.append(self.expression(node.elt, inner))
         self.frame.scope = saved
@@ -226,10 +231,8 @@ class Displays:
 
     def _dict_comprehension(self, node, hint):
         iterable = self._iterable_of(node.generators[0])
-        if iterable.unrolled and len(node.generators) == 1:
-            count = iterable.count
-            pairs = self._unrolled_items(ast.copy_location(_Pairs(node), node), iterable, None)
-            assert len(pairs) <= count
+        pairs = self._unrolled_items(ast.copy_location(_Pairs(node), node), iterable, None)
+        if pairs is not None:
             keys, values = [p.items[0] for p in pairs], [p.items[1] for p in pairs]
             return self.dict_value(keys, values, hint)
         if hint is None:

@@ -57,8 +57,6 @@ class Loops:
     """for and while."""
 
     def for_statement(self, node):
-        if node.orelse:
-            self.unsupported("for ... else", "Set a variable before the loop and test it afterwards.", node.orelse[0])
         iterable = self.iterable(self.expression(node.iter), node.iter)
         if iterable.unrolled:
             return self.unrolled(node, iterable, 0, self._enter_loop())
@@ -74,8 +72,6 @@ class Loops:
         return self._leave_loop(loop)
 
     def while_statement(self, node):
-        if node.orelse:
-            self.unsupported("while ... else", "Set a variable before the loop and test it afterwards.", node.orelse[0])
         loop, known = self._enter_loop(), {}
 
         def test():

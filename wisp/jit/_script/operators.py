@@ -36,8 +36,10 @@ class Operators:
         special = {k: v for k, v in keywords.items() if k in ("out", "requires_grad", *_IGNORED)}
         if not any(p.name in special for op in overloads for p in op.params):
             keywords = {k: v for k, v in keywords.items() if k not in special}
-        if not self._is_none(special.get("out", NONE)):
-            self.unsupported(f"out= of {shown}()", "Use the result, or copy_() it into a tensor.")
+        out = special.pop("out", NONE)
+        if not self._is_none(out):
+            result = self.call_operator(overloads, in_place, method, arguments, {**keywords, **special}, shown)
+            return self._write_out(result, out, shown)
         for implicit in (False, True):
             for op in overloads:
                 bound = self._bind(op, method, arguments, keywords, implicit)
@@ -49,6 +51,17 @@ class Operators:
         ]
         expected = "".join(f"\n  {op.schema}" for op in overloads)
         return self.fail(f"{shown}() cannot be called with ({', '.join(given)}). Expected one of:{expected}")
+
+    def _write_out(self, result, out, shown):
+        """Copies results into the tensors of out=, as they are."""
+        if isinstance(result, Tuple):
+            targets = self.items_of(out, len(result.items), None)
+            parts = [self._write_out(*pair, shown) for pair in zip(result.items, targets)]
+            return Tuple(parts, result.name, result.fields)
+        if self.type_of(result) != T.TENSOR or self.type_of(out) != T.TENSOR:
+            self.unsupported(f"out= of {shown}()", "Use the result.")
+        self.builtin("_check_out", result, out)
+        return self.call_operator(*self.program.tables.method("copy_"), True, [out, result], {}, "copy_")
 
     @staticmethod
     def _is_none(value):

@@ -60,6 +60,12 @@ class Plain:
             return Iterable(count, lambda i: i)
         return Iterable(count, lambda i: self.builtin("__derive_index", i, start, step))
 
+    def function_hash(self, arguments, keywords, node):
+        (value,) = arguments
+        if isinstance(value, ir.Value) and value.type.kind == "class":
+            return self.call(self.attribute(value, "__hash__", node), [], {}, node)
+        return self.builtin("hash", self.materialize(value))
+
     def function_slice(self, arguments, keywords, node):
         if keywords or not 1 <= len(arguments) <= 3:
             self.fail("slice() takes 1 to 3 arguments without names", node)

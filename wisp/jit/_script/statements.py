@@ -341,9 +341,13 @@ class Statements(Control):
         entered = self.call(self.attribute(manager, "__enter__", item.context_expr), [], {}, item.context_expr)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, entered)
-        return lambda: self.call(
-            self.attribute(manager, "__exit__", item.context_expr), [NONE] * 3, {}, item.context_expr
-        )
+        self.builtin("_enter_context", manager)
+
+        def leave():
+            self.builtin("_leave_context")
+            self.call(self.attribute(manager, "__exit__", item.context_expr), [NONE] * 3, {}, item.context_expr)
+
+        return leave
 
     def _calls_builtin(self, node):
         function = self.expression(node.func) if isinstance(node, ast.Call) else None
