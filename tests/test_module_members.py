@@ -368,3 +368,25 @@ def test_assigned_parameters_are_trained_as_those_they_replace():
 def test_missing_keys_come_before_unexpected_ones():
     with pytest.raises(RuntimeError, match=r'(?s)Missing key.*"bias".*Unexpected key.*"other"'):
         nn.Linear(1, 1).load_state_dict({"weight": wisp.ones(1, 1), "other": wisp.ones(1)})
+
+
+class CallsItsOwn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(wisp.ones(2))
+
+    def fill(self, values):
+        for name, value in values.items():
+            (lambda found: found.data.fill_(value))(self.__getattr__(name))
+
+
+def test_methods_may_call_getattr_by_its_name():
+    class Derived(CallsItsOwn):
+        pass
+
+    module = Derived()
+    module.fill({"weight": 3.0})
+    assert module.weight.tolist() == [3, 3]
+    with pytest.raises(AttributeError, match="'Derived' object has no attribute 'absent'"):
+        module.fill({"absent": 1.0})
+    assert not hasattr(nn.Linear, "__getattr__")

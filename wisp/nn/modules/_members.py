@@ -1,5 +1,6 @@
 """What modules are made of: parameters, buffers and child modules, as attributes and by name."""
 
+from types import CodeType, FunctionType
 from weakref import ref
 
 from wisp._C import Tensor
@@ -67,7 +68,7 @@ class MemberDict(dict):
 
 
 class _Lookup:
-    """Gives a class that defines ``__getattr__()`` one to call by ``super()``.
+    """Gives a class that defines ``__getattr__()`` one to call by ``super()``, and one that calls its own one to call.
 
     Such a class is asked for members too. Those of others are attributes like any other, so that Module itself needs no
     ``__getattr__()``: reading attributes is faster without.
@@ -78,6 +79,16 @@ class _Lookup:
             if name in self.__dict__.get(kind, ()):
                 return self.__dict__[kind][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+
+def _names_getattr(cls):
+    """Whether functions of a class call ``__getattr__()`` by its name."""
+    codes = [value.__code__ for value in vars(cls).values() if isinstance(value, FunctionType)]
+    for code in codes:
+        if "__getattr__" in code.co_names:
+            return True
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    return False
 
 
 def _refuse(value, what, name, wanted):
@@ -91,7 +102,7 @@ class Members:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if hasattr(cls, "__getattr__") and not issubclass(cls, _Lookup):
+        if not issubclass(cls, _Lookup) and (hasattr(cls, "__getattr__") or _names_getattr(cls)):
             cls.__bases__ += (_Lookup,)
 
     def _start_members(self):
