@@ -65,12 +65,15 @@ def test_names_of_what_is_not_there():
         import pickle
         import torch
         import torch.distributed.fsdp
+        import torch.distributed.optim
 
         assert "uint16" not in dir(torch)  # who goes through what there is would take it for a dtype
         print(torch.__name__, torch.float8_e4m3fn, torch.float32 in (torch.uint16, torch.uint64), torch.uint16.itemsize)
         print(pickle.loads(pickle.dumps(torch.uint32)) is torch.uint32)
         x = torch.ones(2)
         print(isinstance(x, torch.fx.Proxy), isinstance(x, torch.distributed.fsdp.FullyShardedDataParallel))
+        print(isinstance(x, torch.distributed.optim.ZeroRedundancyOptimizer), torch.torch.Tensor is torch.Tensor)
+        print(isinstance(x, torch.nn.parallel.DistributedDataParallel), isinstance(x, torch.Future))
         torch._dynamo.mark_static_address(x)
         torch._dynamo.mark_dynamic(x, 0)
         print(torch._C.Graph.__name__, torch._dynamo.is_compiling(), hasattr(torch._dynamo, "export"))
@@ -85,7 +88,22 @@ def test_names_of_what_is_not_there():
             except TypeError as error:
                 print("TypeError", end=" ")
     """)
-    words = ["torch", "torch.float8_e4m3fn", "False", "2", "True", "False", "False", "Graph", "False", "False"]
+    words = [
+        "torch",
+        "torch.float8_e4m3fn",
+        "False",
+        "2",
+        "True",
+        "False",
+        "False",
+        "False",
+        "True",
+        "False",
+        "False",
+        "Graph",
+        "False",
+        "False",
+    ]
     assert printed.split() == [*words, "True", *["TypeError"] * 3]
 
 

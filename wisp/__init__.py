@@ -67,6 +67,7 @@ _HOMES = {
     "_tensor_str": ("get_printoptions", "printoptions", "set_printoptions"),
     "_type_info": ("finfo", "iinfo"),
     "func": ("vmap",),
+    "futures": ("Future",),
     "functional": (
         "broadcast_shapes", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
         "unique_consecutive", "unravel_index",

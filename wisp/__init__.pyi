@@ -221,6 +221,7 @@ from wisp.functional import tensordot as tensordot
 from wisp.functional import unique as unique
 from wisp.functional import unique_consecutive as unique_consecutive
 from wisp.functional import unravel_index as unravel_index
+from wisp.futures import Future as Future
 from wisp.random import get_rng_state as get_rng_state
 from wisp.random import initial_seed as initial_seed
 from wisp.random import manual_seed as manual_seed

@@ -7,14 +7,15 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import wisp
-from wisp import _dtypes_off, version
+from wisp import _dtypes_off, _sharded_off, version
 
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
 )} | {
-    "torch._dynamo": "wisp._dynamo_off", "torch.distributed.fsdp": "wisp._fsdp_off", "torch.fx": "wisp._fx_off",
+    "torch._dynamo": "wisp._dynamo_off", "torch.distributed.fsdp": "wisp._sharded_off",
+    "torch.distributed.optim": "wisp._sharded_off", "torch.fx": "wisp._fx_off",
 }  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
@@ -124,7 +125,8 @@ def install():
     sys.meta_path.insert(0, Finder())
     sys.modules["torch"] = wisp
     _find_hidden("wisp")
-    wisp.__name__ = "torch"  # some libraries look at it
+    wisp.__name__ = "torch"  # some libraries look at it,
+    wisp.torch = wisp  # and some write torch.torch.Tensor
     wisp.__version__ = version.__version__ = version.as_torch()
     wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
     wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
@@ -133,5 +135,6 @@ def install():
     wisp._C.Graph, wisp._C.Value = wisp._C._jit.Graph, wisp._C._jit.Value  # named in annotations
     for name in ("torch._dynamo", "torch.fx"):
         import_module(name)  # programs that import torch alone find them too
+    import_module("wisp.nn.parallel").DistributedDataParallel = _sharded_off.DistributedDataParallel
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)

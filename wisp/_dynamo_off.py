@@ -1,10 +1,10 @@
 """What programs find as torch._dynamo: hints to a compiler of bytecode, which wisp has none of. Plans of wisp.compile do not
 depend on sizes or addresses, so there is nothing to be told."""
 
-from wisp.compiler import allow_in_graph, disable, is_compiling, reset
+from wisp.compiler import allow_in_graph, disable, is_compiling, list_backends, reset
 
 __all__ = [
-    "allow_in_graph", "disable", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address",
+    "allow_in_graph", "disable", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
     "maybe_mark_dynamic", "reset",
 ]  # fmt: skip
 
