@@ -376,8 +376,7 @@ class CallsItsOwn(nn.Module):
         self.weight = nn.Parameter(wisp.ones(2))
 
     def fill(self, values):
-        for name, value in values.items():
-            (lambda found: found.data.fill_(value))(self.__getattr__(name))
+        return [self.__getattr__(name).data.fill_(value) for name, value in values.items()]
 
 
 def test_methods_may_call_getattr_by_its_name():
