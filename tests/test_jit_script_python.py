@@ -467,3 +467,11 @@ def test_device_by_name():
         return x.to(device=wisp.device(type="cpu", index=0)).device.type
 
     same(f, wisp.ones(1))
+
+
+def test_comments_for_type_checkers():
+    def f(x: Tensor):
+        y = x * 2  # type: ignore
+        return y + 1  # type: ignore[operator]
+
+    assert script(f)(wisp.ones(())) == 3

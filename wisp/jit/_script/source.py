@@ -59,7 +59,7 @@ def _parsed(text, indent):
         return ast.parse(text, type_comments=True).body
     tree = ast.parse("if True:\n" + text, type_comments=True)
     for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
+        if hasattr(node, "end_lineno"):  # a "type: ignore" is at a line only
             node.lineno, node.end_lineno = node.lineno - 1, node.end_lineno - 1
             node.col_offset, node.end_col_offset = (
                 max(0, column - indent) for column in (node.col_offset, node.end_col_offset)
