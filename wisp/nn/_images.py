@@ -202,6 +202,11 @@ _OPERATORS = {"nearest": "_upsample_nearest{}d", "nearest-exact": "_upsample_nea
               "bicubic": "_upsample_bicubic{}d", "trilinear": "_upsample_trilinear{}d"}  # fmt: skip
 
 
+def _known(value):
+    """Whether a value is known before the program runs. Only in scripts there are others."""
+    return True
+
+
 def _check_modes(input, mode, align_corners, antialias):
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
         raise ValueError("align_corners option can only be set with the interpolating modes: "
@@ -263,7 +268,7 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     """
     _check_modes(input, mode, align_corners, antialias)
     how = (size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    if mode in _LINEAR:
+    if _known(mode) and mode in _LINEAR:
         return _resized(input, _LINEAR[mode] - 2, *how)
     # One call for each number of dimensions: where it is known, scripts can be compiled.
     if input.dim() == 3:
@@ -275,7 +280,9 @@ def _resized(input, dims, size, scale_factor, mode, align_corners, recompute_sca
     sizes, factors = _target_size(input, dims, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return _table[f"adaptive_avg_pool{dims}d"](input, sizes)
-    name = _OPERATORS[mode].format(dims) + ("_aa" if antialias else "")
+    # They differ by the names that graphs show: each does what the mode says.
+    known = _known(mode) and _known(antialias)
+    name = _OPERATORS[mode].format(dims) + ("_aa" if antialias else "") if known else "_upsample_linear1d"
     return _table[name](input, sizes, mode, bool(align_corners), antialias, factors)
 
 

@@ -121,8 +121,8 @@ def compile_module(module, methods=None):
     """(program, class) of a module with its methods compiled."""
     program = Program()
     spec = program.spec_of(module)
-    for fn in _methods_to_compile(module) if methods is None else methods:
-        program.method_of(spec, fn)
+    for fn in _methods_to_compile(spec) if methods is None else methods:
+        _compile_method(program, spec, fn)
     if spec.hooks and "forward" in spec.methods:
         program.call_of(spec)
     for other in program.classes:  # which may grow
@@ -133,9 +133,9 @@ def compile_module(module, methods=None):
 
 def _compile_what_nobody_calls(program, spec):
     """Methods of a submodule that Python may call. If forward() cannot be compiled, the submodule has none."""
-    for fn in _methods_to_compile(spec.module):
+    for fn in _methods_to_compile(spec):
         try:
-            program.method_of(spec, fn)
+            _compile_method(program, spec, fn)
             if fn.__name__ == "forward" and spec.hooks:
                 program.call_of(spec)
         except CompileError:
@@ -143,10 +143,17 @@ def _compile_what_nobody_calls(program, spec):
                 raise
 
 
-def _methods_to_compile(module):
+def _compile_method(program, spec, fn):
+    compiled = program.method_of(spec, fn)
+    if fn is spec.own_forward():
+        spec.methods["forward"] = compiled
+
+
+def _methods_to_compile(spec):
     """forward(), and those that are marked."""
-    cls = type(module)
-    found = [] if cls.forward is Module.forward or marker(cls.forward) in ("ignore", "unused") else [cls.forward]
+    cls = type(spec.module)
+    forward = spec.own_forward() or cls.forward
+    found = [] if forward is Module.forward or marker(forward) in ("ignore", "unused") else [forward]
     for name in dir(cls):
         fn = inspect.getattr_static(cls, name)
         if inspect.isfunction(fn) and marker(fn) in ("export", "script_method") and fn not in found:

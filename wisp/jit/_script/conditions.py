@@ -38,7 +38,8 @@ class Conditions:
             def known(truth):  # of a bool, its truth is all there is
                 return truth if self.type_of(first) == T.BOOL else first
 
-            return self.choose(test, *((rest, lambda: known(FALSE)) if both else (lambda: known(TRUE), rest)))
+            cases = (rest, lambda: known(FALSE)) if both else (lambda: known(TRUE), rest)
+            return self.choose(test, *cases, or_truth=True)
 
         return from_place(0)
 

@@ -208,6 +208,8 @@ class Control:
             else:
                 b = own
         merged = self.merge(node, a, b)
+        if merged is None and name == "$val" and self.frame.result == T.ANY:
+            merged = self.merge(node, a, b, T.ANY)
         if merged is None:
             if isinstance(a, Undefined) or isinstance(b, Undefined):
                 return a if isinstance(a, Undefined) else b
@@ -229,8 +231,9 @@ class Control:
             return all(self._outside(item, node) for item in value.items)
         return not isinstance(value, Undefined) and value is not UNSET
 
-    def merge(self, node, a, b):
-        """The value that is `a` after the first block of a node and `b` after the second, or None."""
+    def merge(self, node, a, b, common=None):
+        """The value that is `a` after the first block of a node and `b` after the second, or None. `common` is its type
+        where that is given."""
         if a is b or (
             isinstance(a, Const) and isinstance(b, Const) and type(a.obj) is type(b.obj) and self._same(a, b)
         ):
@@ -249,7 +252,8 @@ class Control:
         types = [self.type_of(v) for v in (a, b) if v is not UNSET]
         if None in types:
             return None
-        common = types[0] if len(types) == 1 else T.unify(*types) or self._common_list(types)
+        if common is None:
+            common = types[0] if len(types) == 1 else T.unify(*types) or self._common_list(types)
         if common is None:
             return None
         for block, value in zip(node.blocks, (a, b)):
@@ -271,10 +275,11 @@ class Control:
             return False
         return all(node.kind == "prim::GetAttr" for node in (*then.block.nodes, *other.block.nodes))
 
-    def _common_list(self, types):
-        """Of a list and a tuple in the library's own code, the list."""
+    @staticmethod
+    def _common_list(types):
+        """Of a list and a tuple of such items, the list."""
         kinds = {t.kind: t for t in types}
-        if not self.frame.library or set(kinds) != {"list", "tuple"}:
+        if set(kinds) != {"list", "tuple"}:
             return None
         return kinds["list"] if all(item == kinds["list"].items[0] for item in kinds["tuple"].items) else None
 
@@ -285,8 +290,9 @@ class Control:
         except (TypeError, ValueError, RuntimeError):
             return False
 
-    def choose(self, condition, if_true, if_false):
-        """The value of a conditional expression: two functions that emit its parts."""
+    def choose(self, condition, if_true, if_false, or_truth=False):
+        """The value of a conditional expression: two functions that emit its parts. With `or_truth`, of values that have
+        no common type, which of them are true."""
         if isinstance(condition.value, Const):
             self.refine(condition.if_true if condition.value.obj else condition.if_false)
             return if_true() if condition.value.obj else if_false()
@@ -298,10 +304,18 @@ class Control:
         node = ir.Node("prim::If", [condition.value], {}, self.place())
         node.blocks = [then.block, other.block]
         merged = self.merge(node, *values)
+        if merged is None and or_truth:
+            merged = self.merge(node, *(self._truth_in(block, v) for block, v in zip(node.blocks, values)))
         if merged is None:
             self.fail(f"the values of both cases need one type, and are {' and '.join(map(self.what_is, values))}")
         self._append_if(node)
         return merged
+
+    def _truth_in(self, block, value):
+        outer, self.block = self.block, block
+        truth = self.truth(value)
+        self.block = outer
+        return truth
 
 
 def _missing(name):

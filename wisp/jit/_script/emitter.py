@@ -79,16 +79,28 @@ class EmitterBase:
     def builtin(self, name, *arguments):
         """Calls a builtin by its full name, or the first of several that fits; returns its result."""
         values = [self.materialize(a) for a in arguments]
-        for schema in self.program.tables.builtins(name):
-            result = schema.result_for([v.type for v in values])
-            if result is not None:
-                outputs = self.emit("aten::" + schema.full_name, values, [result] if schema.result else [])
-                return outputs[0] if outputs else NONE
+        schema, result = self._schema_for(name, [v.type for v in values])
+        if schema is None:  # those of lists are for tuples too
+            kinds = [_as_list(v.type) for v in values]
+            schema, result = self._schema_for(name, kinds)
+            if schema is not None:
+                values = [self.convert(v, kind) for v, kind in zip(values, kinds)]
+        if schema is not None:
+            outputs = self.emit("aten::" + schema.full_name, values, [result] if schema.result else [])
+            return outputs[0] if outputs else NONE
         shown = ", ".join(T.shown(v.type) for v in values)
         advice = ""
         if any(v.type.kind == "optional" for v in values):
             advice = ": test `is not None`, or assert it, before an Optional is used"
         return self.fail(f"{name.partition('.')[0]} cannot be called with ({shown}){advice}")
+
+    def _schema_for(self, name, types):
+        """The first builtin of a name that takes values of these types, and the type of its result."""
+        for schema in self.program.tables.builtins(name):
+            result = schema.result_for(types)
+            if result is not None:
+                return schema, result
+        return None, None
 
     # --- from what is known to values of the graph
 
@@ -267,3 +279,9 @@ class EmitterBase:
     def static(self, value):
         """The Python object of a value that is known."""
         return tuple(map(self.static, value.items)) if isinstance(value, Tuple) else value.obj
+
+
+def _as_list(kind):
+    """The type of the list with the items of a tuple, if they are of one type; else the type itself."""
+    uniform = kind.kind == "tuple" and len(set(kind.items)) == 1
+    return T.list_of(kind.items[0]) if uniform else kind

@@ -125,6 +125,12 @@ class ModuleSpec:
         children = tuple((k, None if c is None else c.name) for k, c in self.children.items())
         return self.python_class, tuple(self.attributes.items()), constants, children, self.hooks
 
+    def own_forward(self):
+        """The method that an instance has put in the place of its forward(), or None."""
+        found = vars(self.module).get("forward")
+        itself = inspect.ismethod(found) and found.__self__ is self.module
+        return found.__func__ if itself else None
+
     def text(self):
         lines = [f"  {role} {name} : {kind}" for name, (role, kind) in self.attributes.items()]
         lines += [f"  plain {name} : {child.name}" for name, child in self.children.items() if child is not None]
@@ -315,7 +321,9 @@ class Modules:
 
     def call_forward(self, owner, arguments, keywords, node):
         """A module's forward(), without its hooks."""
-        cls = owner.spec.python_class
+        cls, own = owner.spec.python_class, owner.spec.own_forward()
+        if own is not None:
+            return self.call_method(Method(owner, own), arguments, keywords, node)
         if cls.forward is Sequential.forward and not keywords and len(arguments) == 1:
             value = arguments[0]
             for child in self.children_of(owner):

@@ -66,9 +66,10 @@ class Compiled:
         lines = [f"function {self.name} {{"]
         for param in self.params:
             if param.has_default:
-                lines.append(
-                    f"  default {param.name} = {ir.constant_text(program.plain(param.default), program.tensors)}"
-                )
+                default = program.plain(param.default)
+                if isinstance(default, tuple) and T.without_none(param.type).kind == "list":
+                    default = list(default)
+                lines.append(f"  default {param.name} = {ir.constant_text(default, program.tensors)}")
         return "\n".join([*lines, self.graph.text(), "}"])
 
 
@@ -365,10 +366,11 @@ class Program:
 @functools.cache
 def _handlers():
     from wisp import functional
+    from wisp.nn import _images
 
     table = {_C.tensor: "tensor", _C.as_tensor: "as_tensor", _C.is_grad_enabled: "grad_enabled",
              _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "warn", _C._jit.current_recorder: "none",
-             _C.device: "device", functional.einsum: "einsum"}  # fmt: skip
+             _C.device: "device", functional.einsum: "einsum", _images._known: "known"}  # fmt: skip
     return {id(obj): f"handle_{name}" for obj, name in table.items()}
 
 

@@ -162,6 +162,9 @@ class Special:
     def handle_grad_enabled(self, arguments, keywords, node):
         return self.builtin("is_grad_enabled")
 
+    def handle_known(self, arguments, keywords, node):
+        return Const(self.is_static(arguments[0]))
+
     def handle_default_dtype(self, arguments, keywords, node):
         return self.builtin("get_default_dtype")
 
