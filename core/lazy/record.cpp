@@ -202,12 +202,24 @@ class Collector : public Deferrer {
     const bool concerned = elements >= least_elements ||
                            (Storage::any_deferred() && (!targets.empty() || any_pending(infer)));
     if (!concerned || !learning) return concerned;
+    const bool continues = continues_pending(infer);
     for_all_tensors(infer, [&](const Tensor& t) {
       elements = std::max(elements, t.numel());  // a reduction belongs to what it reduces
       return true;
     });
     asked_site = Sites::here(infer.op(), elements);
-    return sites.puts_off(asked_site);
+    return continues || sites.puts_off(asked_site);
+  }
+  // Whether it would be joined with what is pending: run at once, it would take that apart,
+  // whatever was learnt where the same operator does something else.
+  static bool continues_pending(const Infer& infer) {
+    const bool reduces = infer.op().has(trait::reduction);
+    if (!Storage::any_deferred() || !(reduces || infer.op().has(trait::pointwise))) return false;
+    const IntSpan sizes = infer.out(0).sizes;
+    if (reduces && count_elements(sizes) != 1) return false;
+    return !for_all_tensors(infer, [&](const Tensor& t) {
+      return !t->storage().is_pending() || !(reduces || same(t.sizes(), sizes));
+    });
   }
   template <class F>
   static bool for_all_tensors(const Infer& infer, F f) {
