@@ -27,7 +27,9 @@ Trials::Choice Trials::choose(uint64_t key) {
   Entry& entry = entries_[at];
   const int64_t plain = entry.plain.load(std::memory_order_relaxed);
   if (plain < rules_.least_time) return {};
-  const unsigned call = entry.calls.fetch_add(1, std::memory_order_relaxed);
+  // What threads count at the same moment may get lost: that is cheaper than to count it.
+  const unsigned call = entry.calls.load(std::memory_order_relaxed);
+  entry.calls.store(call + 1, std::memory_order_relaxed);
   const int64_t other = entry.other.load(std::memory_order_relaxed);
   // What is far slower needs few trials to be seen through; more than one, which may be disturbed.
   const bool hopeless = call >= few_trials && other - plain > plain / 4;
@@ -36,7 +38,7 @@ Trials::Choice Trials::choose(uint64_t key) {
   if (call < all_trials) return {.other = call % 2 == 1, .at = at, .counts = call >= 2};
   if (call % calls_between < 2)
     return {.other = call % 2 == 1, .at = at, .counts = true, .again = true};
-  return {.other = is_better(other, plain)};
+  return {.other = entry.prefers_other.load(std::memory_order_relaxed)};
 }
 
 // A time that is not reached any more is forgotten little by little.
@@ -48,6 +50,11 @@ void Trials::note(const Choice& choice, int64_t nanoseconds) {
   if (choice.again && known != INT64_MAX) nanoseconds = std::min(nanoseconds, known + known / 32);
   while ((nanoseconds < known || choice.again) &&
          !least.compare_exchange_weak(known, nanoseconds)) {}
+  // Kept, because whoever asks may have less time than a division takes.
+  const int64_t plain = entry.plain.load(std::memory_order_relaxed);
+  const int64_t other = entry.other.load(std::memory_order_relaxed);
+  const bool known_both = plain != INT64_MAX && other != INT64_MAX;
+  entry.prefers_other.store(known_both && is_better(other, plain), std::memory_order_relaxed);
 }
 
 Trials::Times Trials::times(uint64_t key) const {
@@ -55,7 +62,7 @@ Trials::Times Trials::times(uint64_t key) const {
     if (entry.key.load(std::memory_order_acquire) != (key | 1)) continue;
     const int64_t plain = entry.plain.load(std::memory_order_relaxed);
     const int64_t other = entry.other.load(std::memory_order_relaxed);
-    return {plain, other, is_better(other, plain)};
+    return {plain, other, entry.prefers_other.load(std::memory_order_relaxed)};
   }
   return {};
 }

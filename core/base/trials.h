@@ -42,6 +42,7 @@ class Trials {
     std::atomic<uint64_t> key = 0;  // 0: free
     std::atomic<unsigned> calls = 0;
     std::atomic<int64_t> plain = INT64_MAX, other = INT64_MAX;
+    std::atomic<bool> prefers_other = false;
   };
   static constexpr unsigned all_trials = 2 * (rounds + 1), few_trials = 2 * (3 + 1);
   static constexpr unsigned calls_between = 128;

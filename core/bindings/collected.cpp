@@ -23,7 +23,8 @@ struct CollectedObject {
   PyObject* dict;
   PyObject* weak;
   vectorcallfunc vectorcall;
-  int64_t what;    // as lazy::collect has it
+  int64_t what;  // `collecting` as a number, for Python
+  lazy::Collecting collecting;
   Trials* trials;  // null unless compiled. The other way is to call the function as it is
 };
 // Calls that take as long either way go the simpler one.
@@ -62,9 +63,9 @@ uint64_t key_of(const Given& given) {
   return key;
 }
 
-Ref call_as_it_is(const CollectedObject& self, const Given& given) {
-  const Ref function = Ref::borrow(self.function);
-  return Ref(PyObject_Vectorcall(function.get(), given.args, given.nargsf, given.kwnames));
+// Whoever calls holds the object, and that the function.
+PyObject* call_as_it_is(const CollectedObject& self, const Given& given) {
+  return PyObject_Vectorcall(self.function, given.args, given.nargsf, given.kwnames);
 }
 
 Ref call_collected(const CollectedObject& self, const Given& given) {
@@ -73,29 +74,33 @@ Ref call_collected(const CollectedObject& self, const Given& given) {
     struct Scope {
       const lazy::Collecting before;
       ~Scope() { lazy::collect(before); }
-    } scope{lazy::collect(lazy::from_number(self.what))};
-    result = call_as_it_is(self, given);
+    } scope{lazy::collect(self.collecting)};
+    result = Ref(call_as_it_is(self, given));
   }
   if (result && self.trials) lazy::run();
   return result;
 }
 
-Ref call_compiled(const CollectedObject& self, const Given& given) {
-  if (mode.deferrer) return call_as_it_is(self, given);  // somebody collects already
-  const Trials::Choice choice = self.trials->choose(key_of(given));
-  const auto call = choice.other ? call_as_it_is : call_collected;
-  if (choice.at < 0) return call(self, given);
+Ref call_tried(const CollectedObject& self, const Given& given, const Trials::Choice& choice) {
   const Stopwatch watch;
-  Ref result = call(self, given);
+  Ref result = choice.other ? Ref(call_as_it_is(self, given)) : call_collected(self, given);
   if (result) self.trials->note(choice, watch.nanoseconds());
   return result;
 }
 
 PyObject* collected_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const CollectedObject& made = made_of(self);
+  const Given given{args, nargsf, kwnames};
+  Trials::Choice choice;
+  if (made.trials) {
+    // If somebody collects already, there is nothing to decide.
+    if (mode.deferrer == nullptr) choice = made.trials->choose(key_of(given));
+    // Straight on: the function may be over in less time than anything else would take.
+    if (mode.deferrer || (choice.other && choice.at < 0)) return call_as_it_is(made, given);
+  }
   return guarded([&] {
-    const CollectedObject& made = made_of(self);
-    const Given given{args, nargsf, kwnames};
-    return (made.trials ? call_compiled : call_collected)(made, given).release();
+    return (choice.at < 0 ? call_collected(made, given) : call_tried(made, given, choice))
+        .release();
   });
 }
 
@@ -144,11 +149,12 @@ PyObject* collected_new(PyTypeObject* type, PyObject* args, PyObject*) {
     long long what;
     int compiled;
     if (!PyArg_ParseTuple(args, "OLp", &function, &what, &compiled)) throw PythonError();
-    lazy::from_number(what);
+    const lazy::Collecting collecting = lazy::from_number(what);
     Ref self = owned(type->tp_alloc(type, 0));
     CollectedObject& made = made_of(self.get());
     made.vectorcall = collected_call;
     made.what = what;
+    made.collecting = collecting;
     if (compiled) made.trials = new Trials(compiled_rules);
     Py_INCREF(function);
     made.function = function;

@@ -147,11 +147,22 @@ PyObject* type_text(PyObject*, PyObject* value) {
   return guarded([&] { return string(graph::to_string(*type_of(value))).release(); });
 }
 
+// execution(optimized, fuses): how compiled functions run on this thread from now on; as they do,
+// if it is not given. Gives what it was.
+PyObject* set_execution(PyObject*, PyObject* args) {
+  const graph::Execution before = graph::execution;
+  int optimized = before.optimized, fuses = before.fuses;
+  if (!PyArg_ParseTuple(args, "|pp", &optimized, &fuses)) return nullptr;
+  graph::execution = {.optimized = optimized != 0, .fuses = fuses != 0};
+  return Py_BuildValue("ii", before.optimized, before.fuses);
+}
+
 PyMethodDef functions[] = {{"parse_graph", parse_graph, METH_VARARGS, nullptr},
                            {"builtin_schemas", builtin_schemas, METH_NOARGS, nullptr},
                            {"op_schemas", op_schemas, METH_NOARGS, nullptr},
                            {"op_aliases", op_aliases, METH_NOARGS, nullptr},
                            {"passes", passes, METH_NOARGS, nullptr},
+                           {"execution", set_execution, METH_VARARGS, nullptr},
                            {"type_of", type_text, METH_O, nullptr},
                            {}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

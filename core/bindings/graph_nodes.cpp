@@ -60,10 +60,12 @@ PyObject* parts(PyTypeObject* type, PyObject* graph, const List& list) {
   return made.release();
 }
 
+// An iterator.
 PyObject* nodes_of(const Block& block, PyObject* graph) {
   std::vector<const Node*> nodes;
   for (const Node* node = block.first; node; node = node->next) nodes.push_back(node);
-  return parts(node_type, graph, nodes);
+  const Ref list(parts(node_type, graph, nodes));
+  return must(PyObject_GetIter(list.get()));
 }
 
 void part_dealloc(PyObject* self) {

@@ -156,7 +156,7 @@ void Frame::host_call(const Instruction& in) {
 // Now, unless others may run beside it later.
 void Frame::fork(const Instruction& in) {
   auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
-  if (in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
+  if (optimized_ && in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
     if (!waiting_) waiting_ = std::make_shared<Waiting>();
     for (const Function* function : in.fork->calls) prepare(*function);
     future->put_off(waiting_);

@@ -97,6 +97,7 @@ class Frame {
 
   const Code::Impl& code_;
   std::unique_ptr<Datum[]> registers_;
+  const bool optimized_ = execution.optimized, fuses_ = optimized_ && execution.fuses;
   bool collecting_ = false;           // a group whose kernels are put off until its end
   std::shared_ptr<Waiting> waiting_;  // forks; null before the first
 };

@@ -8,6 +8,7 @@
 namespace wisp::graph {
 
 GraphHost graph_host;
+constinit WISP_THREAD_LOCAL Execution execution;
 
 namespace {
 
@@ -72,7 +73,7 @@ void Frame::simple(const Instruction& in) {
       return put(in, 0, take(inputs(in)[0]));
     case Step::collect:
       if (in_parallel_region()) return;  // of other threads too
-      collecting_ = !mode.deferrer && fusing;
+      collecting_ = fuses_ && !mode.deferrer && fusing;
       if (collecting_) mode.deferrer = fusing;
       return;
     case Step::run_collected:
@@ -101,8 +102,8 @@ const Instruction* Frame::control(const Instruction& in) {
     case Step::once: {
       // Whoever watches calls sees each of them.
       const Datum& made = registers_[code_.outputs[in.outputs]];
-      const bool stays =
-          made.is_tensor() && !mode.interceptor && !(mode.grad && made.tensor().requires_grad());
+      const bool stays = optimized_ && made.is_tensor() && !mode.interceptor &&
+                         !(mode.grad && made.tensor().requires_grad());
       return stays ? target : &in + 1;
     }
     case Step::loop_start:
@@ -152,7 +153,7 @@ void Frame::rethrow_at(const Instruction& in) {
 // number.
 bool Frame::may_run_beside(const Instruction& in, uint64_t& key) const {
   key = static_cast<uint64_t>(num_threads());
-  if (!graph::may_run_beside()) return false;
+  if (!optimized_ || !graph::may_run_beside()) return false;
   for (size_t i = 0; i < in.input_count; ++i) {
     if (!is_unrecorded(peek(inputs(in)[i]), key)) return false;
   }
@@ -211,7 +212,7 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
         ++in;
         break;
       case Step::op_reuse:
-        op_reuse(*in);
+        optimized_ ? op_reuse(*in) : op(*in);
         ++in;
         break;
       case Step::builtin:
@@ -227,13 +228,13 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
         ++in;
         break;
       case Step::tail:
-        in = tail(*in);
+        in = fuses_ ? tail(*in) : in + 1;
         break;
       case Step::chain:
-        in = chain(*in);
+        in = fuses_ ? chain(*in) : in + 1;
         break;
       case Step::slices:
-        in = slices(*in);
+        in = optimized_ ? slices(*in) : in + 1;
         break;
       case Step::jump:
       case Step::jump_unless:

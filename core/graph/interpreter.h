@@ -32,6 +32,16 @@ std::vector<Datum> run(const Code& code, std::vector<Datum> arguments);
 Datum call(const Function& function, std::vector<Datum> arguments);
 Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments);
 
+// How calls that begin on this thread are run.
+struct Execution {
+  // Whether what is the same in every round of a loop may be made once, calls put off or run beside
+  // each other, and what dies be written over. Else each node of a graph runs by itself and in
+  // order.
+  bool optimized = true;
+  bool fuses = true;  // whether several nodes may be done in one step
+};
+extern constinit WISP_THREAD_LOCAL Execution execution;
+
 // What scripts need of a host language. Set by bindings; a C++ program may leave it empty.
 struct HostFunction {  // prim::HostCall: a function that only the host has
   std::string name;

@@ -16,7 +16,7 @@ const std::vector<Cut>& Cutter::cut(const Sequence& sequence) {
   piece_ = 1;
   next_ = 0;
   for (size_t i = 0; i < sequence.size(); ++i) {
-    if (sequence.needed[i]) add(sequence, i);
+    sequence.needed[i] ? add(sequence, i) : leave_out(sequence, i);
   }
   end_piece(sequence.size());
   if (std::is_sorted(order_.begin(), order_.end())) order_.clear();
@@ -43,6 +43,17 @@ void Cutter::add(const Sequence& sequence, size_t i) {
   }
 }
 
+// What nobody needs is no part of a piece, unless it writes what that uses.
+void Cutter::leave_out(const Sequence& sequence, size_t i) {
+  if (open_.empty()) {
+    end_piece(i);
+    order_.push_back(static_cast<uint32_t>(i));
+    begin_ = i + 1;
+  } else if (writes_elsewhere(sequence, i)) {
+    before_.push_back(i);
+  }
+}
+
 // It reads nothing that the piece writes, and writes nothing that the piece uses.
 bool Cutter::may_come_before(const Sequence& sequence, size_t i) const {
   const EntryCells cells = sequence.entry(i);
@@ -50,7 +61,12 @@ bool Cutter::may_come_before(const Sequence& sequence, size_t i) const {
                       [&](int cell) {
                         return cell >= 0 && written_[sequence.cells[cell].storage] == piece_;
                       }) &&
-         std::none_of(cells.out.begin(), cells.out.end(),
+         writes_elsewhere(sequence, i);
+}
+
+bool Cutter::writes_elsewhere(const Sequence& sequence, size_t i) const {
+  const std::span<const int> outs = sequence.entry(i).out;
+  return std::none_of(outs.begin(), outs.end(),
                       [&](int cell) { return used_[sequence.cells[cell].storage] == piece_; });
 }
 

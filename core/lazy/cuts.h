@@ -30,7 +30,9 @@ class Cutter {
   bool folds_into_open(const Sequence& sequence, size_t i) const;
   void add_pointwise(const Sequence& sequence, size_t i);
   void close_for_single(const Sequence& sequence, size_t i);
+  void leave_out(const Sequence& sequence, size_t i);
   bool may_come_before(const Sequence& sequence, size_t i) const;
+  bool writes_elsewhere(const Sequence& sequence, size_t i) const;
   void note(const Sequence& sequence, size_t i);
   void close(int number);
   bool is_open(int number) const;

@@ -432,7 +432,7 @@ struct Plans::Impl {
   }
 
   void add_alone(size_t i) {
-    if (whole.needed[i]) schedule.pieces.push_back({static_cast<uint32_t>(i), nullptr});
+    if (whole.needed[i]) schedule.pieces.push_back({static_cast<uint32_t>(i), 1, nullptr});
   }
 
   void find_finished() {
@@ -471,8 +471,9 @@ const Schedule& Plans::schedule_for(std::vector<Entry>& entries) {
   impl_->find_finished();
   for (const Cut& cut : cuts) {
     if (cut.joins) {
-      schedule.pieces.push_back(
-          {static_cast<uint32_t>(cut.begin), impl_->plan_for(cut.begin, cut.end)});
+      schedule.pieces.push_back({static_cast<uint32_t>(cut.begin),
+                                 static_cast<uint32_t>(cut.end - cut.begin),
+                                 impl_->plan_for(cut.begin, cut.end)});
     } else {
       for (size_t i = cut.begin; i < cut.end; ++i) impl_->add_alone(i);
     }

@@ -63,7 +63,7 @@ struct Plan {
 
 // Kernels that follow each other, from `first` on, with a plan; or one that runs alone.
 struct Piece {
-  uint32_t first;
+  uint32_t first, count;
   std::shared_ptr<const Plan> plan;
 };
 

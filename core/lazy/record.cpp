@@ -30,7 +30,6 @@ struct State {
   Counts counts;
   bool reporting = false;
   std::vector<std::string> report;
-  Sites sites;  // needs no guard
 
   std::mutex running;  // held while a batch runs; guards the members below
   std::unique_ptr<Plans> plans = std::make_unique<Plans>();
@@ -41,6 +40,7 @@ State& state() {
   static State& made = *new State;  // what is pending when the process ends is not wanted
   return made;
 }
+constinit Sites sites;  // told while a batch runs
 
 class Capture;
 constinit WISP_THREAD_LOCAL Capture* capture = nullptr;
@@ -202,12 +202,24 @@ class Collector : public Deferrer {
     const bool concerned = elements >= least_elements ||
                            (Storage::any_deferred() && (!targets.empty() || any_pending(infer)));
     if (!concerned || !learning) return concerned;
+    const bool continues = continues_pending(infer);
     for_all_tensors(infer, [&](const Tensor& t) {
       elements = std::max(elements, t.numel());  // a reduction belongs to what it reduces
       return true;
     });
     asked_site = Sites::here(infer.op(), elements);
-    return state().sites.puts_off(asked_site);
+    return continues || sites.puts_off(asked_site);
+  }
+  // Whether it would be joined with what is pending: run at once, it would take that apart,
+  // whatever was learnt where the same operator does something else.
+  static bool continues_pending(const Infer& infer) {
+    const bool reduces = infer.op().has(trait::reduction);
+    if (!Storage::any_deferred() || !(reduces || infer.op().has(trait::pointwise))) return false;
+    const IntSpan sizes = infer.out(0).sizes;
+    if (reduces && count_elements(sizes) != 1) return false;
+    return !for_all_tensors(infer, [&](const Tensor& t) {
+      return !t->storage().is_pending() || !(reduces || same(t.sizes(), sizes));
+    });
   }
   template <class F>
   static bool for_all_tensors(const Infer& infer, F f) {
@@ -326,15 +338,12 @@ void run_batch(Batch& batch) {
     ~Done() { running = false; }
   } done;
   s.gained.assign(batch.entries.size(), false);
-  struct Note {
-    State& s;
+  struct Learn {
     const Batch& batch;
-    ~Note() {
-      for (size_t i = 0; i < batch.entries.size(); ++i) {
-        if (batch.entries[i].site) s.sites.note(batch.entries[i].site, s.gained[i]);
-      }
-    }
-  } note{s, batch};
+    const Schedule& schedule;
+    const std::vector<bool>& gained;
+    ~Learn() { sites.learn(batch.entries, schedule.pieces, gained); }
+  } learn{batch, schedule, s.gained};
   run(batch, schedule, s.gained);
 }
 
@@ -380,6 +389,7 @@ Collecting collect(const Collecting& what) {
   mode.deferrer = what.extent == Extent::none    ? nullptr
                   : what.extent == Extent::large ? &large
                                                  : &all;
+  if (what.learns && before == Extent::none) sites.begin();
   return {before, std::exchange(least_elements, what.least), std::exchange(learning, what.learns)};
 }
 

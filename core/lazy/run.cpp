@@ -233,24 +233,24 @@ bool runs_fused(const Part& part, const Group& group) {
          (out->size(out.ndim() - 1) >= long_line || out.numel() >= many_elements);
 }
 
-size_t count_entries(const Group& group) { return group.steps.size() + group.folds.size(); }
+// What it has saved to put the kernels of a piece off instead of running them at once.
+struct Saved {
+  int64_t nanoseconds = 0;
+  bool more = false;  // nobody knows how much
 
-// Whether a group gains more as one than it costs to write its kernels down; yes while nobody
-// knows.
-bool gains(const Stage& stage, uint64_t key) {
-  constexpr int64_t writing_down = 400;  // nanoseconds
-  const Trials::Times times = stage.trials->times(key);
-  return !times.known() || times.other - times.plain >
-                               writing_down * static_cast<int64_t>(count_entries(stage.group));
-}
-
-// Returns whether there was a gain in running it here instead of calling its kernels at once.
-bool run_stage(const Part& part, const Stage& stage) {
-  const auto alone = [&](uint32_t i) { SingleRun(part.entries[i], part.finished[i]).run(); };
-  if (!stage.fused || !runs_fused(part, stage.group)) {
-    for_each_entry(stage, alone);
-    return false;
+  bool is_worth(uint32_t kernels) const {
+    constexpr int64_t writing_down = 400;  // nanoseconds
+    return more || nanoseconds > writing_down * kernels;
   }
+  void add(const Trials::Times& times) {
+    if (!times.known()) more = true;
+    if (times.known()) nanoseconds += std::max<int64_t>(0, times.other - times.plain);
+  }
+};
+
+void run_stage(const Part& part, const Stage& stage, Saved& saved) {
+  const auto alone = [&](uint32_t i) { SingleRun(part.entries[i], part.finished[i]).run(); };
+  if (!stage.fused || !runs_fused(part, stage.group)) return for_each_entry(stage, alone);
   const Tensor& first = part.entries[stage.group.steps[0].entry].outs[0];
   const uint64_t key = mixed(1, size_class(static_cast<uint64_t>(first.numel())));
   const Trials::Choice choice = stage.trials->choose(key);
@@ -261,7 +261,7 @@ bool run_stage(const Part& part, const Stage& stage) {
     FusedRun(part, stage.group).run();
   }
   if (choice.at >= 0) stage.trials->note(choice, watch.nanoseconds());
-  return gains(stage, key);
+  saved.add(stage.trials->times(key));
 }
 
 // --- Errors belong to the line that made the call.
@@ -289,21 +289,11 @@ struct Outcome {
   std::vector<bool>& gained;
 };
 
-// What stands between kernels that are run as one gains with them: run at once, it would part them.
-void note_gain(const Part& part, const Stage& stage, std::vector<bool>& gained) {
-  size_t begin = SIZE_MAX, end = 0;
-  for_each_entry(stage, [&](uint32_t i) {
-    begin = std::min(begin, part.first + i);
-    end = std::max(end, part.first + i + 1);
-  });
-  for (size_t i = begin; i < end; ++i) gained[i] = true;
-}
-
-void try_stage(const Part& part, const Stage& stage, Outcome& outcome) {
+void try_stage(const Part& part, const Stage& stage, Saved& saved, Outcome& outcome) {
   const Entry& last = part.entries[stage.fused ? stage.group.steps.back().entry : stage.entry];
   try {
     const HostUnlock unlock(is_large(last));
-    if (run_stage(part, stage)) note_gain(part, stage, outcome.gained);
+    run_stage(part, stage, saved);
   } catch (const std::exception& error) {
     const Error told = placed(last, error);
     for_each_entry(stage, [&](uint32_t i) { fail(part.entries[i], told); });
@@ -324,13 +314,18 @@ void drop(const Part& part, std::span<const uint32_t> dropped, Outcome& outcome)
   }
 }
 
-// All stages of a plan.
-void run_part(const Part& part, const Plan& plan, Outcome& outcome) {
+// All stages of a plan. Its kernels gain together or not at all: a part of them, run at once, would
+// make other pieces of the rest.
+void run_part(const Part& part, const Piece& piece, Outcome& outcome) {
+  const Plan& plan = plan_of(piece);
   drop(part, plan.dropped, outcome);
+  Saved saved{.more = !plan.dropped.empty()};
   for (const Stage& stage : plan.stages) {
-    try_stage(part, stage, outcome);
+    try_stage(part, stage, saved, outcome);
     for_each_entry(stage, [&](uint32_t i) { release(part.entries[i]); });
   }
+  if (!saved.is_worth(piece.count)) return;
+  std::fill_n(outcome.gained.begin() + piece.first, piece.count, true);
 }
 
 }  // namespace
@@ -341,7 +336,7 @@ void run(Batch& batch, const Schedule& schedule, std::vector<bool>& gained) {
   for (const Piece& piece : schedule.pieces) {
     const Part part{piece.first, std::span(batch.entries).subspan(piece.first),
                     std::span(schedule.finished).subspan(piece.first)};
-    run_part(part, plan_of(piece), outcome);
+    run_part(part, piece, outcome);
   }
   if (outcome.first) throw *outcome.first;
 }

@@ -6,6 +6,7 @@ Names are imported on first use.
 from importlib import import_module
 
 _HOMES = {
+    "_execution": ("fuser", "optimized_execution", "set_fusion_strategy"),
     "_files": ("load", "save"),
     "_freeze": ("freeze", "optimize_for_inference"),
     "_futures": ("Future", "_fork", "_wait", "fork", "wait"),

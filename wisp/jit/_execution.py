@@ -1,0 +1,60 @@
+"""How compiled functions are run."""
+
+from contextlib import contextmanager
+
+from wisp._C import _jit
+
+# Of PyTorch's fusers: whether they fuse what runs on a CPU.
+_FUSERS = {"none": False, "fuser0": True, "fuser1": True, "fuser2": False, "fuser3": True}
+_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+@contextmanager
+def _running(**changed):
+    before = _jit.execution()
+    _jit.execution(*(dict(zip(("optimized", "fuses"), before, strict=True)) | changed).values())
+    try:
+        yield
+    finally:
+        _jit.execution(*before)
+
+
+def optimized_execution(should_optimize):
+    """A context manager: whether compiled functions that are called inside, on this thread, may do more than run their graph
+    node by node, in order.
+
+    Results are the same up to rounding. (The graphs themselves are changed by ``freeze()`` only.)
+
+    >>> f = wisp.jit.trace(lambda x: (x * 2).tanh().exp(), wisp.ones(2))
+    >>> with wisp.jit.optimized_execution(False):
+    ...     f(wisp.zeros(2))
+    tensor([1., 1.])
+    """
+    return _running(optimized=bool(should_optimize))
+
+
+def fuser(name):
+    """A context manager: with ``"none"``, compiled functions that are called inside, on this thread, run every kernel by itself.
+
+    There is one fuser, so of PyTorch's names "fuser0", "fuser1" and "fuser3" all mean it, and "fuser2", which is for GPUs, none.
+    """
+    if name not in _FUSERS:
+        raise ValueError(f"unrecognized fuser option (name: {name}): expected one of {', '.join(_FUSERS)}")
+    return _running(fuses=_FUSERS[name])
+
+
+def set_fusion_strategy(strategy):
+    """Takes PyTorch's pairs ``("STATIC" or "DYNAMIC", depth)``, and gives those before.
+
+    There they bound how often a function is compiled anew for other sizes. Here none ever is, because plans serve all sizes, so
+    there is nothing for them to change.
+    """
+    global _strategy
+    pairs = [(kind, depth) for kind, depth in strategy]
+    for kind, depth in pairs:
+        if kind not in ("STATIC", "DYNAMIC"):
+            raise ValueError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
+        if not isinstance(depth, int):
+            raise TypeError(f"set_fusion_strategy(): a depth must be an int, got {type(depth).__name__}")
+    before, _strategy = _strategy, pairs
+    return before
