@@ -139,27 +139,28 @@ class Product {
       for (int64_t j = 0; j < piece.panels(); ++j) {
         next_panels.next();
         const int64_t column = piece.left + piece.begin(j), size = piece.size(j);
-        float* c = start(begin, end, column, size, p == 0);
+        float* c = reinterpret_cast<float*>(c_.data) + begin * c_.row + column;
+        fetch(c, end - begin, size);
         tile_kernels().small(at(a_, begin, p), a_.row, 1, panels + piece.begin(j) * terms,
                              piece.stride(j), c, c_.row, end - begin, size, terms, alpha_,
-                             p == 0 && !row_ ? beta_ : 1);
+                             p == 0 ? beta_ : 1);
+        if (row_ && p + terms == a_.cols) add_row(c, end - begin, column, size);
       }
     }
   }
 
-  // A tile of C, on its way out of memory, or what is added to.
-  float* start(int64_t begin, int64_t end, int64_t column, int64_t size, bool first) const {
-    float* c = reinterpret_cast<float*>(c_.data) + begin * c_.row + column;
-    for (int64_t i = 0; i < end - begin; ++i) {
-      float* line = c + i * c_.row;
-      if (first && row_) {
-        std::copy_n(row_ + column, size, line);
-      } else {
-        constexpr int64_t step = line_bytes / sizeof(float);
-        for (int64_t j = 0; j < size; j += step) __builtin_prefetch(line + j, 1);
-      }
+  // A tile of C comes out of memory while it is computed.
+  void fetch(const float* c, int64_t rows, int64_t size) const {
+    constexpr int64_t step = line_bytes / sizeof(float);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < size; j += step) __builtin_prefetch(c + i * c_.row + j, 1);
     }
-    return c;
+  }
+
+  // Ones times the row.
+  void add_row(float* c, int64_t rows, int64_t column, int64_t size) const {
+    const float one = 1;
+    tile_kernels().small(&one, 0, 0, row_ + column, size, c, c_.row, rows, size, 1, 1, 1);
   }
 
   const Matrix a_, b_, c_;
