@@ -64,6 +64,24 @@ def test_sizes_cut_into_pieces(m, k, n, left, right):
     np.testing.assert_allclose(two.tolist(), a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows, terms, columns", [(40, 33, 300), (350, 400, 70), (64, 1000, 129), (700, 32, 32)])
+@pytest.mark.parametrize("bias", ["row", "strided", "number", "per row"])
+def test_a_bias_is_added_on_the_way(rows, terms, columns, bias):
+    wide = tensor(numbers(2, rows // 2, terms + 5))
+    x, weight = wide[..., 2 : terms + 2], tensor(numbers(columns, terms, seed=1))
+    sizes = {"row": (columns,), "strided": (columns, 2), "number": (1,), "per row": (rows // 2, 1)}
+    term = tensor(numbers(*sizes[bias], seed=2))
+    term = term[:, 1] if bias == "strided" else term
+    threads, results = wisp.get_num_threads(), []
+    for count in (1, 2, 5):
+        wisp.set_num_threads(count)
+        results.append(wisp.nn.functional.linear(x, weight, term))
+    wisp.set_num_threads(threads)
+    exact = x.double() @ weight.double().t() + term
+    assert results[0].equal(results[1]) and results[0].equal(results[2])
+    assert (results[0] - exact).abs().max() < 3e-6 * terms**0.5
+
+
 def test_stacks_broadcast_without_copies():
     a, b = numbers(3, 1, 5, 4), numbers(2, 4, 6, seed=1)
     np.testing.assert_allclose((tensor(a) @ tensor(b)).tolist(), a @ b, rtol=1e-5, atol=1e-6)

@@ -155,6 +155,30 @@ def test_threads_change_nothing():
     assert all(wisp.equal(a, b) for a, b in zip(*results))
 
 
+def unequal_sequences(net, x):
+    """Results and all gradients of a network on sequences of which every third is shorter by one."""
+    lengths = [max(1, x.shape[0] - i // 3) for i in range(x.shape[1])]
+    x = x.clone().requires_grad_()
+    out, state = net(rnn.pack_padded_sequence(x, lengths))
+    results = [out.data, *flat(state)]
+    return [*results, *wisp.autograd.grad(sum((r * r).sum() for r in results), [x, *net.parameters()])]
+
+
+@pytest.mark.parametrize("make", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("hidden, batch", [(33, 20), (100, 47)])
+def test_members_of_a_batch_are_shared_out(make, hidden, batch):
+    """Threads take members of the batch, or, if they are more than that, units: as in float64, and the same either way."""
+    net, x = make(30, hidden, 2, bidirectional=True), wisp.randn(9, batch, 30)
+    threads, results = wisp.get_num_threads(), []
+    for count in (1, 2, 5):
+        wisp.set_num_threads(count)
+        results.append(unequal_sequences(net, x))
+    wisp.set_num_threads(threads)
+    for one, two, five, exact in zip(*results, unequal_sequences(net.double(), x.double()), strict=True):
+        assert one.equal(two) and one.equal(five)
+        assert (one - exact).abs().max() < 2e-5 * max(1, exact.abs().max())
+
+
 @pytest.mark.parametrize("make", [nn.RNN, nn.GRU, nn.LSTM])
 @pytest.mark.parametrize("hidden", [7, 200, 333])
 def test_a_single_row(make, hidden):

@@ -9,6 +9,7 @@
 #include "cpu/copy.h"
 #include "cpu/gemm_blas.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/packed_gemm.h"
 #include "cpu/scratch.h"
 
 namespace wisp::cpu {
@@ -228,6 +229,9 @@ void product(const Matrix& a, const Matrix& b, const Matrix& c, Factor<T> alpha,
         return times_vector<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
       if (work_of(a, c) <= 64 * 64 * 64) return small_product<T>(a, b, c, alpha, beta);
     }
+    if constexpr (std::is_same_v<T, float>) {
+      if (prefers_packed(a, b, c)) return packed_gemm(a, b, c, alpha, beta);
+    }
     blas_gemm<T>(a, b, c, alpha, beta);
   }
 }
@@ -341,6 +345,17 @@ void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, con
   if (rest.sizes.empty()) return gemm(dtype, left, b, out, alpha, beta);
   visit<dtypes::number>(dtype, "matrix product",
                         [&]<class T>() { products<T>(rest, left, b, out, alpha, beta); });
+}
+
+bool gemm_onto_row(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b,
+                   const Matrix& c, const char* row) {
+  if (dtype != DType::float32) return false;
+  Stack rest = stack;
+  Matrix left = a, out = c;
+  fold(rest, left, out);
+  if (!rest.sizes.empty() || !prefers_packed(left, b, out)) return false;
+  packed_gemm(left, b, out, 1, 0, reinterpret_cast<const float*>(row));
+  return true;
 }
 
 namespace {

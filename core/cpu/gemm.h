@@ -26,6 +26,11 @@ void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar
 void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
           Scalar alpha = 1, Scalar beta = 0);
 
+// C = A * B + row, the row (consecutive) added to every row of C. False, and nothing is done, where
+// that is no faster than to write the rows first and then to add the product with beta 1.
+bool gemm_onto_row(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b,
+                   const Matrix& c, const char* row);
+
 // n elements, `step` elements apart.
 struct Vector {
   const char* data;

@@ -120,6 +120,12 @@ char* bytes(T* p) {
   return reinterpret_cast<char*>(p);
 }
 
+// Members of the batch.
+struct Rows {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+};
+
 // Where the time steps lie in packed memory.
 struct Steps {
   explicit Steps(const RnnShape& shape) : sizes(shape.batch_sizes), reverse(shape.reverse) {
@@ -143,12 +149,28 @@ struct Steps {
   }
   // Packing costs about as much as a product with a few rows.
   bool worth_packing() const { return batch() > 1 && total >= 8; }
+  // Those of some members of the batch that take part in step t.
+  Rows at(int64_t t, const Rows& members) const {
+    return {members.begin, std::max(members.begin, std::min(members.end, size(t)))};
+  }
 
   IntSpan sizes;
   bool reverse;
   Dims offsets;
   int64_t total = 0;
 };
+
+// Members of the batch have nothing to do with one another: threads that have some each need not
+// wait for the others between the steps. Each then reads all weights in every step, so these must
+// fit into its second-level cache, and there must be enough rows to make up for that. The same
+// numbers come out either way.
+int64_t members_at_once(const Steps& steps, int64_t weight_bytes) {
+  constexpr int64_t least = 10, cache = 768 << 10;
+  if (!steps.worth_packing() || weight_bytes > cache) return steps.batch();
+  int64_t parts = 1;
+  while (steps.batch() / (2 * parts) >= least) parts *= 2;
+  return parts < num_threads() ? steps.batch() : (steps.batch() + parts - 1) / parts;
+}
 
 Matrix matrix(const char* data, int64_t rows, int64_t cols, int64_t row) {
   return {const_cast<char*>(data), rows, cols, row, 1};
@@ -176,15 +198,26 @@ class Forward {
   void run() {
     if (!is_single_row()) project_input();
     join_biases();
-    T *now = as<T>(call_.h), *next = other_.data();
-    for (int64_t i = 0; i < steps_.count(); ++i) {
-      step(shape_.reverse ? steps_.count() - 1 - i : i, now, next);
-      std::swap(now, next);
-    }
-    if (now == other_.data()) std::copy_n(now, other_.size(), as<T>(call_.h));
+    const int64_t weights = rnn_gates(shape_.kind) * shape_.outputs * shape_.hidden;
+    const int64_t members = members_at_once(steps_, weights * static_cast<int64_t>(sizeof(T)));
+    parallel_for(steps_.batch(), call_.w_hr ? steps_.batch() : members,
+                 [&](int64_t begin, int64_t end) { run({begin, end}); });
   }
 
  private:
+  // All steps of some members of the batch.
+  void run(const Rows& members) {
+    T *now = as<T>(call_.h), *next = other_.data();
+    for (int64_t i = 0; i < steps_.count(); ++i) {
+      step(shape_.reverse ? steps_.count() - 1 - i : i, members, now, next);
+      std::swap(now, next);
+    }
+    const int64_t outputs = shape_.outputs;
+    if (now == other_.data())
+      std::copy(now + members.begin * outputs, now + members.end * outputs,
+                as<T>(call_.h) + members.begin * outputs);
+  }
+
   // What all inputs add to the gates, in one product.
   void project_input() {
     const int64_t cols = rnn_gates(shape_.kind) * shape_.hidden;
@@ -215,22 +248,24 @@ class Forward {
     }
   }
 
-  void step(int64_t t, const T* now, T* next) {
-    const int64_t rows = steps_.size(t), outputs = shape_.outputs;
+  void step(int64_t t, const Rows& members, const T* now, T* next) {
+    const int64_t outputs = shape_.outputs;
+    const Rows rows = steps_.at(t, members);
     T* made = call_.w_hr ? unprojected_.data() : next;
-    parallel_for(shape_.hidden, grain(rows), [&](int64_t begin, int64_t end) {
+    parallel_for(shape_.hidden, grain(rows.count()), [&](int64_t begin, int64_t end) {
       const int64_t size = panels_.packed() ? block : end - begin;
       for (; begin < end; begin += size)
-        step_units(t, begin, std::min(end, begin + size), now, made);
+        step_units(t, rows, begin, std::min(end, begin + size), now, made);
     });
     if (call_.w_hr) {
-      gemm(shape_.dtype, matrix(bytes(made), rows, shape_.hidden, shape_.hidden),
+      gemm(shape_.dtype, matrix(bytes(made), rows.count(), shape_.hidden, shape_.hidden),
            transpose_of(call_.w_hr, shape_.hidden, outputs),
-           matrix(bytes(next), rows, outputs, outputs));
+           matrix(bytes(next), rows.count(), outputs, outputs));
     }
-    std::copy_n(next, rows * outputs, as<T>(call_.out) + steps_.offset(t) * outputs);
+    std::copy(next + rows.begin * outputs, next + rows.end * outputs,
+              as<T>(call_.out) + (steps_.offset(t) + rows.begin) * outputs);
     // Sequences that are over, or have not begun, keep their state.
-    std::copy(now + rows * outputs, now + steps_.batch() * outputs, next + rows * outputs);
+    std::copy(now + rows.end * outputs, now + members.end * outputs, next + rows.end * outputs);
   }
 
   // How many units are one piece of a step. Products with few rows take as long as the weights do
@@ -245,25 +280,27 @@ class Forward {
     return rows == 1 && shape_.hidden >= 16 * block ? 2 * block : block * grain_for(work, 1 << 14);
   }
 
-  void step_units(int64_t t, int64_t begin, int64_t end, const T* now, T* made) {
-    const int64_t h = shape_.hidden, rows = steps_.size(t);
-    T* sums = sums_ + steps_.offset(t) * row_;
+  void step_units(int64_t t, const Rows& rows, int64_t begin, int64_t end, const T* now, T* made) {
+    const int64_t h = shape_.hidden;
+    T* sums = sums_ + (steps_.offset(t) + rows.begin) * row_;
+    now += rows.begin * shape_.outputs;
     for (int64_t gate = 0; gate < rnn_gates(shape_.kind); ++gate) {
       const bool apart = shape_.kind == RnnKind::gru && gate == 2;
       if (is_single_row()) start_sums(gate, begin, end, sums + gate * h);
-      panels_.multiply(now, shape_.outputs, rows, gate, begin, end, sums + (apart ? 3 : gate) * h,
-                       row_, apart ? T(0) : T(1));
+      panels_.multiply(now, shape_.outputs, rows.count(), gate, begin, end,
+                       sums + (apart ? 3 : gate) * h, row_, apart ? T(0) : T(1));
     }
-    rnn_kernels<T>().step[static_cast<int>(shape_.kind)]({.rows = rows,
-                                                          .begin = begin,
-                                                          .end = end,
-                                                          .hidden = h,
-                                                          .gates = sums,
-                                                          .gates_row = row_,
-                                                          .bias = bias_.data(),
-                                                          .cells = as<T>(call_.c),
-                                                          .before = now,
-                                                          .out = made});
+    rnn_kernels<T>().step[static_cast<int>(shape_.kind)](
+        {.rows = rows.count(),
+         .begin = begin,
+         .end = end,
+         .hidden = h,
+         .gates = sums,
+         .gates_row = row_,
+         .bias = bias_.data(),
+         .cells = call_.c ? as<T>(call_.c) + rows.begin * h : nullptr,
+         .before = now,
+         .out = made + rows.begin * h});
   }
 
   void start_sums(int64_t gate, int64_t begin, int64_t end, T* sums) const {
@@ -295,7 +332,15 @@ class BackwardPass {
         panels_(as<T>(call.w_hh), 1, sum_row_, shape_.outputs, false, steps_.worth_packing()) {}
 
   void run() {
-    for (int64_t i = 0; i < steps_.count(); ++i) step(shape_.reverse ? i : steps_.count() - 1 - i);
+    const int64_t weights = sum_row_ * shape_.outputs;
+    const int64_t members = members_at_once(steps_, weights * static_cast<int64_t>(sizeof(T)));
+    parallel_for(steps_.batch(), call_.w_hr ? steps_.batch() : members,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = 0; i < steps_.count(); ++i) {
+                     const int64_t t = shape_.reverse ? i : steps_.count() - 1 - i;
+                     step(t, steps_.at(t, {begin, end}));
+                   }
+                 });
   }
 
  private:
@@ -305,26 +350,30 @@ class BackwardPass {
     return is_gru() ? as<T>(call_.hidden_grad) + steps_.offset(t) * sum_row_ : nullptr;
   }
 
-  void step(int64_t t) {
-    const int64_t rows = steps_.size(t), outputs = shape_.outputs;
+  void step(int64_t t, const Rows& rows) {
+    if (rows.count() == 0) return;
+    const int64_t outputs = shape_.outputs;
     T* grad = as<T>(call_.h_grad);
-    add_output_grad(t, grad);
+    add_output_grad(t, rows, grad);
     T* inner = call_.w_hr ? unproject(t, grad) : grad;
-    parallel_for(blocks_of(shape_.hidden), grain_for(rows * block * 64),
-                 [&](int64_t begin, int64_t end) { gates(t, begin, end, inner); });
-    const T* from = is_gru() ? hidden_at(t) : sums_at(t);
-    parallel_for(
-        blocks_of(outputs), grain_for(rows * block * sum_row_), [&](int64_t begin, int64_t end) {
-          for (int64_t first = begin * block; first < end * block; first += block)
-            panels_.multiply(from, sum_row_, rows, 0, first, std::min(outputs, first + block), grad,
-                             outputs, is_gru() ? T(1) : T(0));
-        });
+    parallel_for(blocks_of(shape_.hidden), grain_for(rows.count() * block * 64),
+                 [&](int64_t begin, int64_t end) { gates(t, rows, begin, end, inner); });
+    const T* from = (is_gru() ? hidden_at(t) : sums_at(t)) + rows.begin * sum_row_;
+    grad += rows.begin * outputs;
+    parallel_for(blocks_of(outputs), grain_for(rows.count() * block * sum_row_),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t first = begin * block; first < end * block; first += block)
+                     panels_.multiply(from, sum_row_, rows.count(), 0, first,
+                                      std::min(outputs, first + block), grad, outputs,
+                                      is_gru() ? T(1) : T(0));
+                 });
   }
 
-  void add_output_grad(int64_t t, T* grad) const {
+  void add_output_grad(int64_t t, const Rows& rows, T* grad) const {
     if (!call_.out_grad) return;
     const T* from = as<T>(call_.out_grad) + steps_.offset(t) * shape_.outputs;
-    for (int64_t i = 0; i < steps_.size(t) * shape_.outputs; ++i) grad[i] += from[i];
+    for (int64_t i = rows.begin * shape_.outputs; i < rows.end * shape_.outputs; ++i)
+      grad[i] += from[i];
   }
 
   // The gradient in front of the projection; that behind it is noted for its weight.
@@ -338,8 +387,9 @@ class BackwardPass {
 
   // Some blocks of units: first the rows that went on from another step, then those that began
   // here.
-  void gates(int64_t t, int64_t begin, int64_t end, T* grad) const {
-    const int64_t rows = steps_.size(t), carried = steps_.carried(t), h = shape_.hidden;
+  void gates(int64_t t, const Rows& rows, int64_t begin, int64_t end, T* grad) const {
+    const int64_t h = shape_.hidden;
+    const int64_t carried = std::clamp<int64_t>(steps_.carried(t) - rows.begin, 0, rows.count());
     RnnStepGrad<T> part{.rows = carried,
                         .begin = begin * block,
                         .end = std::min(h, end * block),
@@ -354,17 +404,18 @@ class BackwardPass {
                         .sum_grad = sums_at(t),
                         .sum_row = sum_row_,
                         .hidden_grad = hidden_at(t)};
+    skip_rows(part, rows.begin);
     if (carried > 0) {
-      const int64_t at = steps_.offset(steps_.before(t));
+      const int64_t at = steps_.offset(steps_.before(t)) + rows.begin;
       part.before =
           is_gru() ? as<T>(call_.out) + at * h : as<T>(call_.kept) + at * kept_row_ + 4 * h;
       run(part);
     }
-    if (carried == rows) return;
+    if (carried == rows.count()) return;
     skip_rows(part, carried);
-    part.rows = rows - carried;
+    part.rows = rows.count() - carried;
     part.before = as<T>(is_gru() ? call_.h : call_.c);
-    part.before += part.before ? carried * h : 0;
+    part.before += part.before ? (rows.begin + carried) * h : 0;
     part.before_row = h;
     run(part);
   }

@@ -237,7 +237,6 @@ void infer_linear(Infer& infer) {
 void linear_kernel(const Call& call) {
   const Tensor &input = call.tensor(0), &weight = call.tensor(1), &out = call.out();
   if (out.numel() == 0) return;
-  if (call.has(2)) start_with(out, call.tensor(2));
   const bool vector = weight.ndim() == 1;
   const cpu::Matrix right = vector ? column_of(weight) : transposed(matrix_of(weight));
   // The input as rows; those of a stack lie below one another or are multiplied one by one.
@@ -250,7 +249,12 @@ void linear_kernel(const Call& call) {
                    Dims(input.strides().first(static_cast<size_t>(kept))),
                    Dims(static_cast<size_t>(kept), 0),
                    Dims(out.strides().first(static_cast<size_t>(kept)))};
-  cpu::gemm(out.dtype(), stack, left, right, result, 1, call.has(2) ? 1 : 0);
+  if (!call.has(2)) return cpu::gemm(out.dtype(), stack, left, right, result);
+  const Tensor& bias = call.tensor(2);
+  const bool is_row = bias.ndim() == 1 && bias.numel() == right.cols && bias->is_contiguous();
+  if (is_row && cpu::gemm_onto_row(out.dtype(), stack, left, right, result, bias->bytes())) return;
+  start_with(out, bias);
+  cpu::gemm(out.dtype(), stack, left, right, result, 1, 1);
 }
 
 TensorImpl* linear_direct(const OpDef&, const Arg* args) {

@@ -113,29 +113,30 @@ WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int
   }
 }
 
-// The last m < rows rows, by the kernel of just as many.
+// m <= rows rows, by the kernel of just as many.
 template <class T, int rows, int columns>
-WISP_INLINE void micro_rest(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
+WISP_INLINE void micro_some(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
                             T* c, int64_t c_row, int64_t m, int64_t n, int64_t k, T alpha, T beta) {
-  if constexpr (rows > 1) {
-    if (m == rows - 1)
-      return micro<T, rows - 1, columns>(a, a_row, a_col, b, b_row, c, c_row, n, k, alpha, beta);
-    micro_rest<T, rows - 1, columns>(a, a_row, a_col, b, b_row, c, c_row, m, n, k, alpha, beta);
-  }
+  if (rows == 1 || m == rows)
+    return micro<T, rows, columns>(a, a_row, a_col, b, b_row, c, c_row, n, k, alpha, beta);
+  if constexpr (rows > 1)
+    micro_some<T, rows - 1, columns>(a, a_row, a_col, b, b_row, c, c_row, m, n, k, alpha, beta);
 }
 
-// A single column of vectors takes more rows: fewer sums would wait for one another.
+// A single column of vectors takes more rows: fewer sums would wait for one another. Tiles differ
+// by one row at most, since few rows are slow: 20 are better cut into 5 + 5 + 5 + 5 than into 6 + 6
+// + 6 + 2.
 template <class T, int columns>
 void panel(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c, int64_t c_row,
            int64_t m, int64_t n, int64_t k, T alpha, T beta) {
   constexpr int64_t rows = columns == 1 ? 10 : 6;
-  int64_t i = 0;
-  for (; i + rows <= m; i += rows) {
-    micro<T, rows, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row, n, k,
-                            alpha, beta);
+  const int64_t tiles = (m + rows - 1) / rows;
+  for (int64_t tile = 0, i = 0; tile < tiles; ++tile) {
+    const int64_t end = m * (tile + 1) / tiles;
+    micro_some<T, rows, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row,
+                                 end - i, n, k, alpha, beta);
+    i = end;
   }
-  micro_rest<T, rows, columns>(a + i * a_row, a_row, a_col, b, b_row, c + i * c_row, c_row, m - i,
-                               n, k, alpha, beta);
 }
 
 // C (consecutive along rows) from B with consecutive rows. Without masks `b` must be readable to
