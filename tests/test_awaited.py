@@ -64,6 +64,19 @@ TAILS = {
     "sum, relu": lambda y, norm, other: F.relu(y + other),
     "in place": lambda y, norm, other: F.relu(norm(y).add_(other), inplace=True),
     "relu in place": lambda y, norm, other: y.relu_(),
+    "pool": lambda y, norm, other: F.max_pool2d(y, 2),
+    "relu, pool": lambda y, norm, other: F.max_pool2d(F.relu(y), 2),
+    "pool, relu": lambda y, norm, other: F.relu(F.max_pool2d(y, 3, 4)),
+    "relu, pool, relu": lambda y, norm, other: F.relu(F.max_pool2d(F.relu(y), (2, 1))),
+    "relu in place, pool, relu in place": lambda y, norm, other: F.max_pool2d(y.relu_(), 2).relu_(),
+    "norm, relu, pool": lambda y, norm, other: F.max_pool2d(F.relu(norm(y)), 2),
+    "pool, norm": lambda y, norm, other: norm(F.max_pool2d(y, 2)),
+    "pool of a pool": lambda y, norm, other: F.max_pool2d(F.max_pool2d(y, 2), 2),
+    "pool of windows that overlap": lambda y, norm, other: F.max_pool2d(y, 3, 2),
+    "pool with padding": lambda y, norm, other: F.max_pool2d(y, 2, padding=1),
+    "pool of dilated windows": lambda y, norm, other: F.max_pool2d(y, 2, 4, dilation=2),
+    "pool up to the edge": lambda y, norm, other: F.max_pool2d(y, 4, ceil_mode=True),
+    "pool with indices": lambda y, norm, other: F.max_pool2d(y, 2, return_indices=True)[0],
     "in an order that does not join": lambda y, norm, other: norm(F.relu(y) + other),
     "twice the same": lambda y, norm, other: F.relu(y + y),
     "scaled sum": lambda y, norm, other: F.relu(y.add(other, alpha=2)),
@@ -83,7 +96,19 @@ def test_same_as_the_parts(conv, norm, tail):
     check(tail(conv(x), norm, other), expected)
 
 
-@pytest.mark.parametrize("tail", ["relu", "norm", "sum", "norm, sum, relu"])
+JOINED = [
+    "relu",
+    "norm",
+    "sum",
+    "norm, sum, relu",
+    "pool",
+    "relu, pool",
+    "pool, relu",
+    "relu in place, pool, relu in place",
+]
+
+
+@pytest.mark.parametrize("tail", JOINED)
 def test_it_waits_and_its_tail_joins_it(conv, norm, tail):
     x, other = images(), images(5, channels=32)
     y = TAILS[tail](conv(x), norm, other)
@@ -105,6 +130,41 @@ def test_results_in_between_that_are_held(conv, norm):
     check(s, norm(alone) + other)
 
 
+@pytest.mark.parametrize("kept", ["y", "r", "p", "yr", "yp", "rp", "yrp"])
+def test_what_is_held_before_and_after_pooling(conv, kept):
+    x = images()
+    y = at_once(conv, x)
+    expected = {"y": y, "r": F.relu(y), "p": F.max_pool2d(F.relu(y), 2)}
+    found = {"y": conv(x)}
+    found["r"] = F.relu(found["y"])
+    found["p"] = F.max_pool2d(found["r"], 2)
+    found["last"] = F.relu(found["p"])
+    for name in expected.keys() - set(kept):
+        del found[name]
+    check(found.pop("last"), expected["p"])
+    for name, held in found.items():
+        check(held, expected[name])
+
+
+def test_networks_that_pool_between_convolutions(conv):
+    wisp.manual_seed(4)
+    body = [conv, nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(32, 24, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()]
+    net, x = nn.Sequential(*body).eval(), images(size=72)
+    with wisp.enable_grad():
+        expected = net(x).detach()
+    for _ in range(2):
+        check(net(x), expected)
+
+
+@pytest.mark.parametrize("size", [30, 72], ids=["small", "large"])
+def test_several_pooled_results(conv, size):
+    x = images(size=size, batch=1)
+    expected = F.max_pool2d(at_once(conv, x), 4)
+    found = [F.max_pool2d(conv(x), 4) for _ in range(20)]
+    for each in found:
+        check(each, expected)
+
+
 def test_in_place_is_seen_through_every_name(conv):
     x = images()
     expected = F.relu(at_once(conv, x))
@@ -120,6 +180,9 @@ def test_nan_stays(conv):
     y = F.relu(conv(x))
     assert y.isnan().any()
     check(y, F.relu(at_once(conv, x)))
+    pooled = F.max_pool2d(F.relu(conv(x)), 2)
+    assert pooled.isnan().any()
+    check(pooled, F.max_pool2d(F.relu(at_once(conv, x)), 2))
 
 
 @pytest.mark.parametrize("write", [
@@ -178,6 +241,8 @@ def test_errors_are_those_of_the_call(conv):
     y = conv(images())
     with pytest.raises(RuntimeError):
         y + wisp.ones(3)
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        F.max_pool2d(y, 50)
     check(y, at_once(conv, images()))
 
 
@@ -320,7 +385,9 @@ def test_threads_do_not_change_the_result(conv, norm, threads):
         results = []
         for n in (before, threads):
             wisp.set_num_threads(n)
-            results.append(F.relu(norm(conv(x)) + other).numpy().copy())
+            made = F.relu(norm(conv(x)) + other), F.max_pool2d(F.relu(conv(x)), 2)
+            results.append([y.numpy().copy() for y in made])
     finally:
         wisp.set_num_threads(before)
-    assert (results[0] == results[1]).all()
+    for one, other in zip(*results, strict=True):
+        assert (one == other).all()
