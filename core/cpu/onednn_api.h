@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -247,21 +249,26 @@ class Port {
   Use use_ = read;
 };
 
-// A weight in the order of the primitive that used it last.
+// A weight in the order of the primitive that used it last, with the channels of the result
+// multiplied by some numbers (none: as it was).
 class KeptWeight final : public Object {
  public:
-  explicit KeptWeight(const Port& port)
-      : size_(port.copy_size()), data_(static_cast<char*>(memory::allocate(size_))) {
+  KeptWeight(const Port& port, std::span<const float> scale)
+      : scale_(scale.begin(), scale.end()),
+        size_(port.copy_size()),
+        data_(static_cast<char*>(memory::allocate(size_))) {
     check(library().memory_desc_clone(order_.out(), port.wanted()), "describe a tensor");
   }
   ~KeptWeight() override { memory::deallocate(data_, size_); }
   char* data() const { return data_; }
-  bool suits(const Port& port) const {
-    return library().memory_desc_equal(order_.get(), port.wanted());
+  bool suits(const Port& port, std::span<const float> scale) const {
+    return std::equal(scale.begin(), scale.end(), scale_.begin(), scale_.end()) &&
+           library().memory_desc_equal(order_.get(), port.wanted());
   }
 
  private:
   Desc order_;
+  std::vector<float> scale_;
   size_t size_;
   char* data_;
 };
