@@ -217,6 +217,56 @@ def test_statistics_may_be_written_afterwards(conv, norm):
     check(y, expected)
 
 
+@pytest.mark.parametrize("what", ["weight", "bias", "running_mean", "running_var"])
+@pytest.mark.parametrize("write", [
+    lambda t: t.mul_(2),
+    lambda t: t.data.mul_(2),
+    lambda t: t.__setitem__(3, 7.0),
+    lambda t: t.copy_(wisp.ones(32)),
+    lambda t: t.numpy().fill(3),
+    lambda t: t.set_(wisp.rand(32)),
+], ids=["mul_", "data", "item", "copy_", "numpy", "set_"])  # fmt: skip
+def test_the_next_call_sees_what_was_written_to_a_norm(conv, norm, what, write):
+    x = images()
+    for _ in range(2):
+        norm(conv(x)).sum()
+    write(getattr(norm, what))
+    for _ in range(2):
+        check(norm(conv(x)), norm(at_once(conv, x)))
+
+
+def test_one_convolution_with_several_norms(conv, norm):
+    other = nn.BatchNorm2d(32, eps=0.5).eval()
+    other.running_mean.fill_(0.25)
+    x = images()
+    alone = at_once(conv, x)
+    for _ in range(2):
+        check(norm(conv(x)), norm(alone))
+        check(F.relu(other(conv(x))), F.relu(other(alone)))
+        check(conv(x), alone)
+
+
+def test_norms_that_share_their_parts(conv, norm):
+    """The same tensors in other roles, and with another eps, are another norm."""
+    x, args = images(), [norm.weight.abs(), norm.running_var, norm.running_mean, norm.bias]
+    alone = at_once(conv, x)
+    for eps in (1e-5, 0.1, 1e-5):
+        for mean, var, weight, bias in (args, [args[2], args[1], args[0], args[3]], [*args[:2], None, None]):
+            found = F.batch_norm(conv(x), mean, var, weight, bias, eps=eps)
+            check(found, F.batch_norm(alone, mean, var, weight, bias, eps=eps))
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-30, 1e30, float("inf"), float("nan")])
+def test_norms_of_any_size(conv, norm, weight):
+    norm.weight.fill_(weight)
+    norm.bias.zero_()
+    norm.running_mean.zero_()
+    x = images() * 1e10
+    found, expected = norm(conv(x)).numpy(), norm(at_once(conv, x)).numpy()
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * largest)
+
+
 def test_what_is_added_may_be_written_afterwards(conv):
     x, other = images(), images(5, channels=32)
     expected = at_once(conv, x) + other

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cfenv>
-#include <cmath>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -71,15 +70,6 @@ int64_t weight_elements(const ConvShape& s) {
 std::span<const float> scale_of(const ConvCall& call) {
   const auto* scale = reinterpret_cast<const float*>(call.scale);
   return {scale, scale ? static_cast<size_t>(call.shape.y_channels) : 0};
-}
-
-// Whether products with the weight are as exact as products with the result.
-bool can_scale_weight(const ConvCall& call) {
-  const std::span<const float> scale = scale_of(call);
-  return std::all_of(scale.begin(), scale.end(), [](float s) {
-    const float size = std::abs(s);
-    return s == 0 || (size > 1e-15f && size < 1e15f);
-  });
 }
 
 void scale_weight(const ConvCall& call, float* scaled) {
@@ -569,9 +559,8 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .x_block = makes_x ? 0 : call.x_block,
                                 .y_block = makes_y ? 0 : call.y_block,
                                 .threads = in_parallel_region() ? 1 : num_threads()});
-  if (call.scale && !(plan.usable() && plan.keeps_weight() && can_scale_weight(call)))
-    return nullptr;
-  return plan.usable() && !plan.fails_often() ? &plan : nullptr;
+  if (!plan.usable() || plan.fails_often()) return nullptr;
+  return !call.scale || plan.keeps_weight() ? &plan : nullptr;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <span>
@@ -262,7 +263,8 @@ class KeptWeight final : public Object {
   ~KeptWeight() override { memory::deallocate(data_, size_); }
   char* data() const { return data_; }
   bool suits(const Port& port, std::span<const float> scale) const {
-    return std::equal(scale.begin(), scale.end(), scale_.begin(), scale_.end()) &&
+    return scale.size() == scale_.size() &&
+           std::memcmp(scale.data(), scale_.data(), scale.size_bytes()) == 0 &&
            library().memory_desc_equal(order_.get(), port.wanted());
   }
 

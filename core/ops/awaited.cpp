@@ -368,6 +368,7 @@ class Awaiter : public Awaiting {
     if (!running || chain.done) return false;
     const bool normalises = &call.op() == &op_def<"_batch_norm">();
     const ChannelAffine affine = normalises ? normalisation_of(call) : ChannelAffine();
+    if (normalises && !affine.moderate) return false;
     const std::lock_guard listing(state().listing);  // others look at what it reads and makes
     if (normalises) {
       chain.join_norm(affine, call.out());
