@@ -199,9 +199,13 @@ class Piece {
     const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
     if (there && there->suits(weight_, scale)) return *there;
     auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale));
-    const Scratch<float> scaled(call.scale ? weight_elements(call.shape) : 0);
-    if (call.scale) scale_weight(call, scaled.data());
-    weight_.place(call.scale ? reinterpret_cast<char*>(scaled.data()) : call.weight, made->data());
+    // Not from memory that is kept for the next call: it will not be needed there.
+    std::unique_ptr<float[]> scaled;
+    if (call.scale) {
+      scaled.reset(new float[static_cast<size_t>(weight_elements(call.shape))]);
+      scale_weight(call, scaled.get());
+    }
+    weight_.place(scaled ? reinterpret_cast<char*>(scaled.get()) : call.weight, made->data());
     weight_.before();
     const KeptWeight& result = *made;
     kept = Ref<Object>::adopt(made.detach());
