@@ -263,9 +263,10 @@ class KeptWeight final : public Object {
   ~KeptWeight() override { memory::deallocate(data_, size_); }
   char* data() const { return data_; }
   bool suits(const Port& port, std::span<const float> scale) const {
-    return scale.size() == scale_.size() &&
-           std::memcmp(scale.data(), scale_.data(), scale.size_bytes()) == 0 &&
-           library().memory_desc_equal(order_.get(), port.wanted());
+    if (scale.size() != scale_.size()) return false;
+    if (!scale.empty() && std::memcmp(scale.data(), scale_.data(), scale.size_bytes()) != 0)
+      return false;
+    return library().memory_desc_equal(order_.get(), port.wanted());
   }
 
  private:
