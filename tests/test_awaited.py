@@ -64,6 +64,19 @@ TAILS = {
     "sum, relu": lambda y, norm, other: F.relu(y + other),
     "in place": lambda y, norm, other: F.relu(norm(y).add_(other), inplace=True),
     "relu in place": lambda y, norm, other: y.relu_(),
+    "pool": lambda y, norm, other: F.max_pool2d(y, 2),
+    "relu, pool": lambda y, norm, other: F.max_pool2d(F.relu(y), 2),
+    "pool, relu": lambda y, norm, other: F.relu(F.max_pool2d(y, 3, 4)),
+    "relu, pool, relu": lambda y, norm, other: F.relu(F.max_pool2d(F.relu(y), (2, 1))),
+    "relu in place, pool, relu in place": lambda y, norm, other: F.max_pool2d(y.relu_(), 2).relu_(),
+    "norm, relu, pool": lambda y, norm, other: F.max_pool2d(F.relu(norm(y)), 2),
+    "pool, norm": lambda y, norm, other: norm(F.max_pool2d(y, 2)),
+    "pool of a pool": lambda y, norm, other: F.max_pool2d(F.max_pool2d(y, 2), 2),
+    "pool of windows that overlap": lambda y, norm, other: F.max_pool2d(y, 3, 2),
+    "pool with padding": lambda y, norm, other: F.max_pool2d(y, 2, padding=1),
+    "pool of dilated windows": lambda y, norm, other: F.max_pool2d(y, 2, 4, dilation=2),
+    "pool up to the edge": lambda y, norm, other: F.max_pool2d(y, 4, ceil_mode=True),
+    "pool with indices": lambda y, norm, other: F.max_pool2d(y, 2, return_indices=True)[0],
     "in an order that does not join": lambda y, norm, other: norm(F.relu(y) + other),
     "twice the same": lambda y, norm, other: F.relu(y + y),
     "scaled sum": lambda y, norm, other: F.relu(y.add(other, alpha=2)),
@@ -83,7 +96,19 @@ def test_same_as_the_parts(conv, norm, tail):
     check(tail(conv(x), norm, other), expected)
 
 
-@pytest.mark.parametrize("tail", ["relu", "norm", "sum", "norm, sum, relu"])
+JOINED = [
+    "relu",
+    "norm",
+    "sum",
+    "norm, sum, relu",
+    "pool",
+    "relu, pool",
+    "pool, relu",
+    "relu in place, pool, relu in place",
+]
+
+
+@pytest.mark.parametrize("tail", JOINED)
 def test_it_waits_and_its_tail_joins_it(conv, norm, tail):
     x, other = images(), images(5, channels=32)
     y = TAILS[tail](conv(x), norm, other)
@@ -105,6 +130,41 @@ def test_results_in_between_that_are_held(conv, norm):
     check(s, norm(alone) + other)
 
 
+@pytest.mark.parametrize("kept", ["y", "r", "p", "yr", "yp", "rp", "yrp"])
+def test_what_is_held_before_and_after_pooling(conv, kept):
+    x = images()
+    y = at_once(conv, x)
+    expected = {"y": y, "r": F.relu(y), "p": F.max_pool2d(F.relu(y), 2)}
+    found = {"y": conv(x)}
+    found["r"] = F.relu(found["y"])
+    found["p"] = F.max_pool2d(found["r"], 2)
+    found["last"] = F.relu(found["p"])
+    for name in expected.keys() - set(kept):
+        del found[name]
+    check(found.pop("last"), expected["p"])
+    for name, held in found.items():
+        check(held, expected[name])
+
+
+def test_networks_that_pool_between_convolutions(conv):
+    wisp.manual_seed(4)
+    body = [conv, nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(32, 24, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()]
+    net, x = nn.Sequential(*body).eval(), images(size=72)
+    with wisp.enable_grad():
+        expected = net(x).detach()
+    for _ in range(2):
+        check(net(x), expected)
+
+
+@pytest.mark.parametrize("size", [30, 72], ids=["small", "large"])
+def test_several_pooled_results(conv, size):
+    x = images(size=size, batch=1)
+    expected = F.max_pool2d(at_once(conv, x), 4)
+    found = [F.max_pool2d(conv(x), 4) for _ in range(20)]
+    for each in found:
+        check(each, expected)
+
+
 def test_in_place_is_seen_through_every_name(conv):
     x = images()
     expected = F.relu(at_once(conv, x))
@@ -120,6 +180,9 @@ def test_nan_stays(conv):
     y = F.relu(conv(x))
     assert y.isnan().any()
     check(y, F.relu(at_once(conv, x)))
+    pooled = F.max_pool2d(F.relu(conv(x)), 2)
+    assert pooled.isnan().any()
+    check(pooled, F.max_pool2d(F.relu(at_once(conv, x)), 2))
 
 
 @pytest.mark.parametrize("write", [
@@ -154,6 +217,56 @@ def test_statistics_may_be_written_afterwards(conv, norm):
     check(y, expected)
 
 
+@pytest.mark.parametrize("what", ["weight", "bias", "running_mean", "running_var"])
+@pytest.mark.parametrize("write", [
+    lambda t: t.mul_(2),
+    lambda t: t.data.mul_(2),
+    lambda t: t.__setitem__(3, 7.0),
+    lambda t: t.copy_(wisp.ones(32)),
+    lambda t: t.numpy().fill(3),
+    lambda t: t.set_(wisp.rand(32)),
+], ids=["mul_", "data", "item", "copy_", "numpy", "set_"])  # fmt: skip
+def test_the_next_call_sees_what_was_written_to_a_norm(conv, norm, what, write):
+    x = images()
+    for _ in range(2):
+        norm(conv(x)).sum()
+    write(getattr(norm, what))
+    for _ in range(2):
+        check(norm(conv(x)), norm(at_once(conv, x)))
+
+
+def test_one_convolution_with_several_norms(conv, norm):
+    other = nn.BatchNorm2d(32, eps=0.5).eval()
+    other.running_mean.fill_(0.25)
+    x = images()
+    alone = at_once(conv, x)
+    for _ in range(2):
+        check(norm(conv(x)), norm(alone))
+        check(F.relu(other(conv(x))), F.relu(other(alone)))
+        check(conv(x), alone)
+
+
+def test_norms_that_share_their_parts(conv, norm):
+    """The same tensors in other roles, and with another eps, are another norm."""
+    x, args = images(), [norm.weight.abs(), norm.running_var, norm.running_mean, norm.bias]
+    alone = at_once(conv, x)
+    for eps in (1e-5, 0.1, 1e-5):
+        for mean, var, weight, bias in (args, [args[2], args[1], args[0], args[3]], [*args[:2], None, None]):
+            found = F.batch_norm(conv(x), mean, var, weight, bias, eps=eps)
+            check(found, F.batch_norm(alone, mean, var, weight, bias, eps=eps))
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-30, 1e30, float("inf"), float("nan")])
+def test_norms_of_any_size(conv, norm, weight):
+    norm.weight.fill_(weight)
+    norm.bias.zero_()
+    norm.running_mean.zero_()
+    x = images() * 1e10
+    found, expected = norm(conv(x)).numpy(), norm(at_once(conv, x)).numpy()
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * largest)
+
+
 def test_what_is_added_may_be_written_afterwards(conv):
     x, other = images(), images(5, channels=32)
     expected = at_once(conv, x) + other
@@ -178,6 +291,8 @@ def test_errors_are_those_of_the_call(conv):
     y = conv(images())
     with pytest.raises(RuntimeError):
         y + wisp.ones(3)
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        F.max_pool2d(y, 50)
     check(y, at_once(conv, images()))
 
 
@@ -320,7 +435,9 @@ def test_threads_do_not_change_the_result(conv, norm, threads):
         results = []
         for n in (before, threads):
             wisp.set_num_threads(n)
-            results.append(F.relu(norm(conv(x)) + other).numpy().copy())
+            made = F.relu(norm(conv(x)) + other), F.max_pool2d(F.relu(conv(x)), 2)
+            results.append([y.numpy().copy() for y in made])
     finally:
         wisp.set_num_threads(before)
-    assert (results[0] == results[1]).all()
+    for one, other in zip(*results, strict=True):
+        assert (one == other).all()

@@ -86,3 +86,14 @@ def test_weights_may_change_between_calls_and_gradients_flow():
     z = x.clone().requires_grad_()
     module(z).sum().backward()
     wisp.testing.assert_close(y.grad, z.grad)
+
+
+def test_lines_pooled_as_one_image_are_not_done_by_rows():
+    """max_pool2d takes what conv1d makes of a batch for the channels of one image."""
+    module = nn.Sequential(nn.Conv1d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)).eval()
+    x = wisp.randn(6, 16, 600)
+    program = frozen(module, x)
+    expected = module(x).detach()
+    with wisp.no_grad():
+        wisp.testing.assert_close(program(x), expected, rtol=1e-4, atol=1e-4)
+        wisp.testing.assert_close(module(x), expected, rtol=1e-4, atol=1e-4)

@@ -46,8 +46,9 @@ struct ConvCall {
   bool winograd = false;
   // Not null: the weight stays as it is, and what is left here comes again with it.
   Ref<Object>* kept = nullptr;
-  // What oneDNN may do to y in the same step, of float32: multiply every channel by a number and
-  // add another, add an image that lies as y does, and then take what is above zero.
+  // What oneDNN may do to y in the same step, of float32: multiply every channel by a number (that
+  // is, the weight) and add another, add an image that lies as y does, and then take what is
+  // above zero.
   const char *scale = nullptr, *shift = nullptr;
   const char* other = nullptr;
   bool relu = false;

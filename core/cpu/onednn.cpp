@@ -6,6 +6,7 @@
 #include <cstring>
 #include <list>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -60,12 +61,33 @@ class AlignedScratch {
   Scratch<char> memory_;
 };
 
-// A number per channel of such an image.
-Desc channel_numbers(const Layout& image) {
-  Layout made;
-  for (int i = 0; i < image.ndim; ++i)
-    made.add(i == 1 ? image.sizes[1] : 1, i == 0 ? image.sizes[1] : 1);
-  return made.desc();
+// --- A batch norm behind a convolution: it is a part of weight and bias
+
+int64_t weight_elements(const ConvShape& s) {
+  return s.y_channels * s.x_channels / s.groups * s.window();
+}
+
+std::span<const float> scale_of(const ConvCall& call) {
+  const auto* scale = reinterpret_cast<const float*>(call.scale);
+  return {scale, scale ? static_cast<size_t>(call.shape.y_channels) : 0};
+}
+
+void scale_weight(const ConvCall& call, float* scaled) {
+  const std::span<const float> scale = scale_of(call);
+  const ConvShape& s = call.shape;
+  const auto* weight = reinterpret_cast<const float*>(call.weight);
+  const int64_t size = s.x_channels / s.groups * s.window();
+  parallel_for(s.y_channels, std::max<int64_t>(1, 32768 / size), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c)
+      for (int64_t i = c * size; i < (c + 1) * size; ++i)
+        scaled[i] = weight[i] * scale[static_cast<size_t>(c)];
+  });
+}
+
+void scale_bias(const ConvCall& call, float* scaled) {
+  const auto *bias = reinterpret_cast<const float*>(call.bias),
+             *shift = reinterpret_cast<const float*>(call.shift);
+  for (float s : scale_of(call)) *scaled++ = (bias ? *bias++ * s : 0) + *shift++;
 }
 
 // A primitive for a slice, and its tensors.
@@ -104,11 +126,6 @@ class Piece {
       check(lib.memory_create(bias_.out(), query(dnnl_query_weights_md, 1), lib.engine, nullptr),
             "make a tensor");
     }
-    if (key.scales) {
-      const Desc numbers = channel_numbers(layouts.y);
-      for (Memory* made : {&scale_, &shift_})
-        check(lib.memory_create(made->out(), numbers.get(), lib.engine, nullptr), "make a tensor");
-    }
     if (key.adds) {
       const_dnnl_memory_desc_t y = query(dnnl_query_dst_md, 0);
       check(lib.memory_create(other_.out(), y, lib.engine, nullptr), "make a tensor");
@@ -131,21 +148,23 @@ class Piece {
 
   // The result as a whole, with what is done to it in the same step.
   void run(const ConvCall& call) const {
-    const Library& lib = library();
-    const auto place = [&](const Memory& memory, const char* at) {
-      if (memory.get()) lib.memory_set_data_handle(memory.get(), const_cast<char*>(at));
-    };
-    place(scale_, call.scale);
-    place(shift_, call.shift);
-    place(other_, call.other);
-    run(call.x, call.weight, call.y, call.bias, nullptr, call.kept);
+    if (other_.get()) library().memory_set_data_handle(other_.get(), const_cast<char*>(call.other));
+    Ref<Object> once;  // of a weight that cannot be kept
+    Ref<Object>* slot = call.kept || !call.scale ? call.kept : &once;
+    const KeptWeight* kept = slot && keeps_weight() ? &keep_weight(call, *slot) : nullptr;
+    const Scratch<float> shifts(call.scale ? call.shape.y_channels : 0);
+    if (call.scale) scale_bias(call, shifts.data());
+    const char* bias = call.scale ? reinterpret_cast<const char*>(shifts.data()) : call.bias;
+    run(call.x, call.weight, call.y, bias, nullptr, kept);
   }
 
-  // `x_copy` is x in the order that this piece wants, if pieces share it; see ConvCall for `kept`.
+  // Whether it wants the weight in an order of its own.
+  bool keeps_weight() const { return weight_.wanted(); }
+
+  // `x_copy` is x in the order that this piece wants, if pieces share it; `kept` is the weight, if
+  // it was kept so.
   void run(char* x, char* weight, char* y, const char* bias, char* x_copy,
-           Ref<Object>* kept = nullptr) const {
-    if (!weight_.wanted()) kept = nullptr;
-    if (kept) keep_weight(weight, *kept);
+           const KeptWeight* kept = nullptr) const {
     const size_t sizes[] = {shares_x_ ? 0 : x_.copy_size(), kept ? 0 : weight_.copy_size(),
                             y_.copy_size(), scratch_size_};
     size_t offsets[4], total = 0;
@@ -157,8 +176,7 @@ class Piece {
     char* start = memory.data();
     const Library& lib = library();
     x_.place(x, shares_x_ ? x_copy : start + offsets[0]);
-    weight_.place(weight,
-                  kept ? static_cast<KeptWeight*>(kept->get())->data() : start + offsets[1]);
+    weight_.place(weight, kept ? kept->data() : start + offsets[1]);
     y_.place(y, start + offsets[2]);
     lib.memory_set_data_handle(scratch_.get(), start + offsets[3]);
     if (bias_.get()) lib.memory_set_data_handle(bias_.get(), const_cast<char*>(bias));
@@ -176,13 +194,22 @@ class Piece {
  private:
   static PrimitiveDesc describe(const Key& key, const Layouts& layouts);
 
-  void keep_weight(char* weight, Ref<Object>& kept) const {
+  const KeptWeight& keep_weight(const ConvCall& call, Ref<Object>& kept) const {
+    const std::span<const float> scale = scale_of(call);
     const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
-    if (there && there->suits(weight_)) return;
-    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_));
-    weight_.place(weight, made->data());
+    if (there && there->suits(weight_, scale)) return *there;
+    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale));
+    // Not from memory that is kept for the next call: it will not be needed there.
+    std::unique_ptr<float[]> scaled;
+    if (call.scale) {
+      scaled.reset(new float[static_cast<size_t>(weight_elements(call.shape))]);
+      scale_weight(call, scaled.get());
+    }
+    weight_.place(scaled ? reinterpret_cast<char*>(scaled.get()) : call.weight, made->data());
     weight_.before();
+    const KeptWeight& result = *made;
     kept = Ref<Object>::adopt(made.detach());
+    return result;
   }
 
   // Channels of an image in blocks are not on their own: they are named as a part of it.
@@ -209,17 +236,14 @@ class Piece {
              {makes_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y_.memory()},
              {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
     if (bias_.get()) args_.push_back({DNNL_ARG_BIAS, bias_.get()});
-    int step = 0;  // in the order of attributes_of()
-    for (const Memory* read : {&scale_, &shift_, &other_}) {
-      if (read->get())
-        args_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(step++) | DNNL_ARG_SRC_1, read->get()});
-    }
+    if (other_.get())  // the first step: see attributes_of()
+      args_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, other_.get()});
   }
 
   Places places_;
   bool shares_x_;
   Port x_, weight_, y_, total_;
-  Memory bias_, scale_, shift_, other_, scratch_;
+  Memory bias_, other_, scratch_;
   size_t scratch_size_ = 0, weight_size_ = 0;
   int result_block_ = 0;
   std::vector<dnnl_exec_arg_t> args_;
@@ -264,14 +288,9 @@ Attr attributes_of(const Key& key, const Layouts& layouts) {
   check(lib.primitive_attr_create(attr.out()), "make attributes");
   check(lib.primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user),
         "make attributes");
-  if (!key.scales && !key.adds && !key.relu) return attr;
+  if (!key.adds && !key.relu) return attr;
   PostOps tail;
   check(lib.post_ops_create(tail.out()), "make attributes");
-  if (key.scales) {
-    const Desc numbers = channel_numbers(layouts.y);
-    for (dnnl_alg_kind_t what : {dnnl_binary_mul, dnnl_binary_add})
-      check(lib.post_ops_append_binary(tail.get(), what, numbers.get()), "scale channels");
-  }
   if (key.adds)
     check(lib.post_ops_append_binary(tail.get(), dnnl_binary_add, layouts.y.any().get()),
           "add an image");
@@ -320,7 +339,7 @@ constexpr int64_t most_pieces = 8;
 // Some members of the batch each: every piece makes a whole weight, to be added up. Good for small
 // weights; with large ones, pieces of some channels are made from copies of parts of y.
 bool is_cut_by_batch(const ConvShape& s) {
-  const int64_t weight = s.y_channels * s.x_channels / s.groups * s.window();
+  const int64_t weight = weight_elements(s);
   const int64_t images = s.batch * (s.x_channels * s.x_size() + s.y_channels * s.y_size());
   return s.batch > 1 && weight * std::min(most_pieces, s.batch) <= images;
 }
@@ -356,6 +375,7 @@ class Plan {
 
   bool usable() const { return !pieces_.empty() && usable_; }
   int result_block() const { return pieces_[0]->result_block(); }
+  bool keeps_weight() const { return pieces_[0]->keeps_weight(); }
 
   void run(const ConvCall& call) const {
     if (key_.pass == Pass::weight) return by_batch_ ? run_members(call) : run_channels(call);
@@ -536,15 +556,15 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .pass = pass,
                                 .bfloat16 = call.dtype == DType::bfloat16,
                                 .channels_last = call.channels_last,
-                                .bias = call.bias != nullptr,
+                                .bias = call.bias || call.scale,
                                 .free_result = call.free_result,
-                                .scales = call.scale != nullptr,
                                 .adds = call.other != nullptr,
                                 .relu = call.relu,
                                 .x_block = makes_x ? 0 : call.x_block,
                                 .y_block = makes_y ? 0 : call.y_block,
                                 .threads = in_parallel_region() ? 1 : num_threads()});
-  return plan.usable() && !plan.fails_often() ? &plan : nullptr;
+  if (!plan.usable() || plan.fails_often()) return nullptr;
+  return !call.scale || plan.keeps_weight() ? &plan : nullptr;
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -247,21 +250,28 @@ class Port {
   Use use_ = read;
 };
 
-// A weight in the order of the primitive that used it last.
+// A weight in the order of the primitive that used it last, with the channels of the result
+// multiplied by some numbers (none: as it was).
 class KeptWeight final : public Object {
  public:
-  explicit KeptWeight(const Port& port)
-      : size_(port.copy_size()), data_(static_cast<char*>(memory::allocate(size_))) {
+  KeptWeight(const Port& port, std::span<const float> scale)
+      : scale_(scale.begin(), scale.end()),
+        size_(port.copy_size()),
+        data_(static_cast<char*>(memory::allocate(size_))) {
     check(library().memory_desc_clone(order_.out(), port.wanted()), "describe a tensor");
   }
   ~KeptWeight() override { memory::deallocate(data_, size_); }
   char* data() const { return data_; }
-  bool suits(const Port& port) const {
+  bool suits(const Port& port, std::span<const float> scale) const {
+    if (scale.size() != scale_.size()) return false;
+    if (!scale.empty() && std::memcmp(scale.data(), scale_.data(), scale.size_bytes()) != 0)
+      return false;
     return library().memory_desc_equal(order_.get(), port.wanted());
   }
 
  private:
   Desc order_;
+  std::vector<float> scale_;
   size_t size_;
   char* data_;
 };

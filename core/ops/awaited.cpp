@@ -1,6 +1,7 @@
 // A convolution whose result nobody differentiates is not computed by the call that asks for it but
 // before the next kernel of its thread, together with what has joined it by then: a batch norm with
-// given statistics, a sum, relu. Results in between that nobody holds any more are never written.
+// given statistics, a sum, relu, the largest elements of windows. Results in between that nobody
+// holds any more are never written.
 //
 // Nobody can tell: arguments are checked at once, whoever asks for memory of a result has it
 // computed (it is a promise), and whoever writes what a waiting convolution reads makes it run
@@ -12,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <pthread.h>
 #include <utility>
 #include <vector>
@@ -21,12 +23,14 @@
 #include "dispatch/call.h"
 #include "ops/batch_norm.h"
 #include "ops/conv.h"
+#include "ops/pool.h"
 
 namespace wisp::ops {
 
 namespace {
 
-enum Step : uint8_t { convolved, normalised, added, rectified, steps };
+// What may follow a convolution, in this order; relu before or after the largest of windows.
+enum Step : uint8_t { convolved, normalised, added, rectified, pooled, rectified_later, steps };
 
 // Whether the tensor can be read later, with the same contents, by a kernel of float32.
 bool can_wait(const Tensor& t) {
@@ -62,8 +66,7 @@ class Quiet {
 
 struct Parts {
   Tensor x, weight, bias;
-  ChannelAffine affine;
-  Tensor other;
+  ConvTail tail;
   Tensor results[steps];  // undefined: no such step, or written over in place
 };
 
@@ -84,30 +87,51 @@ class Waiting {
            same(t.sizes(), newest.sizes()) && t.dtype() == newest.dtype();
   }
   bool can_join(Step step) const { return step > last_; }
+  Step relu_step() const { return last_ < pooled ? rectified : rectified_later; }
+  // Whether there is a kernel that takes the largest of windows along.
+  bool can_pool(const ConvTail& windows) const {
+    ConvTail tail = parts_.tail;
+    tail.window = windows.window;
+    tail.step = windows.step;
+    Tensor image = parts_.results[last_];
+    return with_call(image, [&](const Call& call) { return suits_rows(call, tail); });
+  }
   bool makes(const Storage& storage) const {
     const auto& results = parts_.results;
     return std::any_of(results, results + steps, [&](const Tensor& t) { return on(t, storage); });
   }
   bool touches(const Storage& storage) const {
     return on(parts_.x, storage) || on(parts_.weight, storage) || on(parts_.bias, storage) ||
-           on(parts_.other, storage) || makes(storage);
+           on(parts_.tail.other, storage) || makes(storage);
   }
   // Whether anybody may still ask for a result.
   bool is_wanted() const { return std::any_of(parts_.results, parts_.results + steps, is_held); }
 
   void join_norm(ChannelAffine affine, const Tensor& result) {
-    parts_.affine = std::move(affine);
+    parts_.tail.scale = std::move(affine.scale);
+    parts_.tail.shift = std::move(affine.shift);
     add_result(normalised, result);
   }
   void join_sum(const Tensor& other, const Tensor& result) {
-    parts_.other = other.alias();
+    parts_.tail.other = other.alias();
     add_result(added, result);
   }
-  void join_relu(const Tensor& result) { add_result(rectified, result); }
+  void join_relu(const Tensor& result) {
+    parts_.tail.relu = true;
+    add_result(relu_step(), result);
+  }
+  void join_pool(const ConvTail& windows, const Tensor& result) {
+    before_pool_ = last_;
+    parts_.tail.window = windows.window;
+    parts_.tail.step = windows.step;
+    add_result(pooled, result);
+  }
 
-  void run() {
+  // `plain`: the next to read the result wants it in plain order.
+  void run(bool plain) {
     const Quiet quiet;
-    if (!run_in_one()) run_steps();
+    parts_.tail.plain = plain;
+    if (!run_in_one(last_)) run_steps();
   }
   Parts release() { return std::exchange(parts_, Parts()); }
 
@@ -136,10 +160,10 @@ class Waiting {
     return promised;
   }
 
-  bool run_in_one() {
+  // Calls f with the convolution, whose result is `out`.
+  template <class F>
+  bool with_call(Tensor& out, F f) const {
     const auto& p = parts_;
-    const bool seen = std::any_of(p.results, p.results + last_, is_held);
-    if (last_ == convolved || seen) return false;
     const Arg args[] = {p.x,
                         p.weight,
                         p.bias,
@@ -149,36 +173,65 @@ class Waiting {
                         false,
                         steps_.output_padding,
                         groups_};
-    Tensor out = Tensor::empty(p.results[last_].sizes(), DType::float32);
-    const Call call(op_def<"convolution">(), args, &out, DType::float32);
-    ConvTail tail;
-    tail.scale = p.affine.scale;
-    tail.shift = p.affine.shift;
-    tail.other = p.other;
-    tail.relu = last_ == rectified;
-    if (!convolve_with_tail(call, tail)) return false;
-    keep(last_, std::move(out));
-    return true;
+    return f(Call(op_def<"convolution">(), args, &out, DType::float32));
+  }
+
+  // What has joined it, up to a step.
+  ConvTail tail_until(Step last) const {
+    ConvTail tail = parts_.tail;
+    if (last >= pooled) return tail;
+    tail.relu = last == rectified;
+    tail.window = tail.step = {1, 1};
+    return tail;
+  }
+
+  // All steps up to one.
+  bool run_in_one(Step last) {
+    auto& results = parts_.results;
+    const bool seen = std::any_of(results, results + last, is_held);
+    if (last == convolved || seen) return false;
+    const ConvTail tail = tail_until(last);
+    Tensor made = tail.has_pool() ? results[before_pool_]
+                                  : Tensor::empty(results[last].sizes(), DType::float32);
+    const bool done = with_call(made, [&](const Call& call) {
+      if (!tail.has_pool()) return convolve_with_tail(call, tail);
+      made = convolve_rows(call, tail);
+      return made.defined();
+    });
+    if (done) keep(last, std::move(made));
+    return done;
   }
 
   void run_steps() {
+    const ConvTail& tail = parts_.tail;
+    const bool together = tail.has_pool() && run_in_one(before_pool_);
+    Tensor now = together ? parts_.results[before_pool_] : run_image_steps();
+    if (!tail.has_pool()) return;
+    static constexpr int64_t none[] = {0, 0}, one[] = {1, 1};
+    now = keep(pooled, invoke<"_max_pool2d">(now, IntSpan(tail.window), IntSpan(tail.step),
+                                             IntSpan(none), IntSpan(one), false));
+    if (last_ == rectified_later) keep(rectified_later, invoke<"relu">(now));
+  }
+
+  Tensor run_image_steps() {
     const auto& p = parts_;
     Tensor now = keep(
         convolved, invoke<"convolution">(p.x, p.weight, p.bias, steps_.stride, steps_.padding,
                                          steps_.dilation, false, steps_.output_padding, groups_));
-    if (p.affine.scale.defined()) {
+    if (p.tail.scale.defined()) {
       Tensor next = Tensor::empty(now.sizes(), DType::float32);
-      run_affine(now, p.affine, next);
+      run_affine(now, {p.tail.scale, p.tail.shift}, next);
       now = keep(normalised, std::move(next));
     }
-    if (p.other.defined()) now = keep(added, invoke<"add">(now, p.other));
-    if (last_ == rectified) keep(rectified, invoke<"relu">(now));
+    if (p.tail.other.defined()) now = keep(added, invoke<"add">(now, p.tail.other));
+    const bool relu = tail_until(p.tail.has_pool() ? before_pool_ : last_).relu;
+    return relu ? keep(rectified, invoke<"relu">(now)) : now;
   }
 
   Steps steps_;
   int64_t groups_;
   Parts parts_;
-  Step last_ = convolved;
+  Step last_ = convolved, before_pool_ = convolved;
 };
 
 using Shared = std::shared_ptr<Waiting>;
@@ -223,11 +276,11 @@ std::vector<Shared> those(F f) {
 }
 
 // Another thread may be doing it, and may want the host's lock at its end.
-void run(const Shared& chain) {
+void run(const Shared& chain, bool plain = true) {
   const HostUnlock unlock(true);
   {
     const std::lock_guard lock(chain->running);
-    if (!chain->done) chain->run();  // if that fails, whoever asks next tries again
+    if (!chain->done) chain->run(plain);  // if that fails, whoever asks next tries again
     chain->done = true;
   }
   remove(chain);
@@ -246,8 +299,8 @@ struct Own {
 };
 thread_local Own own;
 
-void run_own() {
-  if (const Shared chain = std::exchange(own.chain, nullptr)) run(chain);
+void run_own(bool plain = true) {
+  if (const Shared chain = std::exchange(own.chain, nullptr)) run(chain, plain);
 }
 
 void run_wanted(const Storage* wanted) {
@@ -272,12 +325,13 @@ class Awaiter : public Awaiting {
     if (!targets.empty() && !own.chain->is_newest(targets[0])) return false;
     if (&infer.op() == &op_def<"_batch_norm">()) return joins_norm(infer);
     if (&infer.op() == &op_def<"add">()) return joins_sum(infer);
-    return own.chain->can_join(rectified) && is_newest(infer, 0);
+    if (&infer.op() == &op_def<"_max_pool2d">()) return targets.empty() && joins_pool(infer);
+    return own.chain->can_join(own.chain->relu_step()) && is_newest(infer, 0);
   }
 
   void take(const Call& call, int outs) override {
     if (&call.op() == &op_def<"convolution">()) {
-      run_own();
+      run_own(false);  // convolutions like blocks of channels
       own.chain = std::make_shared<Waiting>(call);
       return add(own.chain);
     }
@@ -314,11 +368,14 @@ class Awaiter : public Awaiting {
     if (!running || chain.done) return false;
     const bool normalises = &call.op() == &op_def<"_batch_norm">();
     const ChannelAffine affine = normalises ? normalisation_of(call) : ChannelAffine();
+    if (normalises && !affine.moderate) return false;
     const std::lock_guard listing(state().listing);  // others look at what it reads and makes
     if (normalises) {
       chain.join_norm(affine, call.out());
     } else if (&call.op() == &op_def<"add">()) {
       chain.join_sum(call.tensor(chain.is_newest(call.tensor(0)) ? 1 : 0), call.out());
+    } else if (&call.op() == &op_def<"_max_pool2d">()) {
+      chain.join_pool(*windows_of(call), call.out());
     } else {
       chain.join_relu(call.out());
     }
@@ -370,6 +427,24 @@ class Awaiter : public Awaiting {
     const Tensor& other = infer.tensor(1 - newest);
     return can_wait(other) && other.is_contiguous() && same(other.sizes(), infer.out().sizes) &&
            !other->storage().is_pending();
+  }
+
+  // The windows of _max_pool2d, if they do not overlap and lie inside of the image.
+  static std::optional<ConvTail> windows_of(const Args& args) {
+    const Geometry g = geometry(args, args.tensor(0).sizes().last(2), 4, 5);
+    ConvTail windows;
+    for (size_t i = 0; i < 2; ++i) {
+      if (g.kernel[i] > g.stride[i] || g.padding[i] != 0 || g.dilation[i] != 1) return std::nullopt;
+      windows.window[i] = g.kernel[i];
+      windows.step[i] = g.stride[i];
+    }
+    return args.boolean(5) ? std::nullopt : std::optional(windows);
+  }
+
+  static bool joins_pool(const Infer& infer) {
+    if (!own.chain->can_join(pooled) || !is_newest(infer, 0)) return false;
+    const std::optional<ConvTail> windows = windows_of(infer);
+    return windows && own.chain->can_pool(*windows);
   }
 
   // Of a convolution: that oneDNN would do it, and that it is worth the writing down.

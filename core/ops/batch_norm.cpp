@@ -1,6 +1,7 @@
 // Normalisation of channels over a batch, and of each channel alone (instance_norm).
 #include "ops/batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -155,8 +156,71 @@ void batch_norm_kernel(const Call& call) {
 
 }  // namespace
 
+namespace {
+
+bool are_moderate(const Tensor& factors) {
+  const float* first = factors.data<float>();
+  return std::all_of(first, first + factors.numel(), [](float factor) {
+    const float size = std::abs(factor);
+    return factor == 0 || (size > 1e-15f && size < 1e15f);
+  });
+}
+
+// The numbers of a batch norm, which all that they were made of keep: if one of them does not, it
+// was written since.
+class KeptAffine final : public Object {
+ public:
+  KeptAffine(const Call& call, ChannelAffine made) : affine(std::move(made)), eps_(call.real(7)) {
+    for (int i = 1; i <= 4; ++i) sources_[i - 1] = source(call, i);
+  }
+  const ChannelAffine affine;
+
+  static bool can_be_kept(const Call& call) {
+    for (int i = 1; i <= 4; ++i) {
+      if (!call.has(i)) continue;
+      const Tensor& t = call.tensor(i);
+      const size_t bytes = static_cast<size_t>(t.numel()) * sizeof(float);
+      if (t.dtype() != DType::float32 || !t.is_contiguous() || t->storage().bytes() != bytes ||
+          !t->storage().can_keep())
+        return false;
+    }
+    return true;
+  }
+  static Ref<Object> find(const Call& call) {
+    Ref<Object> found = call.tensor(4)->storage().kept();
+    const auto* kept = dynamic_cast<const KeptAffine*>(found.get());
+    return kept && kept->suits(call) ? found : Ref<Object>();
+  }
+  static void keep(const Call& call, const ChannelAffine& affine) {
+    const auto made = Ref<Object>::adopt(new KeptAffine(call, affine));
+    for (int i = 1; i <= 4; ++i) {
+      if (call.has(i)) call.tensor(i)->storage().keep(made);
+    }
+  }
+
+ private:
+  static const Storage* source(const Call& call, int i) {
+    return call.has(i) ? &call.tensor(i)->storage() : nullptr;
+  }
+  bool suits(const Call& call) const {
+    for (int i = 1; i <= 4; ++i) {
+      const Storage* given = source(call, i);
+      if (given != sources_[i - 1] || (given && given->kept().get() != this)) return false;
+    }
+    return eps_ == call.real(7);
+  }
+
+  double eps_;
+  const Storage* sources_[4];
+};
+
+}  // namespace
+
 ChannelAffine normalisation_of(const Call& call) {
   use_given_stats(call);
+  const bool keeps = KeptAffine::can_be_kept(call);
+  if (const Ref<Object> kept = keeps ? KeptAffine::find(call) : Ref<Object>())
+    return static_cast<const KeptAffine&>(*kept).affine;
   const Tensor &mean = call.out(1), &var = call.out(2);
   const Tensor weight = optional_consecutive(call[1], DType::float32),
                bias = optional_consecutive(call[2], DType::float32);
@@ -164,6 +228,8 @@ ChannelAffine normalisation_of(const Call& call) {
                      Tensor::empty(mean.sizes(), DType::float32)};
   coefficients<float>(mean, var, weight, bias, call.real(7), made.scale.data<float>(),
                       made.shift.data<float>());
+  made.moderate = are_moderate(made.scale);
+  if (keeps) KeptAffine::keep(call, made);
   return made;
 }
 

@@ -38,6 +38,10 @@ Tensor convolution_with_tail(const Arg* args, const ConvTail& tail);
 // The same of the operator convolution in float32, without windows; false, with no result, if it
 // cannot be done in one step.
 bool convolve_with_tail(const Call& call, const ConvTail& tail);
+// With windows: whether there is a kernel for all of it, and what that makes. `out` is of the size
+// of what comes out of the convolution, and need not have memory; undefined if it cannot be done.
+bool suits_rows(const Call& call, const ConvTail& tail);
+Tensor convolve_rows(const Call& call, const ConvTail& tail);
 
 void convolution_kernel(const Call& call);
 void convolution_weight_kernel(const Call& call);

@@ -254,32 +254,44 @@ bool is_plain_call(const Arg* args, const Tensor& other) {
   return args[0].tensor().ndim() == args[1].tensor().ndim() && (!other.defined() || plain(other));
 }
 
-// By rows, with everything that follows; false, with nothing done, if this is not the way for it.
-// `out` is what comes out of the convolution, of which the result is made.
-bool convolve_rows(const Call& call, const ConvTail& tail, Tensor& out) {
-  const Tensor &input = call.tensor(0), &weight = call.tensor(1);
-  if (!tail.has_pool() || tail.scale.defined() || tail.other.defined()) return false;
-  if (!weight.is_contiguous()) return false;
+// The shape of a convolution that is done by rows with everything that follows, if it is.
+std::optional<cpu::ConvShape> rows_shape(const Call& call, const ConvTail& tail) {
+  const Tensor &input = call.tensor(0), &weight = call.tensor(1), &out = call.out();
+  if (!tail.has_pool() || tail.scale.defined() || tail.other.defined()) return std::nullopt;
+  if (out.ndim() != 4 || !input.is_contiguous()) return std::nullopt;
+  if (!weight.is_contiguous() || cpu::winograd::enabled()) return std::nullopt;
+  if (out->size(2) < tail.window[0] || out->size(3) < tail.window[1]) return std::nullopt;
   const Steps steps = steps_of(call, out.ndim() - 2);
   const cpu::ConvShape shape = shape_of(input, out, weight.sizes().subspan(2), steps.stride,
                                         steps.padding, steps.dilation, call.integer(8));
+  const bool fits = cpu::suits_rows(shape) && WeightKeeper(weight, weight).slot();
+  return fits ? std::optional(shape) : std::nullopt;
+}
+
+}  // namespace
+
+bool suits_rows(const Call& call, const ConvTail& tail) {
+  return rows_shape(call, tail).has_value();
+}
+
+Tensor convolve_rows(const Call& call, const ConvTail& tail) {
+  const std::optional<cpu::ConvShape> shape = rows_shape(call, tail);
+  if (!shape) return {};
+  const Tensor &input = call.tensor(0), &weight = call.tensor(1);
   WeightKeeper keeper(weight, weight);
-  if (!cpu::suits_rows(shape) || !keeper.slot() || cpu::winograd::enabled()) return false;
   const Tensor bias = call.has(2) ? consecutive(call.tensor(2), DType::float32) : Tensor();
   const char *weights = weight->bytes(), *shifts = bias.defined() ? bias->bytes() : nullptr;
   if (!Arranged(input).exists()) input->bytes();
   const GivenImage image(input);
-  if (!image.usable()) return false;
+  if (!image.usable() || !keeper.slot()) return {};
   const cpu::RowPool pool{tail.window[0], tail.window[1], tail.step[0], tail.step[1]};
-  if (out->size(2) < pool.height || out->size(3) < pool.width) return false;
-  const int64_t sizes[] = {out->size(0), out->size(1),
-                           (out->size(2) - pool.height) / pool.row_step + 1,
-                           (out->size(3) - pool.width) / pool.column_step + 1};
-  out = Tensor::empty(sizes, out.dtype());
-  const int64_t channels = out->size(1), pixels = out.numel() / out->size(0) / channels;
+  const int64_t channels = shape->y_channels,
+                rows = (shape->y[1] - pool.height) / pool.row_step + 1,
+                columns = (shape->y[2] - pool.width) / pool.column_step + 1;
+  const Tensor out = Tensor::empty(Dims{shape->batch, channels, rows, columns}, DType::float32);
   const int block = tail.plain ? 0 : cpu::row_conv_block(channels);
-  char* result = block ? arrange(out, {channels, pixels, block}) : out->bytes();
-  cpu::row_conv({.shape = shape,
+  char* result = block ? arrange(out, {channels, rows * columns, block}) : out->bytes();
+  cpu::row_conv({.shape = *shape,
                  .x = reinterpret_cast<const float*>(image.data()),
                  .x_block = image.block(),
                  .weight = reinterpret_cast<const float*>(weights),
@@ -289,8 +301,10 @@ bool convolve_rows(const Call& call, const ConvTail& tail, Tensor& out) {
                  .y = reinterpret_cast<float*>(result),
                  .y_block = block,
                  .kept = *keeper.slot()});
-  return true;
+  return out;
 }
+
+namespace {
 
 Tensor largest_of_windows(const Tensor& image, const ConvTail& tail) {
   static constexpr int64_t none[] = {0, 0}, one[] = {1, 1};
@@ -313,15 +327,16 @@ Tensor convolution_with_tail(const Arg* args, const ConvTail& tail) {
   if (tail.other.defined() && !same(spec.sizes, tail.other.sizes())) return {};
   Tensor out = Tensor::empty(spec.sizes, spec.dtype);
   if (out.numel() == 0) return {};
-  bool by_rows;
+  Tensor pooled;
   {
     const HostUnlock unlock(true);
     const Call call(op, all, &out, spec.dtype);
-    by_rows = convolve_rows(call, tail, out);
-    if (!by_rows && !convolve_with_tail(call, tail)) return {};
+    pooled = convolve_rows(call, tail);
+    if (!pooled.defined() && !convolve_with_tail(call, tail)) return {};
   }
-  if (mode.inference) out->set_inference(true);
-  return !by_rows && tail.has_pool() ? largest_of_windows(out, tail) : out;
+  Tensor& last = pooled.defined() ? pooled : out;
+  if (mode.inference) last->set_inference(true);
+  return tail.has_pool() && !pooled.defined() ? largest_of_windows(out, tail) : last;
 }
 
 void convolution_weight_kernel(const Call& call) {

@@ -308,6 +308,7 @@ void register_planes(Registry& r) {
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "MaxPool",
+       .traits = trait::awaited,
        .homes = home::internal});
   r.add(
       {.schema =

@@ -99,7 +99,12 @@ void Storage::allocate_promised() {
 }
 
 void Storage::take_memory(Storage& from) {
-  data_ = std::exchange(from.data_, nullptr);
+  if (from.is_inline()) {  // what lies behind its header goes with it
+    allocate_promised();
+    std::memcpy(data_, from.data_, bytes_);
+  } else {
+    data_ = std::exchange(from.data_, nullptr);
+  }
   context_ = std::exchange(from.context_, nullptr);
   state_ = from.state_.exchange(plain);
 }
