@@ -368,3 +368,13 @@ def test_assigned_parameters_are_trained_as_those_they_replace():
 def test_missing_keys_come_before_unexpected_ones():
     with pytest.raises(RuntimeError, match=r'(?s)Missing key.*"bias".*Unexpected key.*"other"'):
         nn.Linear(1, 1).load_state_dict({"weight": wisp.ones(1, 1), "other": wisp.ones(1)})
+
+
+def test_second_derivatives_do_not_call_backward_hooks_again():
+    seen = []
+    loss = wisp.nn.MSELoss()
+    loss.register_full_backward_hook(lambda *args: seen.append(args))
+    x = wisp.rand(3, requires_grad=True)
+    (grad,) = wisp.autograd.grad(loss(x, wisp.zeros(3)), x, create_graph=True)
+    wisp.autograd.grad(grad.sum(), x)
+    assert len(seen) == 1

@@ -413,10 +413,21 @@ void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
   resize(target, spec.sizes);
 }
 
+// A range is a sequence of numbers; an `out` of as many elements takes them in its own shape.
+bool fills_any_shape(const OpDef& op) { return op.has(trait::factory) && op.sig.find("end") >= 0; }
+
+// Whether results of this dtype, which are computed in a wider one, have to be rounded first: `out` does
+// not change what is computed.
+bool is_rounded_for(DType result, DType out) {
+  return result != out && (result == DType::float16 || result == DType::bfloat16);
+}
+
 void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
   TensorList outs;
   call(op, args, outs);
   for (size_t i = 0; i < targets.size(); ++i) {
+    if (fills_any_shape(op) && outs[i].numel() == targets[i].numel())
+      outs[i] = invoke<"view">(outs[i], targets[i].sizes());
     TensorSpec spec;
     spec.sizes = Dims(outs[i].sizes());
     spec.dtype = outs[i].dtype();
@@ -442,6 +453,10 @@ std::vector<Arg> with_dtype_of(const OpDef& op, const Arg* args, const Tensor& o
 }  // namespace
 
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
+  if (const int at = op.sig.find("dtype"); at >= 0 && args[at].kind == ArgKind::dtype) {
+    WISP_CHECK(args[at].dtype == targets[0].dtype(), op.shown, "(): Expected out tensor to have dtype ",
+               name(args[at].dtype), ", but got ", name(targets[0].dtype()), " instead");
+  }
   std::vector<Arg> typed;
   if (op.has(trait::factory)) {
     typed = with_dtype_of(op, args, targets[0]);
@@ -451,12 +466,16 @@ void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets)
       !mode.grad || !wants_grad(op, args), op.shown,
       "(): functions with out=... arguments don't support automatic differentiation, but one of ",
       "the arguments requires grad.");
-  if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr))
+  if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr) ||
+      (fills_any_shape(op) && targets[0].ndim() != 1)) {
     return out_by_copy(op, args, targets);
+  }
   const bool shapes = shapes_only(op, args);
   check_targets(op, shapes, targets);
   Infer infer(op, args);
   infer_on(infer, shapes);
+  if (op.has(trait::pointwise) && is_rounded_for(infer.out(0).dtype, targets[0].dtype()))
+    return out_by_copy(op, args, targets);
   for (int i = 0; i < infer.count(); ++i) {
     autograd_hooks.check_write(op, targets[i], false);
     check_writable(op, targets[i]);

@@ -32,9 +32,11 @@ Tensor zero_where(const Tensor& condition, const Tensor& grad) {
 
 // --- Angles and lengths
 
+// The angle of the origin is taken to be flat.
 Tensor atan2_grad(const Backward& b, int other) {
   const Tensor squared_length = add(square(b.tensor(0)), square(b.tensor(1)));
-  return mul(b.grad(), div(b.tensor(other), squared_length));
+  const Tensor divisor = where(eq(squared_length, 0), Scalar(1), squared_length);
+  return mul(b.grad(), div(b.tensor(other), divisor));
 }
 
 void register_geometry(Registry& r) {
