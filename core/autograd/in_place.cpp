@@ -9,7 +9,8 @@ namespace wisp::autograd {
 
 namespace {
 
-// Where the elements of a tensor lie; or, of a complex one, the parts of its numbers, as view_as_real shows them.
+// Where the elements of a tensor lie; or, of a complex one, the parts of its numbers, as
+// view_as_real shows them.
 struct Geometry {
   Dims sizes, strides;
   int64_t offset;
@@ -29,7 +30,8 @@ bool differ_in_kind(const Tensor& base, const Tensor& view) {
 }
 
 // A base after a write through one of its views: outside the view the gradient passes to the old
-// base, inside it goes through the write. If one is complex and the other is not, both are taken for real.
+// base, inside it goes through the write. If one is complex and the other is not, both are taken
+// for real.
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, Node* write, int self_edge)

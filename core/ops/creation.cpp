@@ -103,7 +103,8 @@ int64_t count_steps(const Args& args, Scalar start, Scalar end, Scalar step) {
   return static_cast<int64_t>(count);
 }
 
-// In a range of integers, bounds and step are integers too: the fractions of those given do not count.
+// In a range of integers, bounds and step are integers too: the fractions of those given do not
+// count.
 Scalar as_bound(Scalar value, DType dtype) {
   const bool whole = is_integral(dtype) && std::abs(value.real()) < 9.2e18;
   return whole ? Scalar(value.integer()) : value;

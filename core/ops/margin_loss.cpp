@@ -142,8 +142,8 @@ void triplet_margin_loss_body(const Args& args, TensorList& outs) {
 
 // --- Margins of classes
 
-// Input and target with a batch dimension, which is taken away again in the end, unless a target of one
-// dimension less (one number for each sample) has it.
+// Input and target with a batch dimension, which is taken away again in the end, unless a target of
+// one dimension less (one number for each sample) has it.
 struct Batched {
   Batched(const Args& args, int64_t target_ndim)
       : single(args.tensor(0).ndim() <= 1 && args.tensor(1).ndim() < target_ndim),

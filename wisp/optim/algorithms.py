@@ -41,7 +41,9 @@ def _settings(group, *names):
         values += group[name] if name == "betas" else (group[name],)
     if not group["differentiable"]:
         return [_number(value) for value in values]
-    return [value.reshape(()) if isinstance(value, Tensor) and value.requires_grad else _number(value) for value in values]
+    return [
+        value.reshape(()) if isinstance(value, Tensor) and value.requires_grad else _number(value) for value in values
+    ]
 
 
 def _real(*tensors):

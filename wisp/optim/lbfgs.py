@@ -58,8 +58,7 @@ class _LineSearch:
     enough_loss, enough_slope = 1e-4, 0.9
 
     def __init__(
-        self, evaluate: Callable[[float], _Point], start: _Point, size: Tensor, tolerance_change: float,
-        max_steps: int
+        self, evaluate: Callable[[float], _Point], start: _Point, size: Tensor, tolerance_change: float, max_steps: int
     ) -> None:
         self.evaluate_at, self.start, self.size, self.tolerance_change = evaluate, start, size, tolerance_change
         self.max_steps = max_steps

@@ -72,8 +72,8 @@ struct RunningLogSumExp {
   }
 };
 
-// The logarithm itself is carried on: of two, that of the larger real part, plus log(1 + e^(other - it)).
-// So the imaginary part of a single element stays what it is, also beyond pi.
+// The logarithm itself is carried on: of two, that of the larger real part, plus log(1 + e^(other -
+// it)). So the imaginary part of a single element stays what it is, also beyond pi.
 template <class T>
 struct RunningLogSumExp<Complex<T>> {
   using Acc = Complex<double>;
