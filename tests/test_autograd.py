@@ -440,3 +440,12 @@ def test_strict_products_that_cannot_be_differentiated():
         product(lambda t: t.exp(), x, *given, create_graph=True, strict=True)
         with pytest.raises(RuntimeError, match="independent of input 0"):
             product(lambda t: t.clone(), x, *given, create_graph=True, strict=True)
+
+
+def test_out_of_composites_takes_no_gradients():
+    x = wisp.ones(2, 2, requires_grad=True)
+    for call in (lambda out: wisp.matmul(x, x, out=out), lambda out: wisp.linalg.multi_dot([x, x, x], out=out)):
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            call(wisp.empty(2, 2))
+        with wisp.no_grad():
+            call(wisp.empty(2, 2))
