@@ -83,3 +83,31 @@ def test_float32(name):
     assert wrong[worst] <= ALLOWED.get(name, 4), (
         f"{name}({x[worst]!r}) = {got[worst]!r}, want {want[worst]!r}: {wrong[worst]:.1f} ulp"
     )
+
+
+def test_powers_of_two_out_of_range():
+    """2**exponent may overflow or vanish where its product with the number does not."""
+    x = wisp.tensor([1e-30, 2e-38, 1e30, 0.0, 1.0, -3.0])
+    exponents = wisp.tensor([200, 200, -200, 10**6, -(10**6), 10**9])
+    want = [1e-30 * 2.0**200, 2e-38 * 2.0**200, 1e30 * 2.0**-200, 0.0, 0.0, -float("inf")]
+    assert wisp.ldexp(x, exponents).tolist() == pytest.approx(want, rel=1e-6)
+    assert wisp.ldexp(wisp.tensor([5e-324], dtype=wisp.float64), wisp.tensor([1074 + 1023])).tolist() == [2.0**1023]
+    assert wisp.ldexp(wisp.tensor([2.0**-24], dtype=wisp.float16), wisp.tensor([39])).tolist() == [2.0**15]
+    assert wisp.ldexp(wisp.tensor([1 + 2j]), wisp.tensor([3])).tolist() == [8 + 16j]
+    x = wisp.tensor([1.5], dtype=wisp.float64, requires_grad=True)
+    wisp.ldexp(x, wisp.tensor([-3])).backward()
+    assert x.grad.tolist() == [0.125]
+
+
+def test_limits_of_narrow_dtypes():
+    """A limit is rounded as elements are: one that equals it is not beyond it."""
+    for dtype in (wisp.float16, wisp.bfloat16):
+        x = wisp.tensor([0.3, -0.3, 0.31], dtype=dtype)
+        assert wisp.nn.functional.hardshrink(x, 0.3).ne(0).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1e308, 1e308), (-3e38, 3e38), (0, 1e39)])
+def test_uniform_numbers_out_of_range(low, high):
+    with pytest.raises(RuntimeError, match="out of bounds for float32"):
+        wisp.empty(3).uniform_(low, high)
+    assert wisp.empty(3, dtype=wisp.float64).uniform_(low / 4, high / 4).isfinite().all()

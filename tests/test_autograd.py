@@ -407,3 +407,45 @@ def test_inputs_may_be_any_iterable():
             backward(p for p in [])
     with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
         wisp.autograd.grad(loss(), (p for p in []))
+
+
+def test_gradients_at_the_edges_of_functions():
+    """The angle of the origin is flat; a negative base has a logarithm if the exponent is complex."""
+    x, y = (wisp.tensor([0.0, 3.0], requires_grad=True) for _ in range(2))
+    wisp.atan2(x, y).sum().backward()
+    assert x.grad.tolist() == [0.0, pytest.approx(1 / 6)] and y.grad.tolist() == [0.0, pytest.approx(-1 / 6)]
+    point = wisp.zeros(2, dtype=wisp.float64, requires_grad=True)
+    (grad,) = wisp.autograd.grad(wisp.atan2(point[0], point[1]), point, create_graph=True)
+    assert wisp.autograd.grad(grad.sum(), point)[0].isfinite().all()
+    base = wisp.tensor([-2.0, 0.5], dtype=wisp.float64)
+    exponent = wisp.tensor([1 + 2j, -1j], dtype=wisp.complex128, requires_grad=True)
+    assert wisp.autograd.gradcheck(lambda e: base**e, (exponent,))
+
+
+def test_materialized_gradients_can_be_differentiated():
+    x, a = wisp.tensor(0.5, requires_grad=True), wisp.tensor(1.0, requires_grad=True)
+    (first,) = wisp.autograd.grad(x * a, x, create_graph=True)
+    (second,) = wisp.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+    (third,) = wisp.autograd.grad(second, x, materialize_grads=True)
+    assert second == 0 and third == 0
+
+
+def test_strict_products_that_cannot_be_differentiated():
+    """With create_graph, strict mode also refuses derivatives that do not depend on the input."""
+    x = wisp.rand(3, requires_grad=True)
+    for name in ("jacobian", "vjp", "jvp"):
+        given = () if name == "jacobian" else (wisp.ones(3),)
+        product = getattr(wisp.autograd.functional, name)
+        product(lambda t: t.clone(), x, *given, create_graph=True)
+        product(lambda t: t.exp(), x, *given, create_graph=True, strict=True)
+        with pytest.raises(RuntimeError, match="independent of input 0"):
+            product(lambda t: t.clone(), x, *given, create_graph=True, strict=True)
+
+
+def test_out_of_composites_takes_no_gradients():
+    x = wisp.ones(2, 2, requires_grad=True)
+    for call in (lambda out: wisp.matmul(x, x, out=out), lambda out: wisp.linalg.multi_dot([x, x, x], out=out)):
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            call(wisp.empty(2, 2))
+        with wisp.no_grad():
+            call(wisp.empty(2, 2))

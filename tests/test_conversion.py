@@ -313,3 +313,22 @@ def test_arrays_of_tensors_that_require_grad_without_grad_mode():
         assert x.numpy().tolist() == [1, 1] and np.asarray(x).tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="requires grad"):
         x.numpy()
+
+
+def test_arrays_of_subclasses(tmp_path):
+    """Mapped files, also those that may only be read, are arrays like any other; so are capsules of DLPack."""
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "x")
+    for mode in ("r", "r+", "c"):
+        array = np.memmap(tmp_path / "x", dtype=np.float32, mode=mode)
+        for make in (wisp.tensor, wisp.as_tensor, wisp.asarray, wisp.from_numpy):
+            assert make(array).tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert wisp.utils.data.default_collate([array, array]).shape == (2, 4)
+
+    class Own(np.ndarray):
+        pass
+
+    own = np.arange(3).view(Own)
+    shared = wisp.as_tensor(own)
+    own[0] = 7
+    assert shared.tolist() == [7, 1, 2]
+    assert wisp.asarray(wisp.ones(2).__dlpack__()).tolist() == [1.0, 1.0]

@@ -286,3 +286,55 @@ def test_indices_of_triangles(name):
     assert make(2**40, 2, -(2**40) + 1 if name == "tril_indices" else 1).shape == (2, 1)
     with pytest.raises(RuntimeError):
         make(2**40, 2**40)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "numbers"),
+    [
+        ((0.5, 4.7), [0, 1, 2, 3]),
+        ((-0.9, 3.5), [0, 1, 2]),
+        ((1.9, 4.1, 1.9), [1, 2, 3]),
+        ((5.5, 0.2, -1.5), [5, 4, 3, 2, 1]),
+    ],
+)
+def test_ranges_of_integers_with_fractional_bounds(bounds, numbers):
+    """Bounds and step lose their fractions before anything is counted."""
+    for dtype in (wisp.int64, wisp.uint8):
+        assert wisp.arange(*bounds, dtype=dtype).tolist() == numbers
+    assert wisp.arange(*bounds, out=wisp.empty(0, dtype=wisp.int32)).tolist() == numbers
+    with pytest.raises(RuntimeError, match="nonzero"):
+        wisp.arange(1, 4, 0.5, dtype=wisp.int64)
+
+
+def test_ranges_fill_an_out_of_any_shape():
+    for fill, numbers in (
+        (lambda out: wisp.arange(6, out=out), [[0, 1, 2], [3, 4, 5]]),
+        (lambda out: wisp.range(1, 6, out=out), [[1, 2, 3], [4, 5, 6]]),
+        (lambda out: wisp.linspace(0, 10, 6, out=out), [[0, 2, 4], [6, 8, 10]]),
+        (lambda out: wisp.logspace(0, 5, 6, base=2, out=out), [[1, 2, 4], [8, 16, 32]]),
+    ):
+        for out in (wisp.empty(2, 3), wisp.empty(3, 2).t()):
+            assert fill(out) is out and out.tolist() == numbers
+    with pytest.warns(UserWarning, match="resized"):
+        assert wisp.arange(5, out=wisp.empty(2, 3)).shape == (5,)
+
+
+def test_a_dtype_that_out_does_not_have():
+    x = wisp.ones(3, 2)
+    for call in (
+        lambda **out: wisp.sum(x, 0, **out),
+        lambda **out: wisp.cumsum(x, 0, **out),
+        lambda **out: wisp.softmax(x, 0, **out),
+        lambda **out: wisp.zeros(2, **out),
+        lambda **out: wisp.arange(2, **out),
+    ):
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float64, but got float32"):
+            call(dtype=wisp.float64, out=wisp.empty(2))
+
+
+def test_out_does_not_change_what_is_computed():
+    """float16 overflows, whatever the dtype of ``out``."""
+    x = wisp.tensor([65504.0], dtype=wisp.float16)
+    assert wisp.add(x, x, out=wisp.empty(1)).tolist() == [float("inf")]
+    y = wisp.tensor([1.001], dtype=wisp.bfloat16)
+    assert wisp.exp(y, out=wisp.empty(1)).tolist() == y.exp().float().tolist()

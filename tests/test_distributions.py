@@ -299,3 +299,13 @@ def test_as_in_pytorch(name):
 @pytest.mark.parametrize("name", ORACLES)
 def test_recorded_answers_are_pytorchs(name):
     assert_close(oracle.recorded(name), oracle.answers(name, ORACLES[name]), name)
+
+
+def test_extreme_logits_and_whole_degrees_of_freedom():
+    """A continuous Bernoulli has a density for any logits; whole numbers of degrees of freedom are converted."""
+    for logits, value in ((1e9, 1.0), (-1e9, 0.0)):
+        x = wisp.tensor([logits], requires_grad=True)
+        found = wisp.distributions.ContinuousBernoulli(logits=x).log_prob(wisp.tensor([value]))
+        found.backward()
+        assert found.item() == pytest.approx(2.769, abs=1e-3) and x.grad.isfinite().all()
+    assert wisp.distributions.Wishart(wisp.tensor(3), wisp.eye(2)).sample().shape == (2, 2)

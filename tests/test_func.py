@@ -413,3 +413,22 @@ def test_gradients_of_determinants_in_a_batch():
     close(regular, slope(a[0]))
     cofactors = wisp.tensor([[14.0, -10, 2], [-7, 5, -1], [0, 0, 0]], dtype=wisp.float64)
     assert (singular - cofactors).abs().max() < 1e-4
+
+
+def test_functional_call_leaves_replaced_members_in_the_dict():
+    """What forward() assigns belongs to the caller; a further tensor is a parameter only if it is one."""
+
+    class Counter(wisp.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", wisp.zeros(1))
+
+        def forward(self, x):
+            self.count = self.count + 1
+            return x + self.count, [name for name, _ in self.named_parameters()]
+
+    module, state = Counter(), {"count": wisp.tensor([2.0]), "extra": wisp.ones(1)}
+    result, names = func.functional_call(module, state, (wisp.zeros(1),))
+    assert result == 3 and names == [] and state["count"] == 3 and module.count == 0 and not hasattr(module, "extra")
+    _, names = func.functional_call(module, {"extra": wisp.nn.Parameter(wisp.ones(1))}, (wisp.zeros(1),))
+    assert names == ["extra"] and module.count == 1 and not hasattr(module, "extra")

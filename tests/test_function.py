@@ -235,3 +235,86 @@ def test_setup_context():
 def test_instances_are_refused():
     with pytest.raises((RuntimeError, TypeError)):
         Cube()(double())
+
+
+def test_gradients_of_outputs_that_have_none():
+    """Of an output marked as not differentiable, backward is given zeros as of any other that nobody used."""
+
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            place = x.argmax(0)
+            kept, other = x + 1, x * 2
+            ctx.mark_non_differentiable(kept, place)
+            return kept, other, place
+
+        @staticmethod
+        def backward(ctx, grad_kept, grad_other, grad_place):
+            assert grad_kept.tolist() == [0.0, 0.0] and grad_place.tolist() == 0
+            return grad_other * 2
+
+    x = wisp.ones(2, requires_grad=True)
+    kept, other, place = Both.apply(x)
+    assert not kept.requires_grad and not place.requires_grad
+    other.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_setup_context_is_told_arguments_left_out():
+    class Power(Function):
+        @staticmethod
+        def forward(x, exponent=3):
+            return x**exponent
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.exponent = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * ctx.exponent * x ** (ctx.exponent - 1), None
+
+    x = wisp.tensor(2.0, requires_grad=True)
+    assert wisp.autograd.grad(Power.apply(x), x)[0] == 12
+    assert wisp.autograd.grad(Power.apply(x, 2), x)[0] == 4
+
+
+def test_tangents_of_arguments_that_have_none():
+    """They are zeros, unless those are not wanted; arguments that are not tensors have None."""
+    seen = []
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, x, y, factor, zeros):
+            ctx.set_materialize_grads(zeros)
+            ctx.save_for_forward(x, y)
+            return x * y * factor
+
+        @staticmethod
+        def jvp(ctx, x, y, factor, zeros):
+            seen.append((y, factor, zeros))
+            return x * ctx.saved_tensors[1]
+
+    for zeros in (True, False):
+        wisp.func.jvp(lambda x: Product.apply(x, wisp.ones(2), 3, zeros), (wisp.ones(2),), (wisp.ones(2),))
+    assert seen[0][0].tolist() == [0.0, 0.0] and seen[0][1:] == (None, None) and seen[1] == (None, None, None)
+
+
+def test_two_derivatives_are_one_too_many():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad
+
+    with pytest.raises(RuntimeError, match="both 'backward' and 'vjp'"):
+        Twice.apply(wisp.ones(1, requires_grad=True)).backward()

@@ -389,3 +389,13 @@ def test_methods_may_call_getattr_by_its_name():
     with pytest.raises(AttributeError, match="'Derived' object has no attribute 'absent'"):
         module.fill({"absent": 1.0})
     assert not hasattr(nn.Linear, "__getattr__")
+
+
+def test_second_derivatives_do_not_call_backward_hooks_again():
+    seen = []
+    loss = wisp.nn.MSELoss()
+    loss.register_full_backward_hook(lambda *args: seen.append(args))
+    x = wisp.rand(3, requires_grad=True)
+    (grad,) = wisp.autograd.grad(loss(x, wisp.zeros(3)), x, create_graph=True)
+    wisp.autograd.grad(grad.sum(), x)
+    assert len(seen) == 1

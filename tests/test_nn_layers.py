@@ -422,3 +422,31 @@ def test_variances_of_gaussian_nll_loss_may_be_shared_along_any_one_dimension():
     for size in ((3,), (1, 1), (1,)):
         with pytest.raises(ValueError, match="incorrect size"):
             nn.functional.gaussian_nll_loss(x, y, wisp.ones(size))
+
+
+def test_attention_of_empty_batches():
+    """No sequences, with and without masks and gradients."""
+    layer = wisp.nn.MultiheadAttention(4, 2)
+    x = wisp.rand(3, 0, 4, requires_grad=True)
+    for masks in ({}, {"key_padding_mask": wisp.zeros(0, 3, dtype=wisp.bool)}, {"attn_mask": wisp.zeros(3, 3)},
+                  {"attn_mask": wisp.zeros(0, 3, 3)}):  # fmt: skip
+        for need_weights in (True, False):
+            result, _ = layer(x, x, x, need_weights=need_weights, **masks)
+            assert result.shape == (3, 0, 4)
+            result.sum().backward()
+    assert wisp.nn.TransformerEncoderLayer(4, 2, batch_first=True)(wisp.rand(0, 3, 4)).shape == (0, 3, 4)
+    assert wisp.nn.TransformerDecoderLayer(4, 2)(x, wisp.rand(5, 0, 4)).shape == (3, 0, 4)
+
+
+def test_corners_of_hardswish():
+    """Where it bends, the gradient is that of the straight side."""
+    x = wisp.tensor([-3.0, 3.0, 0.0], requires_grad=True)
+    wisp.nn.functional.hardswish(x).sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.5]
+
+
+def test_norms_to_clip_by_may_be_named():
+    x = wisp.ones(3, requires_grad=True)
+    x.grad = wisp.tensor([1.0, -5.0, 2.0])
+    assert wisp.nn.utils.clip_grad_norm_([x], 1.0, norm_type="inf") == 5
+    assert x.grad.tolist() == pytest.approx([0.2, -1.0, 0.4])

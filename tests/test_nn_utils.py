@@ -245,3 +245,37 @@ def test_examples_in_docstrings(name):
     result = doctest.testmod(importlib.import_module(f"wisp.nn.utils.{name}"), extraglobs={"wisp": wisp})
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_truncated_normal_numbers_of_narrow_dtypes():
+    """They are drawn in float32: none pile up at the bounds, or are left out."""
+    for dtype, distinct in ((wisp.float16, 3000), (wisp.bfloat16, 1000)):
+        x = wisp.nn.init.trunc_normal_(wisp.empty(10000, dtype=dtype))
+        assert x.unique().numel() > distinct and x.abs().max() <= 2
+        narrow = wisp.nn.init.trunc_normal_(wisp.empty(10000, dtype=dtype), std=0.1)
+        assert (narrow.abs() > 1).sum() == 0
+
+
+def test_small_refusals_of_nn_utils():
+    empty = wisp.nn.utils.rnn.PackedSequence(wisp.rand(0, 5), wisp.tensor([], dtype=wisp.int64))
+    with pytest.raises(RuntimeError, match="batch_sizes can not be empty"):
+        wisp.nn.utils.rnn.pad_packed_sequence(empty)
+
+    class Away(wisp.nn.Module):
+        def forward(self, x):
+            return x
+
+        def right_inverse(self, x):
+            return x.to("meta")
+
+    with pytest.raises(ValueError, match="may not change the device"):
+        wisp.nn.utils.parametrize.register_parametrization(wisp.nn.Linear(2, 2), "weight", Away())
+
+
+def test_flags_of_backends_decorate_functions():
+    @wisp.backends.cudnn.flags(enabled=False)
+    def enabled(times=1):
+        return [wisp.backends.cudnn.enabled, *(enabled(times - 1) if times else [])]
+
+    before = wisp.backends.cudnn.enabled
+    assert enabled() == [False, False] and wisp.backends.cudnn.enabled == before

@@ -131,3 +131,108 @@ def test_plateaus_say_what_is_worst():
     optimizer = optim.SGD([wisp.ones(1, requires_grad=True)], lr=0.1)
     assert schedules.ReduceLROnPlateau(optimizer).state_dict()["mode_worse"] == math.inf
     assert schedules.ReduceLROnPlateau(optimizer, "max").mode_worse == -math.inf
+
+
+# --- what PyTorch's own tests found
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("SGD", {"lr": 0.1, "weight_decay": 0.2}),
+        ("SGD", {"lr": 0.1, "momentum": 0.5, "dampening": 0.1}),
+        ("SGD", {"lr": 0.1, "momentum": 0.5, "nesterov": True}),
+        ("Adam", {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1}),
+        ("AdamW", {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1, "amsgrad": True}),
+        ("NAdam", {"lr": 0.1, "weight_decay": 0.1}),
+        ("RAdam", {"lr": 0.1, "betas": (0.8, 0.5), "weight_decay": 0.1}),
+        ("RMSprop", {"lr": 0.1, "alpha": 0.9, "momentum": 0.3, "centered": True}),
+        ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
+        ("Adadelta", {"lr": 0.1, "rho": 0.9, "weight_decay": 0.1}),
+        ("Adamax", {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1}),
+    ],
+)
+def test_steps_are_differentiated_by_their_settings(name, settings):
+    """A setting that is a tensor and requires grad gets its gradient."""
+    numbers = [x for v in settings.values() if not isinstance(v, bool) for x in (v if isinstance(v, tuple) else (v,))]
+    start = wisp.tensor([-1.0, -0.4, 0.3, 1.0], dtype=wisp.float64)
+    slopes = wisp.tensor([2.0, -0.7, 1.3, 0.4], dtype=wisp.float64)
+
+    def train(param, *tensors):
+        left, given = list(tensors), dict(settings)
+        for key, value in settings.items():
+            if isinstance(value, tuple):
+                given[key] = tuple(left.pop(0) for _ in value)
+            elif not isinstance(value, bool):
+                given[key] = left.pop(0)
+        param = param.clone()
+        optimizer = getattr(optim, name)([param], differentiable=True, **given)
+        for i in range(5):
+            param.grad = slopes + 0.1 * i
+            optimizer.step()
+        return param
+
+    tensors = [wisp.tensor(x, dtype=wisp.float64, requires_grad=True) for x in numbers]
+    assert wisp.autograd.gradcheck(train, (start.requires_grad_(), *tensors), rtol=1e-3, atol=1e-4)
+    plain = optim.SGD([wisp.ones(1, requires_grad=True)], lr=wisp.tensor([0.1], requires_grad=True))
+    plain.param_groups[0]["params"][0].grad = wisp.ones(1)
+    plain.step()
+    assert plain.param_groups[0]["params"][0].item() == pytest.approx(0.9)
+
+
+def test_hooks_of_all_optimizers_are_around_their_own():
+    order = []
+    optimizer = optim.SGD([wisp.ones(1, requires_grad=True)])
+    handles = [
+        optim.optimizer.register_optimizer_step_pre_hook(lambda *args: order.append("all, before")),
+        optim.optimizer.register_optimizer_step_post_hook(lambda *args: order.append("all, after")),
+    ]
+    optimizer.register_step_pre_hook(lambda *args: order.append("own, before"))
+    optimizer.register_step_post_hook(lambda *args: order.append("own, after"))
+    try:
+        optimizer.step()
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert order == ["all, before", "own, before", "own, after", "all, after"]
+
+
+def test_lbfgs_counts_what_a_line_search_evaluates():
+    """max_eval bounds the search too; a gradient of zero divides nothing."""
+    param = wisp.ones(3, requires_grad=True)
+    calls = []
+
+    def closure():
+        calls.append(1)
+        optimizer.zero_grad()
+        loss = -param.sum()  # it can only go on and on
+        loss.backward()
+        return loss
+
+    optimizer = optim.LBFGS([param], max_iter=1, max_eval=5, line_search_fn="strong_wolfe")
+    optimizer.step(closure)
+    assert len(calls) == 6
+    still = optim.LBFGS([wisp.ones(2, requires_grad=True)], tolerance_grad=-1.0)
+    assert still.step(lambda: wisp.tensor(10.0)) == 10
+
+
+def test_schedules_keep_copies_of_tensors():
+    momentum, rate = wisp.tensor(0.9), wisp.tensor(0.2)
+    optimizer = optim.SGD([wisp.ones(1, requires_grad=True)], lr=0.1, momentum=0.5)
+    schedule = schedules.CyclicLR(optimizer, 0.1, rate, max_momentum=momentum)
+    momentum.mul_(0.5)
+    rate.mul_(0.5)
+    assert optimizer.param_groups[0]["max_momentum"] == wisp.tensor(0.9) and schedule.max_lrs == [wisp.tensor(0.2)]
+
+
+def test_settings_that_schedules_and_files_insist_on():
+    optimizer = optim.SGD([wisp.ones(1, requires_grad=True)], lr=0.1)
+    with pytest.raises(TypeError, match="should be a function"):
+        schedules.MultiplicativeLR(optimizer, 0.95)
+    warm = schedules.CosineAnnealingWarmRestarts(optimizer, T_0=4)
+    warm.T_cur = 9
+    warm.step()
+    assert warm.T_cur == 2
+    adam, adamw = (make([wisp.ones(1, requires_grad=True)]) for make in (optim.Adam, optim.AdamW))
+    adamw.load_state_dict(adam.state_dict())
+    assert adamw.param_groups[0]["decoupled_weight_decay"] is True

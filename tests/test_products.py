@@ -185,3 +185,15 @@ def test_bfloat16_products_do_not_depend_on_the_number_of_threads():
         wisp.set_num_threads(threads)
     for other in results[1:]:
         assert all(wisp.equal(x, y) for x, y in zip(results[0], other, strict=True))
+
+
+def test_results_of_einsum_lie_in_the_order_of_their_dimensions():
+    w, x = wisp.rand(5, 3), wisp.rand(2, 3)
+    for equation, operands in (
+        ("fd,bd->bf", (w, x)),
+        ("bd,fd->bf", (x, w)),
+        ("nfd,nbd->nbf", (w.expand(4, 5, 3), x.expand(4, 2, 3))),
+    ):
+        result = wisp.einsum(equation, *operands)
+        assert result.is_contiguous()
+        assert wisp.allclose(result, (x @ w.t()).expand(result.shape))

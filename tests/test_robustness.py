@@ -277,3 +277,21 @@ def test_odd_pickles_and_storages():
         refuse(pickle.loads, data[:cut])
         refuse(pickle.loads, data[:cut] + b"\\x00" + data[cut + 1:])
     """)
+
+
+def test_sizes_of_patches_that_overflow():
+    """Squares and products of sizes that do not fit are refused; one of them was divided by."""
+    F = wisp.nn.functional
+    for size in (2**31, 2**32, 2**62):
+        with pytest.raises(ValueError, match="overflows"):
+            F.pixel_shuffle(wisp.ones(1, 4, 1, 1), size)
+        with pytest.raises(RuntimeError):
+            F.pixel_unshuffle(wisp.ones(1, 3, 0, 0), size)
+        for name in ("kernel_size", "dilation", "padding", "stride"):
+            sizes = {"kernel_size": 2, name: size}
+            with pytest.raises(RuntimeError, match="less than 2"):
+                F.fold(wisp.ones(1, 4, 2), (2, 3), **sizes)
+            with pytest.raises(RuntimeError, match="less than 2"):
+                F.unfold(wisp.ones(1, 1, 4, 4), **sizes)
+    with pytest.raises(RuntimeError, match="overflow"):
+        F.unfold(wisp.ones(1, 1, 4, 4), 2**30, padding=2**31 - 1)

@@ -409,3 +409,14 @@ def test_what_would_be_refused_can_be_listed():
         else f"{Settings.__module__}.Settings",
         "wisp.nn.modules.activation.ReLU",
     ]
+
+
+def test_loading_to_where_nothing_is(tmp_path):
+    """On "meta" tensors have shapes and share storages as in the file, without contents."""
+    x = wisp.arange(6.0).reshape(2, 3)
+    wisp.save({"x": x, "t": x.t()[1:]}, tmp_path / "x.pt")
+    for where in ("meta", wisp.device("meta"), {"cpu": "meta"}):
+        found = wisp.load(tmp_path / "x.pt", map_location=where)
+        assert found["x"].device.type == "meta" and found["x"].shape == (2, 3) and found["t"].stride() == (1, 3)
+        assert found["x"].untyped_storage() is found["t"].untyped_storage()
+        assert "of size 24" in repr(found["x"].untyped_storage())

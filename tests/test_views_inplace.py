@@ -275,3 +275,56 @@ def test_strided_views_of_expanded_tensors():
     ):
         assert wisp.autograd.gradcheck(lambda t: view(t * 1) ** 2, (x,))
         assert wisp.autograd.gradgradcheck(lambda t: view(t * 1) ** 3, (x,))
+
+
+def _parts_written(z, write):
+    write(z)
+    return wisp.view_as_real(z)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: wisp.view_as_complex(t).mul_(2j).abs(),
+        lambda t: (wisp.view_as_complex(t).mul_(2j), t)[1],
+        lambda t: (wisp.view_as_complex(t)[1:].mul_(1 + 1j), t.square())[1],
+        lambda t: (wisp.view_as_complex(t.t().contiguous().t().contiguous()).mul_(3), t)[1],
+        lambda t: _parts_written(wisp.view_as_complex(t) * 1, lambda z: z.real.mul_(3)),
+        lambda t: _parts_written(wisp.view_as_complex(t) * 1, lambda z: z.imag[1:].zero_()),
+        lambda t: _parts_written(wisp.view_as_complex(t) * 1, lambda z: wisp.view_as_real(z).square_()),
+        lambda t: _parts_written(wisp.view_as_complex(t).reshape(3, 1).t() * 1, lambda z: z.real[0, :2].exp_()),
+    ],
+)
+def test_writing_through_views_of_another_kind(write):
+    """Complex numbers written as pairs of real ones, and the other way round, in the base and in the view."""
+    x = wisp.tensor([[1.0, -2.0], [0.5, 3.0], [-1.5, 0.25]], dtype=wisp.float64, requires_grad=True)
+    assert wisp.autograd.gradcheck(lambda t: write(t * 1), (x,))
+    assert wisp.autograd.gradgradcheck(lambda t: write(t * 1), (x,))
+
+
+def test_views_of_another_kind_after_their_base_was_written():
+    x = wisp.tensor([1 + 2j, 3 - 1j], dtype=wisp.complex128, requires_grad=True)
+    z = x * 1
+    parts, real = wisp.view_as_real(z), z.real
+    z.mul_(3j)
+    (parts * wisp.tensor([1.0, 2.0])).sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [6 - 3j, 6 - 3j]
+    x.grad = None
+    real.sum().backward()
+    assert x.grad.tolist() == [-3j, -3j]
+    pairs = wisp.ones(2, 2, requires_grad=True)
+    base = pairs * 1
+    numbers = wisp.view_as_complex(base)
+    base.mul_(3)
+    with wisp.no_grad():
+        node = numbers.grad_fn
+    assert node.name() == "ViewAsComplexBackward0"
+    numbers.real.sum().backward()
+    assert pairs.grad.tolist() == [[3.0, 0.0], [3.0, 0.0]]
+
+
+def test_dimensions_of_size_one_have_any_stride():
+    x = wisp.arange(4.0).as_strided((1, 2), (1, 1))
+    assert wisp.view_as_complex(x).tolist() == [1j]
+    assert wisp.arange(5).expand(1, 5).stride() == (5, 1)
+    assert wisp.arange(5).expand(2, 1, 5).stride() == (0, 5, 1)

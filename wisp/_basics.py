@@ -110,15 +110,15 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """A tensor of obj: itself, or on its memory, if possible, else a copy.
 
     Args:
-        obj: a tensor, NumPy array, storage, object with ``__dlpack__`` or the buffer protocol, number or nested
-            sequence.
+        obj: a tensor, NumPy array, storage, object with ``__dlpack__`` or the buffer protocol, capsule of DLPack, number
+            or nested sequence.
         copy: True always copies, False fails where a copy would be needed.
         requires_grad: whether the result requires grad; False detaches it, None leaves it as it is.
 
     >>> wisp.asarray([1, 2])
     tensor([1, 2])
     """
-    obj = _bytes_of(obj)
+    obj = _C.from_dlpack(obj) if type(obj).__name__ == "PyCapsule" else _bytes_of(obj)
     shareable = isinstance(obj, Tensor) or hasattr(obj, "__dlpack__") or _has_buffer(obj)
     if copy is False and not shareable:
         raise ValueError("can't alias arbitrary sequence into a tensor.")

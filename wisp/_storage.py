@@ -174,7 +174,8 @@ class UntypedStorage:
         return _rebuild.storage, (bytes(memoryview(self._whole())),)
 
     def __repr__(self):
-        lines = "".join(f" {value}\n" for value in self.tolist()) if self.nbytes() <= 1000 else " ...\n"
+        shown = self.nbytes() <= 1000 and self.device.type != "meta"
+        lines = "".join(f" {value}\n" for value in self.tolist()) if shown else " ...\n"
         return f"{lines}[wisp.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 

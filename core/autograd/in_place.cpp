@@ -9,19 +9,39 @@ namespace wisp::autograd {
 
 namespace {
 
+// Where the elements of a tensor lie; or, of a complex one, the parts of its numbers, as
+// view_as_real shows them.
 struct Geometry {
   Dims sizes, strides;
   int64_t offset;
-  explicit Geometry(const TensorImpl& t)
-      : sizes(t.sizes()), strides(t.strides()), offset(t.offset()) {}
+  Geometry(const TensorImpl& t, bool parts)
+      : sizes(t.sizes()), strides(t.strides()), offset(t.offset()) {
+    if (!parts) return;
+    for (int64_t& stride : strides) stride *= 2;
+    sizes.push_back(2);
+    strides.push_back(1);
+    offset *= 2;
+  }
 };
 
+// Whether one of the two shows complex numbers where the other shows their parts.
+bool differ_in_kind(const Tensor& base, const Tensor& view) {
+  return is_complex(base.dtype()) != is_complex(view.dtype());
+}
+
 // A base after a write through one of its views: outside the view the gradient passes to the old
-// base, inside it goes through the write.
+// base, inside it goes through the write. If one is complex and the other is not, both are taken
+// for real.
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, Node* write, int self_edge)
-      : Node(1), base_(*base.impl()), view_(*view.impl()), write_(write), self_edge_(self_edge) {
+      : Node(1),
+        base_in_parts_(is_complex(base.dtype()) && differ_in_kind(base, view)),
+        view_in_parts_(is_complex(view.dtype()) && differ_in_kind(base, view)),
+        base_(*base.impl(), base_in_parts_),
+        view_(*view.impl(), view_in_parts_),
+        write_(write),
+        self_edge_(self_edge) {
     own_edges_.push_back(grad_edge(base));
     for (size_t i = 0; i < write->edge_count(); ++i) {
       own_edges_.push_back(static_cast<int>(i) == self_edge ? Edge() : write->edge(i));
@@ -34,15 +54,16 @@ class CopySlices final : public Node {
   void release_saved() override { write_->release_saved(); }
 
   void apply(TensorList& grads, TensorList& results) override {
-    const Tensor grad = in_base_layout(grads[0]);
+    const Tensor grad = in_base_layout(base_in_parts_ ? ops::view_as_real(grads[0]) : grads[0]);
     const int64_t offset = view_.offset - base_.offset;
     TensorList inside(1), passed(write_->edge_count());
     inside[0] = ops::contiguous(ops::as_strided(grad, view_.sizes, view_.strides, offset));
+    if (view_in_parts_) inside[0] = ops::view_as_complex(inside[0]);
     write_->apply(inside, passed);
     if (edges_[0].node) {
-      Tensor old = self_edge_ >= 0 ? passed[self_edge_] : Tensor();
-      if (!old.defined()) old = Tensor(ops::zeros(view_.sizes, grad.dtype()));
-      results[0] = ops::as_strided_scatter(grad, old, view_.sizes, view_.strides, offset);
+      results[0] = ops::as_strided_scatter(grad, old_inside(passed, grad.dtype()), view_.sizes,
+                                           view_.strides, offset);
+      if (base_in_parts_) results[0] = ops::view_as_complex(ops::contiguous(results[0]));
     }
     for (size_t i = 0; i < passed.size(); ++i) {
       if (static_cast<int>(i) != self_edge_) results[i + 1] = std::move(passed[i]);
@@ -50,11 +71,19 @@ class CopySlices final : public Node {
   }
 
  private:
+  // The gradient of what the view held before the write.
+  Tensor old_inside(const TensorList& passed, DType dtype) const {
+    const Tensor old = self_edge_ >= 0 ? passed[self_edge_] : Tensor();
+    if (!old.defined()) return ops::zeros(view_.sizes, dtype);
+    return view_in_parts_ ? ops::view_as_real(old) : old;
+  }
+
   Tensor in_base_layout(const Tensor& grad) const {
     const bool laid_out = same(grad.strides(), base_.strides) && grad->offset() == 0;
     return laid_out ? grad : ops::restride(grad, base_.strides);
   }
 
+  bool base_in_parts_, view_in_parts_;
   Geometry base_, view_;
   NodeRef write_;
   int self_edge_;
@@ -132,13 +161,43 @@ void rebase(const Tensor& self, Node* write, int self_edge) {
   self->autograd().view_version = self->version() - 1;
 }
 
-void refresh_view(const Tensor& view) {
-  const Tensor base = Tensor::share(view->base());
-  const OpDef& op = op_def<"_as_strided">();
+namespace {
+
+// Calls inside are recorded, and seen by nobody else.
+class Recording {
+ public:
+  Recording() : previous_(mode) {
+    mode.grad = true;
+    mode.inference = false;
+    mode.interceptor = nullptr;
+  }
+  ~Recording() { mode = previous_; }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  Mode previous_;
+};
+
+void set_strided_history(const Tensor& view, const Tensor& base) {
   const Dims sizes(view.sizes()), strides(view.strides());
   const Arg args[] = {base,         IntSpan(sizes), IntSpan(strides), view->offset(),
                       base.sizes(), base.strides(), base->offset()};
-  auto node = Ref<Node>::adopt(OpNode::make(op, args, &view, 1, {}));
+  auto node = Ref<Node>::adopt(OpNode::make(op_def<"_as_strided">(), args, &view, 1, {}));
+  set_history(view, node.get(), 0);
+}
+
+}  // namespace
+
+void refresh_view(const Tensor& view) {
+  const Tensor base = Tensor::share(view->base());
+  if (WISP_LIKELY(!differ_in_kind(base, view))) return set_strided_history(view, base);
+  const Recording scope;
+  if (is_complex(base.dtype())) return set_strided_history(view, ops::view_as_real(base));
+  const Geometry parts(*view.impl(), true);
+  const Tensor real = ops::as_strided(base, parts.sizes, parts.strides, parts.offset);
+  const Arg args[] = {real};
+  auto node = Ref<Node>::adopt(OpNode::make(op_def<"view_as_complex">(), args, &view, 1, {}));
   set_history(view, node.get(), 0);
 }
 

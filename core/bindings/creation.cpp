@@ -14,7 +14,10 @@
 namespace wisp::python {
 
 bool is_array(PyObject* value) {
-  return std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0;
+  for (const PyTypeObject* t = Py_TYPE(value); t && t != &PyBaseObject_Type; t = t->tp_base) {
+    if (std::strcmp(t->tp_name, "numpy.ndarray") == 0) return true;
+  }
+  return false;
 }
 
 namespace {

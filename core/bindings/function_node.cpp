@@ -317,6 +317,7 @@ class Apply {
     }
     transform::Below below(level);
     Ref results = owned(run());
+    if (ctx_of(ctx_.get())->materialize) fill_in_zeros(tangents.get());
     Py_INCREF(ctx_.get());
     PyTuple_SET_ITEM(tangents.get(), 0, ctx_.get());
     const Ref method = owned(PyObject_GetAttrString(cls_, "jvp"));
@@ -326,6 +327,17 @@ class Apply {
     if (!pushed) throw PythonError();
     attach(results.get(), pushed.get(), level);
     return results.release();
+  }
+
+  // Tangents of tensors that have none, behind the place of the context.
+  void fill_in_zeros(PyObject* tangents) const {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args_); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(args_, i);
+      if (PyTuple_GET_ITEM(tangents, i + 1) != Py_None || !is_tensor(item)) continue;
+      const Tensor& t = tensor_of(item);
+      if (is_differentiable(t.dtype()))
+        must_succeed(PyTuple_SetItem(tangents, i + 1, wrap(ops::zeros(t.sizes(), t.dtype()))));
+    }
   }
 
   void attach(PyObject* results, PyObject* pushed, uint64_t level) const {
@@ -415,7 +427,7 @@ class Apply {
       } else if (differentiable) {
         autograd::set_history(tensor, node_.get(), static_cast<uint32_t>(i));
       }
-      tensors.push_back(differentiable ? tensor : Tensor());
+      tensors.push_back(tensor);
       PyObject* result = wrap(std::move(tensor));
       if (!PyObject_GC_IsTracked(result))
         PyObject_GC_Track(result);  // its history holds Python objects

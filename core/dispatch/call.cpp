@@ -393,6 +393,25 @@ bool out_may_cast(const OpDef& op) {
          op.sig.find("dtype") >= 0;
 }
 
+void refuse_grad(const OpDef& op, bool wanted) {
+  WISP_CHECK(
+      !wanted || !mode.grad, op.shown,
+      "(): functions with out=... arguments don't support automatic differentiation, but one of ",
+      "the arguments requires grad.");
+}
+
+// A dtype that is asked for is that of `out`; of a complex one that may be its lengths, as norms
+// are.
+void check_asked_dtype(const OpDef& op, const Arg* args, const Tensor& target) {
+  const int at = op.sig.find("dtype");
+  if (at < 0 || args[at].kind != ArgKind::dtype) return;
+  const DType asked = args[at].dtype;
+  const bool lengths =
+      is_complex(asked) && !op.has(trait::factory) && to_real(asked) == target.dtype();
+  WISP_CHECK(asked == target.dtype() || lengths, op.shown, "(): Expected out tensor to have dtype ",
+             name(asked), ", but got ", name(target.dtype()), " instead");
+}
+
 void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
   WISP_CHECK(out_may_cast(op) || spec.dtype == target.dtype(), op.shown,
              "(): Expected out tensor to have dtype ", name(spec.dtype), ", but got ",
@@ -400,10 +419,7 @@ void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
   WISP_CHECK(can_cast(spec.dtype, target.dtype()), op.shown, "(): result type ",
              legacy_name(spec.dtype), " can't be cast to the desired output type ",
              legacy_name(target.dtype()));
-  WISP_CHECK(
-      !target.requires_grad() || !mode.grad, op.shown,
-      "(): functions with out=... arguments don't support automatic differentiation, but one of ",
-      "the arguments requires grad.");
+  refuse_grad(op, target.requires_grad());
   if (same(target.sizes(), spec.sizes)) return;
   if (target.numel() != 0) {
     warn(str("An output with one or more elements was resized since it had shape ", target.sizes(),
@@ -413,10 +429,22 @@ void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
   resize(target, spec.sizes);
 }
 
+// A range is a sequence of numbers; an `out` of as many elements takes them in its own shape.
+bool fills_any_shape(const OpDef& op) { return op.has(trait::factory) && op.sig.find("end") >= 0; }
+
+// Whether results of this dtype, which are computed in a wider one, have to be rounded first: `out`
+// does not change what is computed.
+bool is_rounded_for(DType result, DType out) {
+  return result != out && (result == DType::float16 || result == DType::bfloat16);
+}
+
 void out_by_copy(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
   TensorList outs;
   call(op, args, outs);
   for (size_t i = 0; i < targets.size(); ++i) {
+    if (fills_any_shape(op) && outs[i].numel() == targets[i].numel())
+      outs[i] = invoke<"view">(outs[i], targets[i].sizes());
+    refuse_grad(op, outs[i].requires_grad());  // of a composite, only now is that known
     TensorSpec spec;
     spec.sizes = Dims(outs[i].sizes());
     spec.dtype = outs[i].dtype();
@@ -442,21 +470,23 @@ std::vector<Arg> with_dtype_of(const OpDef& op, const Arg* args, const Tensor& o
 }  // namespace
 
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
+  check_asked_dtype(op, args, targets[0]);
   std::vector<Arg> typed;
   if (op.has(trait::factory)) {
     typed = with_dtype_of(op, args, targets[0]);
     args = typed.data();
   }
-  WISP_CHECK(
-      !mode.grad || !wants_grad(op, args), op.shown,
-      "(): functions with out=... arguments don't support automatic differentiation, but one of ",
-      "the arguments requires grad.");
-  if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr))
+  refuse_grad(op, wants_grad(op, args));
+  if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr) ||
+      (fills_any_shape(op) && targets[0].ndim() != 1)) {
     return out_by_copy(op, args, targets);
+  }
   const bool shapes = shapes_only(op, args);
   check_targets(op, shapes, targets);
   Infer infer(op, args);
   infer_on(infer, shapes);
+  if (op.has(trait::pointwise) && is_rounded_for(infer.out(0).dtype, targets[0].dtype()))
+    return out_by_copy(op, args, targets);
   for (int i = 0; i < infer.count(); ++i) {
     autograd_hooks.check_write(op, targets[i], false);
     check_writable(op, targets[i]);

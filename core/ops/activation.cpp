@@ -16,6 +16,14 @@ void activate(TensorList& outs, const Tensor& self, bool in_place, const A&... n
                      : invoke<Name>(self, numbers...));
 }
 
+// A number as an element of that dtype would be.
+Scalar rounded_to(DType dtype, Scalar number) {
+  if (!is_floating(dtype)) return number;
+  return visit<dtypes::floating>(dtype, "number", [&]<class T>() {
+    return Scalar(convert<double>(convert<T>(number.real())));
+  });
+}
+
 struct Function {
   const char *schema, *doc;
   BodyFn body;
@@ -165,7 +173,9 @@ constexpr Function plain[] = {
     {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
      "Elements between -lambd and lambd become 0.\n\n>>> wisp.hardshrink(wisp.tensor([-1., 0.25]))\ntensor([-1.,  0.])",
      [](const Args& args, TensorList& outs) {
-       activate<"_hardshrink">(outs, args.tensor(0), false, args[1]);
+       const Tensor& self = args.tensor(0);
+       const Arg limit(rounded_to(self.dtype(), args.scalar(1)));  // as elements at it are
+       activate<"_hardshrink">(outs, self, false, limit);
      },
      "Shrink", both | home::method},
     {"softshrink(Tensor self, float lambd=0.5) -> Tensor",

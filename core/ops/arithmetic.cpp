@@ -133,7 +133,8 @@ Tensor pow_other_grad(const Backward& b) {
                              : Scalar(std::log(x.real()));
     return mul(b.grad(), mul(result, log_x));
   }
-  const Tensor& x = base.tensor();
+  const bool widens = is_complex(exponent.dtype()) && !is_complex(base.tensor().dtype());
+  const Tensor x = widens ? to(base.tensor(), exponent.dtype()) : base.tensor();
   const Tensor zero_base = logical_and(eq(x, 0), ge(real(exponent), 0));
   return where(zero_base, Scalar(0), mul(b.grad(), mul(result, conj(log(x)))));
 }

@@ -32,9 +32,11 @@ Tensor zero_where(const Tensor& condition, const Tensor& grad) {
 
 // --- Angles and lengths
 
+// The angle of the origin is taken to be flat.
 Tensor atan2_grad(const Backward& b, int other) {
   const Tensor squared_length = add(square(b.tensor(0)), square(b.tensor(1)));
-  return mul(b.grad(), div(b.tensor(other), squared_length));
+  const Tensor divisor = where(eq(squared_length, 0), Scalar(1), squared_length);
+  return mul(b.grad(), div(b.tensor(other), divisor));
 }
 
 void register_geometry(Registry& r) {
@@ -360,6 +362,17 @@ void float_power_body(const Args& args, TensorList& outs) {
                              : pow(args.operand(0), wide(exponent)));
 }
 
+// self * 2^exponent in three steps: 2^exponent alone may be out of range where the product is not.
+Tensor times_powers_of_two(const Tensor& self, const Tensor& exponent) {
+  const DType dtype = exponent.dtype();
+  const double most = 3 * (dtype == DType::float64 ? 1022 : dtype == DType::float16 ? 14 : 126);
+  const Tensor all = invoke<"clamp">(exponent, Scalar(-most), Scalar(most));
+  const Tensor third = invoke<"trunc">(div(all, 3));
+  const Tensor step = pow(Scalar(2.0), third);
+  const Tensor rest = pow(Scalar(2.0), sub(all, mul(third, 2)));
+  return mul(mul(mul(self, step), step), rest);
+}
+
 void register_composites(Registry& r) {
   r.add(
       {.schema = "float_power(Tensor|Scalar self, Tensor|Scalar exponent) -> Tensor",
@@ -379,7 +392,9 @@ void register_composites(Registry& r) {
                  is_differentiable(self.dtype()) && !is_differentiable(other.dtype()) ? self.dtype()
                  : is_differentiable(other.dtype()) ? other.dtype()
                                                     : default_dtype();
-             outs.push(mul(self, pow(Scalar(2.0), to(other, dtype))));
+             outs.push(is_differentiable(other.dtype())
+                           ? mul(self, pow(Scalar(2.0), other))
+                           : times_powers_of_two(self, to(other, to_real(dtype))));
            },
        .onnx = "+ Mul of Pow",
        .traits = trait::in_place | trait::out});

@@ -103,14 +103,22 @@ int64_t count_steps(const Args& args, Scalar start, Scalar end, Scalar step) {
   return static_cast<int64_t>(count);
 }
 
+// In a range of integers, bounds and step are integers too: the fractions of those given do not
+// count.
+Scalar as_bound(Scalar value, DType dtype) {
+  const bool whole = is_integral(dtype) && std::abs(value.real()) < 9.2e18;
+  return whole ? Scalar(value.integer()) : value;
+}
+
 void infer_arange_end(Infer& infer) {
-  infer.push({count_steps(infer, 0, infer.scalar(0), 1)}, range_dtype(infer, {0}, 1),
-             infer.device(2));
+  const DType dtype = range_dtype(infer, {0}, 1);
+  infer.push({count_steps(infer, 0, as_bound(infer.scalar(0), dtype), 1)}, dtype, infer.device(2));
 }
 
 void infer_arange(Infer& infer) {
-  const int64_t count = count_steps(infer, infer.scalar(0), infer.scalar(1), infer.scalar(2));
-  infer.push({count}, range_dtype(infer, {0, 1, 2}, 3), infer.device(4));
+  const DType dtype = range_dtype(infer, {0, 1, 2}, 3);
+  auto bound = [&](int i) { return as_bound(infer.scalar(i), dtype); };
+  infer.push({count_steps(infer, bound(0), bound(1), bound(2))}, dtype, infer.device(4));
 }
 
 void write_range(const Tensor& out, Scalar start, Scalar step) {
@@ -343,7 +351,11 @@ void register_ranges(Registry& r) {
        .doc =
            "The numbers from `start` up to `end`, which is excluded, in steps of `step`.\n\n>>> wisp.arange(1, 2.5, 0.5)\ntensor([1.0000, 1.5000, 2.0000])",
        .infer = infer_arange,
-       .kernel = [](const Call& c) { write_range(c.out(), c.scalar(0), c.scalar(2)); },
+       .kernel =
+           [](const Call& c) {
+             const DType dtype = c.out().dtype();
+             write_range(c.out(), as_bound(c.scalar(0), dtype), as_bound(c.scalar(2), dtype));
+           },
        .onnx = "Range",
        .homes = home::function}));
   r.add(factory(

@@ -1,5 +1,6 @@
 // Random numbers that overwrite a tensor: x.uniform_() and the like.
 #include "ops/families.h"
+#include "ops/number.h"
 #include "ops/random.h"
 
 namespace wisp::ops {
@@ -33,10 +34,12 @@ void infer_uniform(Infer& infer) {
   WISP_CHECK(infer.real(1) <= infer.real(2),
              "uniform_ expects to return a [from, to) range, but found from=", infer.real(1),
              " > to=", infer.real(2));
-  WISP_CHECK(std::isfinite(infer.real(1)), "uniform_: from is out of bounds for ",
-             name(infer.tensor(0).dtype()));
-  WISP_CHECK(std::isfinite(infer.real(2)), "uniform_: to is out of bounds for ",
-             name(infer.tensor(0).dtype()));
+  const DType dtype = infer.tensor(0).dtype();
+  auto is_number = [&](double x) { return std::isfinite(x) && fits(x, dtype); };
+  WISP_CHECK(is_number(infer.real(1)), "uniform_: from is out of bounds for ", name(dtype));
+  WISP_CHECK(is_number(infer.real(2)), "uniform_: to is out of bounds for ", name(dtype));
+  WISP_CHECK(is_number(infer.real(2) - infer.real(1)), "uniform_: the distance from ",
+             infer.real(1), " to ", infer.real(2), " is out of bounds for ", name(dtype));
 }
 
 void uniform_kernel(const Call& call) {

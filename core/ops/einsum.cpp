@@ -256,10 +256,19 @@ Split split_dims(Tensor& left, Tensor& right, uint64_t summed) {
   return split;
 }
 
+// Whether the right operand has the first dimension that is not of both: what is then multiplied
+// the other way round lies in memory in the order of its dimensions.
+bool begins_right(const Split& split, const Tensor& right) {
+  const auto first =
+      std::ranges::find_if(split.right, [&](int64_t dim) { return right->size(dim) != 1; });
+  return first != split.right.end() && !split.left.empty() && *first < split.left[0];
+}
+
 // sum(left * right) over the dimensions in `summed`, which stay as dimensions of size 1.
 Tensor multiply_and_sum(Tensor left, Tensor right, uint64_t summed) {
   const Split split = split_dims(left, right, summed);
   if (split.summed.empty()) return mul(left, right);
+  if (begins_right(split, right)) return multiply_and_sum(right, left, summed);
   Dims left_order = split.batch, right_order = split.batch, out_order = split.batch, out_sizes;
   append(left_order, split.left);
   append(left_order, split.summed);

@@ -1,6 +1,8 @@
 // Patches of images as columns, and back; blocks of pixels as channels, and back.
 #include "cpu/fold.h"
 
+#include <algorithm>
+
 #include "ops/families.h"
 #include "ops/image.h"
 #include "ops/ops.h"
@@ -11,7 +13,15 @@ namespace {
 
 DType sum_dtype(DType dtype) { return math_dtype(dtype); }
 
-// Arguments kernel_size, dilation, padding and stride, from position `first` on.
+int64_t product(const Args& args, int64_t a, int64_t b) {
+  int64_t result;
+  WISP_CHECK(!__builtin_mul_overflow(a, b, &result), args.name(), "(): the sizes overflow: ", a,
+             " * ", b);
+  return result;
+}
+
+// Arguments kernel_size, dilation, padding and stride, from position `first` on. What is small
+// enough can be added up and multiplied in pairs.
 cpu::PatchShape patches(const Args& args, int first, IntSpan image) {
   cpu::PatchShape shape{};
   const Dims kernel = per_dim(args, first, 2), dilation = per_dim(args, first + 1, 2),
@@ -23,6 +33,10 @@ cpu::PatchShape patches(const Args& args, int first, IntSpan image) {
                "dilation should be greater than zero, but got dilation: ", dilation);
     WISP_CHECK(padding[d] >= 0, "padding should be non-negative, but got padding: ", padding);
     WISP_CHECK(stride[d] > 0, "stride should be greater than zero, but got stride: ", stride);
+    WISP_CHECK(std::max({kernel[d], dilation[d], padding[d], stride[d]}) < (int64_t(1) << 31),
+               args.name(),
+               "(): sizes of patches have to be less than 2^31, but got kernel_size: ", kernel,
+               ", dilation: ", dilation, ", padding: ", padding, ", stride: ", stride);
     const int64_t room = image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
     shape.dims[d] = {image[d],   kernel[d], dilation[d],
                      padding[d], stride[d], room < 0 ? 0 : room / stride[d] + 1};
@@ -36,14 +50,14 @@ void infer_unfold(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   check_image(infer, self, 2);
   const cpu::PatchShape shape = patches(infer, 1, image_sizes(self, 2));
-  const int64_t count = shape.dims[0].count * shape.dims[1].count;
+  const int64_t count = product(infer, shape.dims[0].count, shape.dims[1].count);
   WISP_CHECK(count > 0, "Given input with spatial size ", image_sizes(self, 2),
              ", kernel_size=", per_dim(infer, 1, 2), ", dilation=", per_dim(infer, 2, 2),
              ", padding=", per_dim(infer, 3, 2), ", calculated shape of the array of sliding ",
              "blocks as [", shape.dims[0].count, ", ", shape.dims[1].count,
              "], but its components must be at least one.");
   Dims sizes(self.sizes().first(static_cast<size_t>(self.ndim() - 2)));
-  sizes.back() *= shape.dims[0].kernel * shape.dims[1].kernel;
+  sizes.back() = product(infer, sizes.back(), shape.dims[0].kernel * shape.dims[1].kernel);
   sizes.push_back(count);
   infer.push(sizes, self.dtype(), self.device());
 }
@@ -72,7 +86,7 @@ void infer_fold(Infer& infer) {
     fail_not_implemented("fold", self.dtype());
   const cpu::PatchShape shape = patches(infer, 2, image);
   const int64_t block = shape.dims[0].kernel * shape.dims[1].kernel;
-  const int64_t count = shape.dims[0].count * shape.dims[1].count;
+  const int64_t count = product(infer, shape.dims[0].count, shape.dims[1].count);
   const int64_t rows = self->size(self.ndim() - 2);
   WISP_CHECK(rows % block == 0,
              "Expected size of input's dimension 1 to be divisible by the product of kernel_size, ",
@@ -117,6 +131,8 @@ void pixel_shuffle_body(const Args& args, TensorList& outs) {
   check_shuffle(args, "upscale_factor");
   const Tensor& self = args.tensor(0);
   const int64_t r = args.integer(1), c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  WISP_CHECK_VALUE(r < (int64_t(1) << 31), "pixel_shuffle: the square of upscale_factor ", r,
+                   " overflows");
   WISP_CHECK(c % (r * r) == 0, "pixel_shuffle expects its input's 'channel' dimension to be ",
              "divisible by the square of upscale_factor, but input.size(-3)=", c,
              " is not divisible by ", r * r);
@@ -126,7 +142,8 @@ void pixel_shuffle_body(const Args& args, TensorList& outs) {
   for (int64_t size : {c / (r * r), r, r, h, w}) apart.push_back(size);
   for (int64_t i = 0; i < n; ++i) order.push_back(i);
   for (int64_t i : {0, 3, 1, 4, 2}) order.push_back(n + i);
-  for (int64_t size : {c / (r * r), h * r, w * r}) shape.push_back(size);
+  for (int64_t size : {c / (r * r), product(args, h, r), product(args, w, r)})
+    shape.push_back(size);
   outs.push(reshape(permute(reshape(self, apart), order), shape));
 }
 
@@ -142,7 +159,7 @@ void pixel_unshuffle_body(const Args& args, TensorList& outs) {
   for (int64_t size : {c, h / r, r, w / r, r}) apart.push_back(size);
   for (int64_t i = 0; i < n; ++i) order.push_back(i);
   for (int64_t i : {0, 2, 4, 1, 3}) order.push_back(n + i);
-  for (int64_t size : {c * r * r, h / r, w / r}) shape.push_back(size);
+  for (int64_t size : {product(args, product(args, c, r), r), h / r, w / r}) shape.push_back(size);
   outs.push(reshape(permute(reshape(self, apart), order), shape));
 }
 

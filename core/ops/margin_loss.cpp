@@ -142,11 +142,14 @@ void triplet_margin_loss_body(const Args& args, TensorList& outs) {
 
 // --- Margins of classes
 
-// Input and target with a batch dimension, which is taken away again in the end.
+// Input and target with a batch dimension, which is taken away again in the end, unless a target of
+// one dimension less (one number for each sample) has it.
 struct Batched {
   Batched(const Args& args, int64_t target_ndim)
-      : single(args.tensor(0).ndim() <= 1), x(args.tensor(0)), target(args.tensor(1)) {
-    if (single) {
+      : single(args.tensor(0).ndim() <= 1 && args.tensor(1).ndim() < target_ndim),
+        x(args.tensor(0)),
+        target(args.tensor(1)) {
+    if (x.ndim() <= 1) {
       const int64_t row[] = {1, x.numel()}, flat[] = {1, target.numel()};
       x = reshape(x, row);
       target = reshape(target, target_ndim == 2 ? IntSpan(flat) : IntSpan(flat + 1, 1));

@@ -131,12 +131,13 @@ ViewSpec expand_spec(const Args& args) {
              ") must be greater or equal to the number of dimensions in the tensor (", self.ndim(),
              ")");
   ViewSpec spec = same_as(self);
-  const int64_t shift = static_cast<int64_t>(target.size()) - self.ndim();
+  const int64_t ndim = static_cast<int64_t>(target.size()), shift = ndim - self.ndim();
   spec.sizes = Dims(target);
   spec.strides = Dims(target.size(), 0);
-  for (int64_t i = static_cast<int64_t>(target.size()) - 1; i >= 0; --i) {
+  for (int64_t i = ndim - 1; i >= 0; --i) {
     const int64_t size = i >= shift ? self->size(i - shift) : 1;
-    const int64_t stride = i >= shift ? self->stride(i - shift) : 0;
+    const int64_t inner = i + 1 < ndim ? spec.sizes[i + 1] * spec.strides[i + 1] : 1;
+    const int64_t stride = i >= shift ? self->stride(i - shift) : inner;
     if (target[i] == -1) {
       WISP_CHECK(i >= shift,
                  "expand(): the expanded size of the tensor (-1) isn't allowed in a leading, ",
@@ -147,7 +148,7 @@ ViewSpec expand_spec(const Args& args) {
     WISP_CHECK(size == spec.sizes[i] || size == 1, "The expanded size of the tensor (", target[i],
                ") must match the existing size (", size, ") at non-singleton dimension ", i,
                ". Target sizes: ", target, ". Tensor sizes: ", self.sizes());
-    spec.strides[i] = size == spec.sizes[i] && i >= shift ? stride : 0;
+    spec.strides[i] = size == spec.sizes[i] ? stride : 0;
   }
   return spec;
 }
@@ -355,10 +356,10 @@ ViewSpec as_complex_spec(const Args& args) {
   ViewSpec spec = same_as(self);
   spec.sizes.pop_back();
   spec.strides.pop_back();
-  for (int64_t& stride : spec.strides) {
-    WISP_CHECK(stride % 2 == 0,
+  for (size_t i = 0; i < spec.sizes.size(); ++i) {  // nobody takes a step in a dimension of size 1
+    WISP_CHECK(spec.strides[i] % 2 == 0 || spec.sizes[i] == 1,
                "Tensor must have a stride divisible by 2 for all but last dimension");
-    stride /= 2;
+    spec.strides[i] /= 2;
   }
   WISP_CHECK(spec.offset % 2 == 0, "Tensor must have a storage_offset divisible by 2");
   spec.offset /= 2;

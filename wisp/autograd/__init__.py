@@ -71,7 +71,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     else:
         result = _C._run_backward(outputs, grads, keep, create_graph, inputs, False)
     if materialize_grads:
-        return tuple(_C._functions["zeros_like"](x) if g is None else g for g, x in zip(result, inputs))
+        return tuple(_zero_gradient(x) if g is None else g for g, x in zip(result, inputs))
     if not allow_unused and any(g is None for g in result):
         raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")  # fmt: skip
@@ -81,6 +81,13 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 def _as_tuple(x):
     """One tensor (or place in the graph) or any iterable of them, say ``net.parameters()``, as a tuple."""
     return (x,) if isinstance(x, _C.Tensor) or hasattr(x, "_fields") or not hasattr(x, "__iter__") else tuple(x)
+
+
+def _zero_gradient(x):
+    """For an input that nothing depends on; it can be differentiated again, as others can."""
+    if not isinstance(x, _C.Tensor):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    return _C._functions["zeros_like"](x, requires_grad=True)
 
 
 def _weights(outputs, grads):

@@ -15,11 +15,22 @@ def _default_setup_context(ctx, inputs, output):
 
 def _backward_of(cls):
     """The derivative of a Function: backward, or vjp if that is what it defines."""
-    for name in ("backward", "vjp"):
-        method = getattr(cls, name)
-        if method is not getattr(Function, name):
-            return method
-    return Function.backward
+    defined = [method for method in (cls.backward, cls.vjp) if method is not Function.backward]
+    if len(defined) > 1:
+        raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                           "implement one of them.")  # fmt: skip
+    return defined[0] if defined else Function.backward
+
+
+def _with_defaults(forward, args):
+    """The arguments of a forward(), with those that were left out: setup_context() is told all of them."""
+    if not getattr(forward, "__defaults__", None):
+        return args
+    from inspect import signature
+
+    bound = signature(forward).bind(*args)
+    bound.apply_defaults()
+    return bound.args
 
 
 class Function(FunctionCtx):
@@ -67,7 +78,11 @@ class Function(FunctionCtx):
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        """Computes the tangents of the outputs from those of the arguments (None: zero); needed for forward mode only."""
+        """Computes the tangents of the outputs from those of the arguments; needed for forward mode only.
+
+        Arguments that are not tensors have None. So have tensors without a tangent, after set_materialize_grads(False);
+        else zeros.
+        """
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
                                   "mode AD.")  # fmt: skip
 
@@ -89,6 +104,8 @@ class Function(FunctionCtx):
     @classmethod
     def apply(cls, *args):
         """Calls forward(), recording the call for backward."""
+        if cls.setup_context is not _default_setup_context:
+            args = _with_defaults(cls.forward, args)
         return _samples.apply(cls, args) if _samples.running else _C._function_apply(cls, *args)
 
 

@@ -58,6 +58,10 @@ def _grads(outputs, inputs, weights, create_graph, strict, what):
         raise RuntimeError(
             f"The output of the {what} is independent of input {at}. This is not allowed in strict mode."
         )
+    if strict and create_graph and not all(g.requires_grad for g in found):
+        at = next(i for i, g in enumerate(found) if not g.requires_grad)
+        raise RuntimeError(f"The jacobian of the {what} is independent of input {at}. This is not allowed in strict mode when "
+                           "create_graph=True.")  # fmt: skip
     return tuple(_C._functions["zeros_like"](x) if g is None else g for g, x in zip(found, inputs))
 
 
@@ -91,7 +95,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         # The gradient is linear in its weights; its derivative by them is the product wanted.
         weights = tuple(_C._functions["zeros_like"](out).requires_grad_() for out in outputs)
         pulled = _grads(outputs, points, weights, True, strict, "user-provided function")
-        pushed = _grads(pulled, weights, v, create_graph, False, "derivative")
+        pushed = _grads(pulled, weights, v, create_graph, strict, "user-provided function")
     return _finish(outputs, create_graph, outs_tuple), _finish(pushed, create_graph, outs_tuple)
 
 

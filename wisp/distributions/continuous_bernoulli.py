@@ -7,7 +7,7 @@ from wisp.distributions import constraints
 from wisp.distributions.counts import GivenByProbs
 from wisp.distributions.distribution import EMPTY
 from wisp.distributions.exp_family import ExponentialFamily
-from wisp.distributions.utils import broadcast_all, clamp_probs
+from wisp.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -38,6 +38,11 @@ class ContinuousBernoulli(GivenByProbs, ExponentialFamily):
             probs = clamp_probs(probs)
         self._lims = lims
         super().__init__(self._keep_either(probs, logits), validate_args=validate_args)
+
+    @lazy_property
+    def probs(self):
+        """The parameter, a little inside of (0, 1): at the ends there is no density."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _expand_into(self, new, batch_shape):
         super()._expand_into(new, batch_shape)

@@ -39,6 +39,7 @@ class Wishart(GivenByCovariance, ExponentialFamily):
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         matrix, df = as_tensors(matrix, df)
+        df = df if df.is_floating_point() else df.to(matrix.dtype)
         dimension = matrix.shape[-1]
         if df.le(dimension - 1).any():
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {dimension - 1}.")

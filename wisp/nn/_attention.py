@@ -137,7 +137,7 @@ def multi_head_attention_forward(
         zeros = heads.k.new_zeros((heads.batch * num_heads, 1, heads.head_dim))
         heads.append(zeros, zeros, dim=1)
     out, weights = heads.attend(dropout_p if training else 0.0, need_weights, is_causal)
-    out = _linear(out, out_proj_weight, out_proj_bias).reshape(heads.queries, heads.batch, -1)
+    out = _linear(out, out_proj_weight, out_proj_bias).unflatten(0, (heads.queries, heads.batch))
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
     if batched:
@@ -217,7 +217,7 @@ class _Heads:
         q, k, v = (x.reshape(self.batch, self.num_heads, x.shape[1], self.head_dim) for x in (self.q, self.k, self.v))
         if mask is not None:
             shared = mask.shape[0] == 1
-            mask = mask.unsqueeze(0) if shared else mask.reshape(self.batch, self.num_heads, -1, keys)
+            mask = mask.unsqueeze(0) if shared else mask.unflatten(0, (self.batch, self.num_heads))
         out = _attention(q, k, v, mask, dropout_p, is_causal)
         return out.permute(2, 0, 1, 3).reshape(self.queries * self.batch, self.width), None
 

@@ -121,9 +121,11 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=3)  # fmt: skip
     # The distribution function maps [a, b] onto an interval; its inverse maps uniform numbers from there back.
+    # In float16 and bfloat16 it would meet few of them: they are drawn in float32.
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
-    tensor.uniform_(low, high, generator=generator)
-    return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+    drawn = tensor.float() if tensor.dtype in (_C.float16, _C.bfloat16) else tensor
+    drawn.uniform_(low, high, generator=generator).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+    return tensor if drawn is tensor else tensor.copy_(drawn).clamp_(a, b)
 
 
 @_unrecorded

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from types import FunctionType
 
-from wisp.optim._schedules import LRScheduler, checked_optimizer, set_lr
+from wisp.optim._schedules import LRScheduler, checked_optimizer, copied, set_lr
 from wisp.optim.optimizer import Optimizer
 
 TYPE_CHECKING = False
@@ -17,13 +17,13 @@ __all__ = ["CyclicLR", "OneCycleLR"]
 
 
 def per_group(value, optimizer, name):
-    """One value for each group, given as a list or as one for all."""
+    """One value for each group, given as a list or as one for all; tensors are copied, whatever their owner does to them."""
     if not isinstance(value, (list, tuple)):
-        return [value] * len(optimizer.param_groups)
+        return [copied(value) for _ in optimizer.param_groups]
     if len(value) != len(optimizer.param_groups):
         raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
                          f"param_groups has {len(optimizer.param_groups)}.")  # fmt: skip
-    return list(value)
+    return [copied(v) for v in value]
 
 
 class _WithMomentum(LRScheduler):

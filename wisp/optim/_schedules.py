@@ -27,7 +27,7 @@ def set_lr(group, lr):
         group["lr"] = lr
 
 
-def _copied(value):
+def copied(value):
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -51,10 +51,10 @@ class LRScheduler:
         self.optimizer = checked_optimizer(optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", _copied(group["lr"]))
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
-        self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
 
@@ -98,7 +98,7 @@ class LRScheduler:
         self._note_rates()
 
     def _note_rates(self):
-        self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
+        self._last_lr = [copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def _check_order(self):
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
@@ -151,6 +151,12 @@ class LambdaLR(_ByFunction):
 
 class MultiplicativeLR(_ByFunction):
     """The last rate times ``lr_lambda(epoch)``."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
+            if not callable(function):
+                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
+        super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self):
         if self._is_initial:
@@ -322,7 +328,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None:
             epoch, self.T_cur = self.last_epoch + 1, self.T_cur + 1
             if self.T_cur >= self.T_i:
-                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+                self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
         else:
             self._find_cycle(epoch)
         self.last_epoch = math.floor(epoch)

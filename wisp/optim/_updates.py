@@ -1,33 +1,65 @@
 """The arithmetic of optimizers in operators, for steps that are to be differentiated: one function for each, which
 updates one parameter and its state in place.
 
-Settings are numbers; complex parameters are passed as views of their real and imaginary parts. What a derivative reads is
-not written afterwards: states are cloned there, since the next step changes them.
+Settings are numbers, or tensors to be differentiated by; complex parameters are passed as views of their real and imaginary
+parts. What a derivative reads is not written afterwards: states are cloned there, since the next step changes them.
 """
 
 from math import sqrt
 
+from wisp._C import Tensor
+
+
+def _root(x):
+    return x.sqrt() if isinstance(x, Tensor) else sqrt(x)
+
+
+def _add_(target, x, factor):
+    """Adds a multiple."""
+    return target.add_(x.mul(factor)) if isinstance(factor, Tensor) else target.add_(x, alpha=factor)
+
+
+def _add_quotient_(target, x, divisor, factor):
+    """Adds a multiple of a quotient."""
+    if isinstance(factor, Tensor):
+        return target.add_(x.div(divisor).mul(factor))
+    return target.addcdiv_(x, divisor, value=factor)
+
+
+def _add_square_(target, x, factor):
+    """Adds a multiple of a square."""
+    return target.add_(x.square().mul(factor)) if isinstance(factor, Tensor) else target.addcmul_(x, x, value=factor)
+
+
+def _approach_(target, x, part):
+    """Goes a part of the way to another tensor."""
+    return target.add_(x.sub(target).mul(part)) if isinstance(part, Tensor) else target.lerp_(x, part)
+
+
+def _with_decay(grad, param, weight_decay):
+    """The gradient with that of the decay of weights."""
+    if isinstance(weight_decay, Tensor):
+        return grad.add(param.clone().mul(weight_decay))
+    return grad.add(param, alpha=weight_decay) if weight_decay else grad
+
 
 def sgd(param, grad, buffer, lr, momentum, dampening, weight_decay, nesterov):
     """Gradient descent; returns the buffer of the momentum, which is None until there is some."""
-    if weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _with_decay(grad, param, weight_decay)
     if momentum:
         if buffer is None:
             buffer = grad.detach().clone()
         else:
-            buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
-        grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
-    param.add_(grad, alpha=-lr)
+            _add_(buffer.mul_(momentum), grad, 1 - dampening)
+        grad = _add_(grad.clone(), buffer.clone(), momentum) if nesterov else buffer.clone()
+    _add_(param, grad, -lr)
     return buffer
 
 
 def _decay(param, grad, lr, weight_decay, decoupled):
     """Shrinks the parameter if weight decay is decoupled from the gradient; returns the gradient, with it if not."""
-    if not weight_decay:
-        return grad
     if not decoupled:
-        return grad.add(param, alpha=weight_decay)
+        return _with_decay(grad, param, weight_decay)
     param.mul_(1 - lr * weight_decay)
     return grad
 
@@ -35,58 +67,54 @@ def _decay(param, grad, lr, weight_decay, decoupled):
 def adam(param, grad, mean, square, largest, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """Adam, or AdamW if the weight decay is decoupled from the gradient; AMSGrad if there is a ``largest``."""
     grad = _decay(param, grad, lr, weight_decay, decoupled)
-    mean.lerp_(grad, 1 - beta1)
-    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    _approach_(mean, grad, 1 - beta1)
+    _add_square_(square.mul_(beta2), grad, 1 - beta2)
     if largest is not None:
         square = largest.clone().maximum(square.clone())
         largest.copy_(square)
-    scale = square.sqrt().div(sqrt(1 - beta2**step)).add_(eps)
-    param.addcdiv_(mean.clone(), scale, value=-lr / (1 - beta1**step))
+    scale = square.sqrt().div(_root(1 - beta2**step)).add(eps)
+    _add_quotient_(param, mean.clone(), scale, -lr / (1 - beta1**step))
 
 
 def rmsprop(param, grad, square, mean, buffer, lr, alpha, eps, weight_decay, momentum):
     """RMSprop; centred if there is a ``mean`` of gradients."""
-    if weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
-    square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+    grad = _with_decay(grad, param, weight_decay)
+    _add_square_(square.mul_(alpha), grad, 1 - alpha)
     if mean is not None:
-        mean.lerp_(grad, 1 - alpha)
+        _approach_(mean, grad, 1 - alpha)
         square = square.addcmul(mean.clone(), mean.clone(), value=-1)
     scale = square.sqrt().add(eps)
     if momentum:
         buffer.mul_(momentum).addcdiv_(grad, scale)
-        param.add_(buffer, alpha=-lr)
+        _add_(param, buffer.clone(), -lr)
     else:
-        param.addcdiv_(grad, scale, value=-lr)
+        _add_quotient_(param, grad, scale, -lr)
 
 
 def adagrad(param, grad, total, step, lr, lr_decay, weight_decay, eps):
     """Adagrad: ``total`` sums the squares of all gradients so far."""
-    if weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _with_decay(grad, param, weight_decay)
     total.addcmul_(grad, grad, value=1)
     scale = total.sqrt().add(eps)
-    param.addcdiv_(grad, scale, value=-lr / (1 + (step - 1) * lr_decay))
+    _add_quotient_(param, grad, scale, -lr / (1 + (step - 1) * lr_decay))
 
 
 def adadelta(param, grad, square, steps, lr, rho, eps, weight_decay):
     """Adadelta: ``square`` averages the squares of gradients, ``steps`` those of the steps taken."""
-    if weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
-    square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+    grad = _with_decay(grad, param, weight_decay)
+    _add_square_(square.mul_(rho), grad, 1 - rho)
     step = steps.add(eps).sqrt().div(square.add(eps).sqrt()).mul(grad)
-    steps.mul_(rho).addcmul_(step, step, value=1 - rho)
-    param.add_(step, alpha=-lr)
+    _add_square_(steps.mul_(rho), step, 1 - rho)
+    _add_(param, step, -lr)
 
 
 def adamax(param, grad, mean, largest, step, lr, beta1, beta2, weight_decay, eps):
     """Adamax: Adam with a decaying maximum in place of the mean square."""
-    if weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
-    mean.lerp_(grad, 1 - beta1)
-    scale = largest.mul(beta2).maximum(grad.abs().add(eps))
+    grad = _with_decay(grad, param, weight_decay)
+    _approach_(mean, grad, 1 - beta1)
+    scale = largest.clone().mul(beta2).maximum(grad.abs().add(eps))
     largest.copy_(scale)
-    param.addcdiv_(mean.clone(), scale, value=-lr / (1 - beta1**step))
+    _add_quotient_(param, mean.clone(), scale, -lr / (1 - beta1**step))
 
 
 def nadam(param, grad, mean, square, product, step, lr, beta1, beta2, weight_decay, eps, decoupled, momentum_decay):
@@ -94,33 +122,32 @@ def nadam(param, grad, mean, square, product, step, lr, beta1, beta2, weight_dec
     grad = _decay(param, grad, lr, weight_decay, decoupled)
     now, then = (beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
     product.mul_(now)
-    mean.lerp_(grad, 1 - beta1)
-    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    _approach_(mean, grad, 1 - beta1)
+    _add_square_(square.mul_(beta2), grad, 1 - beta2)
     scale = square.div(1 - beta2**step).sqrt().add(eps)
-    so_far = product.item()
-    param.addcdiv_(grad, scale, value=-lr * (1.0 - now) / (1.0 - so_far))
-    param.addcdiv_(mean.clone(), scale, value=-lr * then / (1.0 - so_far * then))
+    so_far = product.clone()
+    _add_quotient_(param, grad, scale, -lr * (1.0 - now) / (1.0 - so_far))
+    _add_quotient_(param, mean.clone(), scale, -lr * then / (1.0 - so_far * then))
 
 
 def radam(param, grad, mean, square, step, lr, beta1, beta2, weight_decay, eps, decoupled):
     """RAdam: like Adam once enough steps have been averaged, like momentum before."""
     grad = _decay(param, grad, lr, weight_decay, decoupled)
-    mean.lerp_(grad, 1 - beta1)
-    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    _approach_(mean, grad, 1 - beta1)
+    _add_square_(square.mul_(beta2), grad, 1 - beta2)
     rate, left = lr / (1 - beta1**step), 1 - beta2**step
     most = 2 / (1 - beta2) - 1
     averaged = most - 2 * step * beta2**step / left  # how many steps the mean square is worth
     if averaged <= 5.0:
-        param.add_(mean, alpha=-rate)
+        _add_(param, mean.clone(), -rate)
         return
-    trust = sqrt((averaged - 4) * (averaged - 2) * most / ((most - 4) * (most - 2) * averaged))
-    param.addcdiv_(mean.clone(), square.sqrt().add(eps), value=-rate * trust * sqrt(left))
+    trust = _root((averaged - 4) * (averaged - 2) * most / ((most - 4) * (most - 2) * averaged))
+    _add_quotient_(param, mean.clone(), square.sqrt().add(eps), -rate * trust * _root(left))
 
 
 def asgd(param, grad, average, rate, share, lambd, weight_decay):
     """ASGD: a decaying step, and ``share`` of the way from the average so far to the new parameter."""
-    if weight_decay:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _with_decay(grad, param, weight_decay)
     param.mul_(1 - lambd * rate).add_(grad, alpha=-rate)
     if share == 1:
         average.copy_(param)

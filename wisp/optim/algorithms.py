@@ -34,6 +34,18 @@ def _number(value):
     return value.item() if isinstance(value, Tensor) else value
 
 
+def _settings(group, *names):
+    """Settings as numbers, "betas" as two; as tensors where the step is to be differentiated by them."""
+    values = []
+    for name in names:
+        values += group[name] if name == "betas" else (group[name],)
+    if not group["differentiable"]:
+        return [_number(value) for value in values]
+    return [
+        value.reshape(()) if isinstance(value, Tensor) and value.requires_grad else _number(value) for value in values
+    ]
+
+
 def _real(*tensors):
     """Complex tensors as views of their real and imaginary parts."""
     return [_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
@@ -98,8 +110,7 @@ class SGD(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        names = "lr", "momentum", "dampening", "weight_decay", "nesterov"
-        settings = [_number(group[name]) for name in names]
+        settings = _settings(group, "lr", "momentum", "dampening", "weight_decay", "nesterov")
         if group["differentiable"]:
             return self._update_by_operators(group, params, settings)
         started, starting = [], []
@@ -159,8 +170,7 @@ class Adam(Optimizer):
         return {**state, "max_exp_avg_sq": _zeros_like(param)} if amsgrad else state
 
     def _update(self, group, params):
-        names = "weight_decay", "eps", "decoupled_weight_decay"
-        settings = _number(group["lr"]), *map(_number, group["betas"]), *(_number(group[name]) for name in names)
+        settings = _settings(group, "lr", "betas", "weight_decay", "eps", "decoupled_weight_decay")
         rows = []
         for param in params:
             state = self.state[param]
@@ -182,6 +192,11 @@ class AdamW(Adam):
                  foreach=None, capturable=False, differentiable=False, fused=None):  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
                          capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)  # fmt: skip
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:  # whatever the file is of: Adam's and older ones say otherwise or nothing
+            group["decoupled_weight_decay"] = True
 
 
 class RMSprop(Optimizer):
@@ -214,7 +229,7 @@ class RMSprop(Optimizer):
 
     def _update(self, group, params):
         names = ["square_avg"] + ["momentum_buffer"] * bool(group["momentum"]) + ["grad_avg"] * group["centered"]
-        settings = [_number(group[name]) for name in ("lr", "alpha", "eps", "weight_decay", "momentum")]
+        settings = _settings(group, "lr", "alpha", "eps", "weight_decay", "momentum")
         rows = []
         for param in params:
             state = self.state[param]
@@ -268,7 +283,7 @@ class Adagrad(Optimizer):
             state["sum"].share_memory_()
 
     def _update(self, group, params):
-        settings = [_number(group[name]) for name in ("lr", "lr_decay", "weight_decay", "eps")]
+        settings = _settings(group, "lr", "lr_decay", "weight_decay", "eps")
         rows = [(param, _step_of(self.state[param]), self.state[param]["sum"]) for param in params]
         if not group["differentiable"]:
             return _fused("adagrad", rows, (*settings, group["maximize"]))
@@ -304,7 +319,7 @@ class Adadelta(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        settings = [_number(group[name]) for name in ("lr", "rho", "eps", "weight_decay")]
+        settings = _settings(group, "lr", "rho", "eps", "weight_decay")
         rows = []
         for param in params:
             state = self.state[param]
@@ -335,7 +350,7 @@ class Adamax(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        settings = _number(group["lr"]), *map(_number, group["betas"]), group["weight_decay"], group["eps"]
+        settings = _settings(group, "lr", "betas", "weight_decay", "eps")
         rows = []
         for param in params:
             state = self.state[param]

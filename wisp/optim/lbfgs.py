@@ -52,14 +52,16 @@ class _LineSearch:
         start: the point at distance 0.
         size: the largest element of the direction.
         tolerance_change: the search ends when the step is known up to this.
+        max_steps: it ends after this many evaluations besides the first.
     """
 
-    enough_loss, enough_slope, max_steps = 1e-4, 0.9, 25
+    enough_loss, enough_slope = 1e-4, 0.9
 
     def __init__(
-        self, evaluate: Callable[[float], _Point], start: _Point, size: Tensor, tolerance_change: float
+        self, evaluate: Callable[[float], _Point], start: _Point, size: Tensor, tolerance_change: float, max_steps: int
     ) -> None:
         self.evaluate_at, self.start, self.size, self.tolerance_change = evaluate, start, size, tolerance_change
+        self.max_steps = max_steps
         self.steps = self.evaluations = 0
 
     def _evaluate(self, t):
@@ -198,7 +200,8 @@ class LBFGS(Optimizer):
             if slope > -group["tolerance_change"]:
                 break
             last = iterations == group["max_iter"]
-            loss, grad, count = self._go(closure, group, state, _Point(0, loss, grad, slope), last)
+            left = group["max_eval"] - evaluations
+            loss, grad, count = self._go(closure, group, state, _Point(0, loss, grad, slope), last, left)
             evaluations += count
             state["func_evals"] += count
             converged = count > 0 and grad.abs().max() <= group["tolerance_grad"]
@@ -214,10 +217,12 @@ class LBFGS(Optimizer):
     @staticmethod
     def _first_length(group, state, grad):
         lr = group["lr"].item() if isinstance(group["lr"], Tensor) else group["lr"]
-        return min(1.0, 1.0 / grad.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+        total = grad.abs().sum().item() if state["n_iter"] == 1 else 1.0
+        return 1.0 / total * lr if total > 1.0 else lr
 
-    def _go(self, closure, group, state, start, last):
-        """Makes a step along the direction: the loss and gradient after it, and how often they were evaluated."""
+    def _go(self, closure, group, state, start, last, left):
+        """Makes a step along the direction, with ``left`` evaluations to spend on its length: the loss and gradient after it,
+        and how often they were evaluated."""
         direction = state["d"]
         if group["line_search_fn"] is None:
             self._move(state["t"], direction)
@@ -233,7 +238,7 @@ class LBFGS(Optimizer):
             loss, grad = self._evaluate(closure)
             return _Point(t, loss, grad, grad.dot(direction))
 
-        search = _LineSearch(evaluate, start, direction.abs().max(), group["tolerance_change"])
+        search = _LineSearch(evaluate, start, direction.abs().max(), group["tolerance_change"], left)
         found = search.run(state["t"])
         state["t"] = found.t
         self._move(found.t, direction, origin)

@@ -206,10 +206,13 @@ class Optimizer:
     # --- hooks
 
     def _hooks_of(self, kind):
-        """The hooks of one kind, as a list: a hook may remove itself."""
+        """The hooks of one kind, as a list: a hook may remove itself. Those of all optimizers are around its own."""
         own = self.__dict__.get(kind)
         common = _everywhere.get(kind)
-        return [*(common.values() if common else ()), *(own.values() if own else ())] if own or common else ()
+        if not own and not common:
+            return ()
+        outside, inside = (list(hooks.values()) if hooks else [] for hooks in (common, own))
+        return inside + outside if kind == "_step_post_hooks" else outside + inside
 
     def _register(self, kind, hook, prepend=False):
         return add_hook(self.__dict__.setdefault(kind, Hooks()), hook, prepend)

@@ -14,6 +14,7 @@ from wisp.optim.algorithms import (
     _next_step,
     _number,
     _real,
+    _settings,
     _step_of,
 )
 from wisp.optim.optimizer import Optimizer
@@ -65,9 +66,8 @@ class NAdam(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        names = "weight_decay", "eps", "decoupled_weight_decay"
-        settings = _number(group["lr"]), *group["betas"], *(_number(group[name]) for name in names)
-        decay, rows = group["momentum_decay"], []
+        settings = _settings(group, "lr", "betas", "weight_decay", "eps", "decoupled_weight_decay")
+        (decay,), rows = _settings(group, "momentum_decay"), []
         for param in params:
             state = self.state[param]
             if not state:
@@ -98,8 +98,7 @@ class RAdam(Optimizer):
         })  # fmt: skip
 
     def _update(self, group, params):
-        names = "weight_decay", "eps", "decoupled_weight_decay"
-        settings = _number(group["lr"]), *group["betas"], *(_number(group[name]) for name in names)
+        settings = _settings(group, "lr", "betas", "weight_decay", "eps", "decoupled_weight_decay")
         rows = []
         for param in params:
             state = self.state[param]

@@ -7,6 +7,7 @@ runs no code; see _trust.py for what files may name.
 from contextlib import contextmanager
 from enum import Enum
 
+from wisp._storage import storage_of
 from wisp.serialization._files import FileError, Source, write
 from wisp.serialization._trust import (
     Trust,
@@ -147,7 +148,7 @@ def _read(source, trust, relocate, encoding):
 
 
 def _relocation(map_location):
-    """A function (storage, location) -> storage for what was asked for. There is one device: the CPU."""
+    """A function (storage, location) -> storage for what was asked for. Contents are on the CPU, or nowhere."""
     if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
         target = str(map_location)
         return lambda storage, location: default_restore_location(storage, target)
@@ -164,7 +165,10 @@ def _relocation(map_location):
 
 
 def default_restore_location(storage, location):
-    """The storage itself, if its location is the CPU; fails otherwise: no other device exists here."""
+    """The storage itself, if its location is the CPU, or one of its size without contents, if it is "meta"; fails otherwise:
+    no other device exists here."""
+    if location.split(":")[0] == "meta":
+        return storage_of(storage._bytes.to("meta"))
     if location.split(":")[0] != "cpu":
         raise RuntimeError(
             f"Attempting to load an object of device {location!r}, which this machine does not have for wisp. Please use "

@@ -116,7 +116,7 @@ void fill_pieces(TileTable& t) {
   });
   binary<Opcode::hardswish_grad, real>(t, [](auto grad, auto x) {
     using T = decltype(x);
-    return x < -3 ? T(0) : x <= 3 ? grad * (x / T(3) + T(0.5)) : grad;
+    return x <= -3 ? T(0) : x < 3 ? grad * (x / T(3) + T(0.5)) : grad;
   });
   unary<Opcode::hardshrink, real>(t, [](auto x, const Params& p) {
     using T = decltype(x);

@@ -72,24 +72,32 @@ struct RunningLogSumExp {
   }
 };
 
-// By size of the real part; the directions go into the sum.
+// The logarithm itself is carried on: of two, that of the larger real part, plus log(1 + e^(other -
+// it)). So the imaginary part of a single element stays what it is, also beyond pi.
 template <class T>
 struct RunningLogSumExp<Complex<T>> {
-  struct Acc {
-    double largest;
-    Complex<double> sum;
-  };
-  static WISP_INLINE Acc start() { return {-std::numeric_limits<double>::infinity(), {0, 0}}; }
+  using Acc = Complex<double>;
+  static constexpr double inf = std::numeric_limits<double>::infinity();
+  static WISP_INLINE Acc start() { return {-inf, 0}; }
+  // e^a + e^b where both are infinite: only the quadrant is known.
+  static WISP_INLINE Acc both_infinite(Acc a, Acc b) {
+    auto far = [](double direction) { return direction == 0 ? 0 : inf * direction; };
+    return {inf, std::atan2(far(std::sin(a.im)) + far(std::sin(b.im)),
+                            far(std::cos(a.im)) + far(std::cos(b.im)))};
+  }
+  static WISP_INLINE Acc add(Acc a, Acc b) {
+    if (b.re == -inf && b.im == b.im) return a;
+    if (a.re == -inf && b.re == b.re && b.im == b.im) return b;
+    if (a.re == inf && b.re == inf) return both_infinite(a, b);
+    const Acc high = a.re >= b.re ? a : b, low = a.re >= b.re ? b : a;
+    const double ratio = std::exp(low.re - high.re);
+    const double re = ratio * std::cos(low.im - high.im), im = ratio * std::sin(low.im - high.im);
+    const double growth = 2 * re + ratio * ratio;  // of the square of the length
+    return {high.re + std::log1p(growth < -1 ? -1 : growth) / 2, high.im + std::atan2(im, 1 + re)};
+  }
   static WISP_INLINE Complex<T> next(Acc& acc, Complex<T> z, int64_t, int64_t*) {
-    const double x = z.re, largest = x > acc.largest ? x : acc.largest;
-    const double base = std::fabs(largest) < std::numeric_limits<double>::infinity() ? largest : 0;
-    const double old = acc.largest == largest ? 1 : std::exp(acc.largest - base),
-                 fresh = std::exp(x - base);
-    acc.sum = {acc.sum.re * old + fresh * std::cos(static_cast<double>(z.im)),
-               acc.sum.im * old + fresh * std::sin(static_cast<double>(z.im))};
-    acc.largest = largest;
-    return {static_cast<T>(base + std::log(std::hypot(acc.sum.re, acc.sum.im))),
-            static_cast<T>(std::atan2(acc.sum.im, acc.sum.re))};
+    acc = add(acc, {z.re, z.im});
+    return {static_cast<T>(acc.re), static_cast<T>(acc.im)};
   }
 };
 

@@ -190,13 +190,14 @@ class _Gradients:
         return tuple(grad_outputs[i] for i in places)
 
     def _at_inputs(self, grads):
-        if self.grad_outputs is None:  # of a result that is neither a tensor nor a tuple
+        if self.grad_outputs is None:  # not a gradient of the outputs, or those are neither a tensor nor a tuple
             return grads
         grad_inputs = self._spread(grads, self.input_places, self.input_count)
         for hook in self.hooks:
             replaced = hook(self.module(), grad_inputs, self.grad_outputs)
             if replaced is not None:
                 grad_inputs = self._checked(replaced, self.input_count, "Backward hook")
+        self.grad_outputs = None  # a second derivative may come by here without having come by the outputs
         return tuple(grad_inputs[i] for i in self.input_places)
 
     @staticmethod

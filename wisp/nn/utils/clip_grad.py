@@ -29,6 +29,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
         return _C.tensor(0.0)
+    norm_type = float(norm_type)  # "inf" is one too
     norms = [_norm(t, norm_type) for t in tensors]
     total = _norm(_stack(norms), norm_type)
     if error_if_nonfinite and not total.isfinite():

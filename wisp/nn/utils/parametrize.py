@@ -95,9 +95,11 @@ class ParametrizationList(ModuleList):
         return new
 
     def _keep_one(self, original, new):
-        if original.dtype != new.dtype:
-            raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                             f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}")  # fmt: skip
+        for what in ("dtype", "device"):
+            before, after = getattr(original, what), getattr(new, what)
+            if before != after:
+                raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the {what}.\n"
+                                 f"original.{what}: {before}\nright_inverse(original).{what}: {after}")  # fmt: skip
         if new is not original:  # the same object goes on: optimizers hold it
             original.data = new.detach()
         _register(self, "original", original)

@@ -121,6 +121,8 @@ def _is_tracing() -> bool:
 
 def _members(sizes: Tensor, rows: int) -> Tensor:
     """The numbers of the sequences in so many packed rows. A trace keeps that there may be others next time."""
+    if sizes.numel() == 0:
+        raise RuntimeError("batch_sizes can not be empty")
     if not _is_tracing():
         return _arange(sizes[0].item())
     numbers = _arange(rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 from wisp._C import Tensor
 from wisp.nn.modules.module import Module
+from wisp.nn.parameter import Parameter
 
 __all__ = ["functional_call"]
 
@@ -47,30 +48,38 @@ _NOTHING = object()
 
 
 @contextmanager
-def _replaced(module, tensors):
-    """While this lasts, the module and those below it have these tensors in place of their own, or besides them."""
+def _replaced(module, tensors, given):
+    """While this lasts, the module and those below it have these tensors in place of their own, or besides them.
+
+    What the module replaces meanwhile, say ``self.count = self.count + 1``, goes into ``given``.
+    """
     places = []
     try:
         for name, tensor in tensors.items():
             path, _, leaf = name.rpartition(".")
-            held = _place(module.get_submodule(path), leaf, name)
-            places.append((held, leaf, held.get(leaf, _NOTHING)))
+            held = _place(module.get_submodule(path), leaf, name, tensor)
+            places.append((name, held, leaf, held.get(leaf, _NOTHING)))
             held[leaf] = tensor
         yield
     finally:
-        for held, leaf, own in reversed(places):
+        for name, held, leaf, own in reversed(places):
+            left = held.get(leaf, _NOTHING)
+            if name in given and left is not _NOTHING and left is not given[name]:
+                given[name] = left
             if own is _NOTHING:
                 del held[leaf]
             else:
                 held[leaf] = own
 
 
-def _place(owner, leaf, name):
+def _place(owner, leaf, name, tensor):
     """The dict that a tensor of this name belongs in."""
     if leaf in owner._buffers:
         return owner._buffers
-    if leaf in owner._parameters or not hasattr(owner, leaf):
+    if leaf in owner._parameters:
         return owner._parameters
+    if not hasattr(owner, leaf):
+        return owner._parameters if isinstance(tensor, Parameter) else owner.__dict__
     if not isinstance(owner.__dict__.get(leaf), Tensor):
         raise TypeError(f"{name} is neither a parameter nor a buffer")
     return owner.__dict__
@@ -82,7 +91,8 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
 
     Args:
         module: what to call.
-        parameters_and_buffers: the tensors, by dotted name; those left out stay as they are.
+        parameters_and_buffers: the tensors, by dotted name; those left out stay as they are. A member that forward()
+            replaces is replaced here, not in the module.
         args, kwargs: what to call it with; args may be a single argument.
         tie_weights: whether a tensor replaces a shared parameter under all its names.
         strict: whether all parameters and buffers have to be given, and nothing else.
@@ -96,5 +106,5 @@ def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], a
     if strict:
         _check_strict(module, tensors)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, tensors):
+    with _replaced(module, tensors, parameters_and_buffers):
         return module(*args, **(kwargs or {}))
