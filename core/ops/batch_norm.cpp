@@ -85,6 +85,10 @@ class Images {
     copies_[i] = in_layout(image, rows_, dtype_);
     return rows_ ? rows_of(copies_[i]) : copies_[i];
   }
+  // Whether the kernel works in the memory of the image itself.
+  bool is_own(size_t i, const Tensor& image) const {
+    return order_ ? read_->data(i) == image->storage().address() : copies_[i].is_same(image);
+  }
   Tensor output(const Tensor& out) const {
     if (order_) return as_it_lies(out, arrange(out, *order_));
     return rows_ && out.ndim() > 1 ? rows_of(out) : out;
@@ -129,6 +133,14 @@ void use_given_stats(const Call& call) {
   for (int i : {1, 2}) copy_raw(call.out(i), call.tensor(i + 2));
 }
 
+// Of the batch: x is the input as a kernel sees it.
+void find_stats(const Call& call, const cpu::Channels& shape, const Tensor& x) {
+  const Tensor &mean = call.out(1), &var = call.out(2);
+  if (shape.block) return cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes()});
+  const uint64_t all = (uint64_t(1) << x.ndim()) - 1;
+  moments(x, x.sizes(), x.strides(), all & ~uint64_t(2), mean, var);
+}
+
 void batch_norm_kernel(const Call& call) {
   const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
   const DType dtype = mean.dtype();
@@ -139,12 +151,7 @@ void batch_norm_kernel(const Call& call) {
   const Tensor x = images.input(0, input), out = images.output(call.out(0));
   cpu::Channels shape = channels_of(x, dtype);
   shape.block = images.block();
-  if (call.boolean(5) && shape.block) {
-    cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes()});
-  } else if (call.boolean(5)) {
-    const uint64_t all = (uint64_t(1) << x.ndim()) - 1;
-    moments(x, x.sizes(), x.strides(), all & ~uint64_t(2), mean, var);
-  }
+  if (call.boolean(5)) find_stats(call, shape, x);
   const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(mean.numel()), shift(mean.numel());
@@ -156,8 +163,16 @@ void batch_norm_kernel(const Call& call) {
 }  // namespace
 
 ChannelAffine normalisation_of(const Call& call) {
-  use_given_stats(call);
-  const Tensor &mean = call.out(1), &var = call.out(2);
+  const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
+  if (call.boolean(5)) {
+    Images images({&input}, call.out(0), {}, DType::float32);
+    const Tensor x = images.input(0, input);
+    cpu::Channels shape = channels_of(x, DType::float32);
+    shape.block = images.block();
+    find_stats(call, shape, x);
+  } else {
+    use_given_stats(call);
+  }
   const Tensor weight = optional_consecutive(call[1], DType::float32),
                bias = optional_consecutive(call[2], DType::float32);
   ChannelAffine made{Tensor::empty(mean.sizes(), DType::float32),
@@ -167,9 +182,12 @@ ChannelAffine normalisation_of(const Call& call) {
   return made;
 }
 
-void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& out) {
-  Images images({&x}, out, {&affine.scale, &affine.shift}, DType::float32);
-  const Tensor given = images.input(0, x), made = images.output(out);
+void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& other, bool relu,
+                const Tensor& out) {
+  Images images({&x, other.defined() ? &other : &x}, out, {&affine.scale, &affine.shift},
+                DType::float32);
+  const Tensor given = images.input(0, x), made = images.output(out),
+               addend = other.defined() ? images.input(1, other) : Tensor();
   cpu::Channels shape = channels_of(given, DType::float32);
   shape.block = images.block();
   cpu::channel_affine({.shape = shape,
@@ -178,7 +196,9 @@ void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& out)
                        .shift = affine.shift->bytes(),
                        .other = nullptr,
                        .other_scale = nullptr,
-                       .y = made->bytes()});
+                       .y = made->bytes(),
+                       .addend = bytes_or_null(addend),
+                       .relu = relu});
 }
 
 namespace {
@@ -196,19 +216,16 @@ void infer_batch_norm_grads(Infer& infer) {
 
 // The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
 // (grad - mean(grad) - z mean(grad z)) times weight / deviation, where z is the normalised input.
-void batch_norm_grads_kernel(const Call& call) {
+void find_grads(const Call& call, Images& images, const Tensor& x, const Tensor& grad,
+                const ChannelTotals::Making* making) {
   const DType dtype = call.tensor(2).dtype();
   const int64_t wanted = call.integer(6);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
-  const Tensor weight = optional_consecutive(call[4], dtype);
-  const Tensor &x_given = call.tensor(1), &grad_given = call.tensor(0);
-  Images images({&x_given, &grad_given}, call.out(0), {&mean, &var, &weight}, dtype);
-  const Tensor x = images.input(0, x_given), grad = images.input(1, grad_given),
-               result = images.output(call.out(0));
+  const Tensor weight = optional_consecutive(call[4], dtype), result = images.output(call.out(0));
   const Target out(result, dtype), weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
   cpu::Channels shape = channels_of(x, dtype);
   shape.block = images.block();
-  const ChannelTotals totals(shape, grad, x, mean);
+  const ChannelTotals totals(shape, grad, x, mean, making);
   const double elements = static_cast<double>(shape.batch * shape.length);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(shape.channels), along(shape.channels), constant(shape.channels);
@@ -226,6 +243,35 @@ void batch_norm_grads_kernel(const Call& call) {
     if (wanted & 1) scale_channels<T>(shape, x, along, constant, out, grad, &scale);
   });
 }
+
+void batch_norm_grads_kernel(const Call& call) {
+  const Tensor &grad = call.tensor(0), &x = call.tensor(1), none;
+  const Tensor& weight = call.has(4) ? call.tensor(4) : none;
+  Images images({&x, &grad}, call.out(0), {&call.tensor(2), &call.tensor(3), &weight},
+                call.tensor(2).dtype());
+  const Tensor given = images.input(0, x);
+  find_grads(call, images, given, images.input(1, grad), nullptr);
+}
+
+}  // namespace
+
+Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given) {
+  const Tensor &grad = given.grad, &addend = given.addend, &x = call.tensor(1), none;
+  const Tensor& weight = call.has(4) ? call.tensor(4) : none;
+  Images images({&x, &grad, &given.output, addend.defined() ? &addend : &x}, call.out(0),
+                {&call.tensor(2), &call.tensor(3), &weight}, DType::float32);
+  const Tensor seen = images.input(0, x);
+  const ChannelTotals::Making making{.from = images.input(1, grad),
+                                     .addend = addend.defined() ? images.input(3, addend) : none,
+                                     .output = images.input(2, given.output)};
+  const Storage& memory = grad->storage();
+  const bool reused = memory.use_count() == 1 && memory.resizable() && images.is_own(1, grad);
+  const Tensor made = reused ? grad : Tensor::empty(grad.sizes(), DType::float32);
+  find_grads(call, images, seen, reused ? making.from : images.output(made), &making);
+  return made;
+}
+
+namespace {
 
 // Mean and 1 / standard deviation that the input was normalised with; as functions of the input if
 // the gradient is itself to be differentiated.
@@ -360,6 +406,7 @@ void register_batch_norm(Registry& r) {
        .jvp = Jvp::none,
        .batch = Batch::loop,
        .onnx = "- backward only",
+       .traits = trait::awaited,
        .homes = home::internal});
   r.add(
       {.schema =
