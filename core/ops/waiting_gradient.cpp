@@ -71,8 +71,7 @@ void WaitingGradient::run() {
     run_kernel(Call(op_def<"add">(), args, &out, DType::float32));
     keep(summed, out);
   }
-  if (last_ == rectified)
-    keep(rectified, relu_grad(is_sum() ? sum : reads[grad], reads[output]));
+  if (last_ == rectified) keep(rectified, relu_grad(is_sum() ? sum : reads[grad], reads[output]));
 }
 
 bool WaitingGradient::can_end_with(const Infer& infer) const {
