@@ -133,8 +133,8 @@ class Awaiter : public Awaiting {
         run_own();
         return begin(call);
       case Part::ends:
-        fulfil(call.out()->storage());
-        return end(call);
+        if (!end(call)) run_at_once(call, outs);
+        break;
       default:
         if (!join(call)) run_at_once(call, outs);
     }
@@ -174,8 +174,8 @@ class Awaiter : public Awaiting {
   }
 
   static void begin(const Call& call) {
-    const HostUnlock unlock(true);
     if (WaitingImages::begins_with(call.op())) {
+      const HostUnlock unlock(true);  // statistics of a batch are found at once
       own.chain = std::make_shared<WaitingImages>(call);
     } else {
       own.chain = std::make_shared<WaitingGradient>(call);
@@ -192,17 +192,20 @@ class Awaiter : public Awaiting {
     return true;
   }
 
-  static void end(const Call& call) {
-    const Shared chain = std::exchange(own.chain, nullptr);
+  // False as above.
+  static bool end(const Call& call) {
+    const Shared chain = own.chain;
     const HostUnlock unlock(true);
     {
       const std::lock_guard lock(chain->running);
+      if (chain->done) return false;
       const Quiet quiet;
-      if (chain->done) return run_kernel(call);
       chain->run_with(call);
       chain->done = true;
     }
+    own.chain = nullptr;
     remove(chain);
+    return true;
   }
 
   static void run_at_once(const Call& call, int outs) {

@@ -216,15 +216,15 @@ void infer_batch_norm_grads(Infer& infer) {
 
 // The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
 // (grad - mean(grad) - z mean(grad z)) times weight / deviation, where z is the normalised input.
-void find_grads(const Call& call, Images& images, const Tensor& x, const Tensor& grad,
-                const ChannelTotals::Making* making) {
+void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad,
+                const ChannelTotals::Making* making, const Tensor& result) {
   const DType dtype = call.tensor(2).dtype();
   const int64_t wanted = call.integer(6);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
-  const Tensor weight = optional_consecutive(call[4], dtype), result = images.output(call.out(0));
+  const Tensor weight = optional_consecutive(call[4], dtype);
   const Target out(result, dtype), weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
   cpu::Channels shape = channels_of(x, dtype);
-  shape.block = images.block();
+  shape.block = block;
   const ChannelTotals totals(shape, grad, x, mean, making);
   const double elements = static_cast<double>(shape.batch * shape.length);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
@@ -250,7 +250,24 @@ void batch_norm_grads_kernel(const Call& call) {
   Images images({&x, &grad}, call.out(0), {&call.tensor(2), &call.tensor(3), &weight},
                 call.tensor(2).dtype());
   const Tensor given = images.input(0, x);
-  find_grads(call, images, given, images.input(1, grad), nullptr);
+  find_grads(call, images.block(), given, images.input(1, grad), nullptr,
+             images.output(call.out(0)));
+}
+
+}  // namespace
+
+namespace {
+
+bool is_private(const Tensor& t) {
+  return t.defined() && t->storage().use_count() == 1 && t->storage().resizable();
+}
+
+// Memory that is read for the last time while the sums are made, and can hold the gradient of the
+// input then; undefined if there is none.
+Tensor spare_memory(const Images& images, const ReluGradient& given, bool wanted) {
+  if (wanted && is_private(given.output) && images.is_own(2, given.output)) return given.output;
+  if (wanted && is_private(given.addend) && images.is_own(3, given.addend)) return given.addend;
+  return Tensor();
 }
 
 }  // namespace
@@ -258,16 +275,29 @@ void batch_norm_grads_kernel(const Call& call) {
 Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given) {
   const Tensor &grad = given.grad, &addend = given.addend, &x = call.tensor(1), none;
   const Tensor& weight = call.has(4) ? call.tensor(4) : none;
-  Images images({&x, &grad, &given.output, addend.defined() ? &addend : &x}, call.out(0),
-                {&call.tensor(2), &call.tensor(3), &weight}, DType::float32);
-  const Tensor seen = images.input(0, x);
-  const ChannelTotals::Making making{.from = images.input(1, grad),
-                                     .addend = addend.defined() ? images.input(3, addend) : none,
-                                     .output = images.input(2, given.output)};
-  const Storage& memory = grad->storage();
-  const bool reused = memory.use_count() == 1 && memory.resizable() && images.is_own(1, grad);
-  const Tensor made = reused ? grad : Tensor::empty(grad.sizes(), DType::float32);
-  find_grads(call, images, seen, reused ? making.from : images.output(made), &making);
+  Storage& promised = call.out()->storage();
+  Tensor made, spare;
+  {
+    Images images({&x, &grad, &given.output, addend.defined() ? &addend : &x}, call.out(),
+                  {&call.tensor(2), &call.tensor(3), &weight}, DType::float32);
+    const Tensor seen = images.input(0, x);
+    const ChannelTotals::Making making{.from = images.input(1, grad),
+                                       .addend = addend.defined() ? images.input(3, addend) : none,
+                                       .output = images.input(2, given.output)};
+    spare = spare_memory(images, given, call.integer(6) & 1);
+    if (!spare.defined()) {
+      promised.allocate_promised();
+      promised.set_pending(false);
+    }
+    const Tensor result = !spare.defined()              ? images.output(call.out())
+                          : spare.is_same(given.output) ? making.output
+                                                        : making.addend;
+    const bool reused = is_private(grad) && images.is_own(1, grad);
+    made = reused ? grad : Tensor::empty(grad.sizes(), DType::float32);
+    find_grads(call, images.block(), seen, reused ? making.from : images.output(made), &making,
+               result);
+  }
+  if (spare.defined()) promised.take_memory(spare->storage());
   return made;
 }
 

@@ -22,8 +22,9 @@ void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& othe
 struct ReluGradient {
   Tensor grad, addend, output;
 };
-// _batch_norm_grads of such a gradient in float32, which it makes on the way and returns: in the
-// memory of `grad`, if nobody else knows that.
+// _batch_norm_grads of such a gradient in float32, which it makes on the way and returns. The first
+// result of the call is a promise. Memory of what is given is used again where nobody else knows
+// it.
 Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given);
 
 }  // namespace wisp::ops

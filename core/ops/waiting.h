@@ -62,7 +62,7 @@ class Waiting {
   // look at what is read and made, which is changed under that lock.
   virtual bool can_join(const Infer& infer, std::span<const Tensor> targets) const = 0;
   virtual void join(const Call& call, std::mutex& looking) = 0;
-  // Whether a call is best run together with it, and at once; all its results have memory.
+  // Whether a call is best run together with it, and at once; its first result is a promise.
   virtual bool can_end_with(const Infer&) const { return false; }
   virtual void run_with(const Call&) {}
   // Keeps the promises of all steps that somebody holds, and of the last one.
