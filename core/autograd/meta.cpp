@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "autograd/record.h"
+#include "dispatch/awaited.h"
 #include "dispatch/deferred.h"
 #include "ops/ops.h"
 
@@ -119,8 +120,10 @@ int64_t visible_uses(const Storage& storage) {
   return waits && held_by_deferred ? uses - held_by_deferred(storage) : uses;
 }
 
-// Nobody else can see this memory.
+// Nobody else can see this memory. What waits for the next call has waited long enough.
 bool is_private(const Tensor& tensor) {
+  if (WISP_UNLIKELY(Storage::any_awaited()) && tensor->storage().is_pending())
+    Storage::run_awaited(&tensor->storage());
   return tensor->use_count() == 1 && visible_uses(tensor->storage()) == 1 &&
          tensor->storage().resizable();
 }
@@ -135,8 +138,11 @@ bool same_layout(const Tensor& grad, const Tensor& leaf) {
 void add_gradient(Tensor& sum, Tensor grad) {
   if (!sum.defined()) {
     sum = std::move(grad);
-  } else if (!mode.grad && is_private(sum) && sum.dtype() == grad.dtype() &&
-             is_dense(sum.sizes(), sum.strides())) {
+    return;
+  }
+  const AddingGradients adding;
+  if (!mode.grad && is_private(sum) && sum.dtype() == grad.dtype() &&
+      is_dense(sum.sizes(), sum.strides())) {
     ops::add_(sum, grad);
   } else if (!mode.grad && is_private(grad) && sum.dtype() == grad.dtype() &&
              is_dense(grad.sizes(), grad.strides())) {

@@ -1,8 +1,12 @@
 #include "cpu/channels.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/parallel.h"
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/opcode.h"
 #include "cpu/scratch.h"
 
 namespace wisp::cpu {
@@ -11,6 +15,7 @@ namespace {
 
 constexpr int64_t grain_elements = 1 << 14;
 constexpr int64_t columns_at_once = 256;
+constexpr int64_t piece_elements = 2048;  // of several operands: they stay in the first-level cache
 
 template <class T>
 const ChannelKernel<T>& kernel_of() {
@@ -31,6 +36,46 @@ int64_t line_grain(const Channels& shape) {
   return even_grain(shape.lines(), std::max<int64_t>(1, grain_elements / length), 1);
 }
 
+// --- What is done to a piece before or after it passes through the kernels here, by the kernels
+// that would do it alone: results are the same.
+
+void run_tile(Opcode op, DType dtype, char* out, const char* a, const char* b, int64_t n) {
+  const void* in[] = {a, b};
+  tile_kernel(op, dtype)(out, in, n, Params());
+}
+
+// f(begin, end) for pieces of a line of n elements; a single one if nothing else is done to them.
+template <class F>
+void each_piece(int64_t n, int64_t piece, bool cut, F f) {
+  if (!cut) return f(0, n);
+  for (int64_t begin = 0; begin < n; begin += piece) f(begin, std::min(n, begin + piece));
+}
+
+bool has_tail(const ChannelAffine& call) { return call.addend || call.relu; }
+
+// n elements of y from `at` on.
+void run_tail(const ChannelAffine& call, int64_t at, int64_t n) {
+  const auto size = static_cast<int64_t>(item_size(call.shape.dtype));
+  char* y = call.y + at * size;
+  if (call.addend) run_tile(Opcode::add, call.shape.dtype, y, y, call.addend + at * size, n);
+  if (call.relu) run_tile(Opcode::relu, call.shape.dtype, y, y, nullptr, n);
+}
+
+// n elements of the gradient from `at` on.
+void make_gradient(const ChannelSums& call, int64_t at, int64_t n) {
+  const auto size = static_cast<int64_t>(item_size(call.shape.dtype));
+  const char* grad = call.grad + at * size;
+  char* made = call.made + at * size;
+  if (call.addend)
+    run_tile(Opcode::add, call.shape.dtype, made, std::exchange(grad, made),
+             call.addend + at * size, n);
+  run_tile(Opcode::relu_grad, call.shape.dtype, made, grad, call.output + at * size, n);
+}
+
+const char* gradient_of(const ChannelSums& call) { return call.made ? call.made : call.grad; }
+
+// --- Lines
+
 // A coefficient per element: rows of channels, or one long row.
 template <class T>
 void affine_elements(const ChannelAffine& call) {
@@ -42,6 +87,7 @@ void affine_elements(const ChannelAffine& call) {
     kernel_of<T>().affine_each(reinterpret_cast<T*>(call.y) + at, typed<T>(call.x, at),
                                typed<T>(call.other, at), end - begin, typed<T>(call.scale, begin),
                                typed<T>(call.shift, begin), typed<T>(call.other_scale, begin));
+    run_tail(call, at, end - begin);
   };
   if (rows == 1) {
     parallel_for(n, even_grain(n, grain_elements),
@@ -59,11 +105,15 @@ void affine_lines(const ChannelAffine& call) {
   const Channels& shape = call.shape;
   parallel_for(shape.lines(), line_grain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
-      const int64_t at = line * shape.length, c = shape.coefficient(line);
-      kernel_of<T>().affine(reinterpret_cast<T*>(call.y) + at, typed<T>(call.x, at),
-                            typed<T>(call.other, at), shape.length, typed<T>(call.scale)[c],
-                            typed<T>(call.shift)[c],
-                            call.other ? typed<T>(call.other_scale)[c] : 0);
+      const int64_t c = shape.coefficient(line);
+      each_piece(shape.length, piece_elements, has_tail(call), [&](int64_t from, int64_t to) {
+        const int64_t at = line * shape.length + from;
+        kernel_of<T>().affine(reinterpret_cast<T*>(call.y) + at, typed<T>(call.x, at),
+                              typed<T>(call.other, at), to - from, typed<T>(call.scale)[c],
+                              typed<T>(call.shift)[c],
+                              call.other ? typed<T>(call.other_scale)[c] : 0);
+        run_tail(call, at, to - from);
+      });
     }
   });
 }
@@ -72,10 +122,14 @@ void affine_lines(const ChannelAffine& call) {
 template <class T>
 void sums_of_columns(const ChannelSums& call) {
   const Channels& shape = call.shape;
+  if (call.made) {
+    parallel_for(shape.lines(), grain_elements,
+                 [&](int64_t begin, int64_t end) { make_gradient(call, begin, end - begin); });
+  }
   parallel_for(shape.channels, columns_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) call.grads[c] = call.products[c] = 0;
-    kernel_of<T>().sums_each(typed<T>(call.grad, begin), typed<T>(call.x, begin), shape.batch,
-                             shape.channels, end - begin, typed<T>(call.mean, begin),
+    kernel_of<T>().sums_each(typed<T>(gradient_of(call), begin), typed<T>(call.x, begin),
+                             shape.batch, shape.channels, end - begin, typed<T>(call.mean, begin),
                              call.grads + begin, call.products + begin);
   });
 }
@@ -86,7 +140,8 @@ void sums_of_lines(const ChannelSums& call) {
   parallel_for(shape.lines(), line_grain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t at = line * shape.length;
-      kernel_of<T>().sums(typed<T>(call.grad, at), typed<T>(call.x, at), shape.length,
+      if (call.made) make_gradient(call, at, shape.length);
+      kernel_of<T>().sums(typed<T>(gradient_of(call), at), typed<T>(call.x, at), shape.length,
                           typed<T>(call.mean)[shape.coefficient(line)], call.grads + line,
                           call.products + line);
     }
@@ -111,19 +166,31 @@ void each_block(const Channels& shape, F f) {
 
 void affine_blocks(const ChannelAffine& call) {
   const auto kernel = block_kernel(call.shape).affine;
-  each_block(call.shape, [&](int64_t, int64_t at, int64_t c) {
-    kernel(reinterpret_cast<float*>(call.y) + at, typed<float>(call.x, at),
-           typed<float>(call.other, at), call.shape.length, typed<float>(call.scale, c),
-           typed<float>(call.shift, c), typed<float>(call.other_scale, c));
+  const int64_t width = call.shape.block, piece = piece_elements / width;
+  each_block(call.shape, [&](int64_t, int64_t first, int64_t c) {
+    each_piece(call.shape.length, piece, has_tail(call), [&](int64_t from, int64_t to) {
+      const int64_t at = first + from * width;
+      kernel(reinterpret_cast<float*>(call.y) + at, typed<float>(call.x, at),
+             typed<float>(call.other, at), to - from, typed<float>(call.scale, c),
+             typed<float>(call.shift, c), typed<float>(call.other_scale, c));
+      run_tail(call, at, (to - from) * width);
+    });
   });
 }
 
 void sums_of_blocks(const ChannelSums& call) {
   const auto kernel = block_kernel(call.shape).sums;
-  each_block(call.shape, [&](int64_t b, int64_t at, int64_t c) {
-    kernel(typed<float>(call.grad, at), typed<float>(call.x, at), call.shape.length,
-           typed<float>(call.mean, c), call.grads + b * call.shape.block,
-           call.products + b * call.shape.block);
+  const int64_t width = call.shape.block, piece = piece_elements / width;
+  each_block(call.shape, [&](int64_t b, int64_t first, int64_t c) {
+    double *grads = call.grads + b * width, *products = call.products + b * width;
+    std::fill_n(grads, width, 0);
+    std::fill_n(products, width, 0);
+    each_piece(call.shape.length, piece, call.made, [&](int64_t from, int64_t to) {
+      const int64_t at = first + from * width;
+      if (call.made) make_gradient(call, at, (to - from) * width);
+      kernel(typed<float>(gradient_of(call), at), typed<float>(call.x, at), to - from,
+             typed<float>(call.mean, c), grads, products);
+    });
   });
 }
 

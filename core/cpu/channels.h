@@ -16,20 +16,28 @@ struct Channels {
   int64_t coefficient(int64_t line) const { return per_member ? line : line % channels; }
 };
 
-// y = x * scale + shift, and + other * other_scale unless that is null.
+// y = x * scale + shift, and + other * other_scale unless that is null. What follows it is done to
+// each piece while it is in the cache: + addend unless that is null, then relu.
 struct ChannelAffine {
   Channels shape;
   const char *x, *scale, *shift, *other, *other_scale;
   char* y;
+  const char* addend = nullptr;
+  bool relu = false;
 };
 void channel_affine(const ChannelAffine& call);
 
 // Per line the sums of g and of g * (x - mean). If lines are single elements and means are those of
 // channels, they are per channel instead: see channel_sum_count.
+//
+// If `made` is not null, g is made on the way and written there: grad, + addend unless that is
+// null, and 0 where relu's output is not positive. `made` may be grad.
 struct ChannelSums {
   Channels shape;
   const char *grad, *x, *mean;
   double *grads, *products;
+  const char *addend = nullptr, *output = nullptr;
+  char* made = nullptr;
 };
 void channel_sums(const ChannelSums& call);
 
@@ -51,6 +59,7 @@ inline int64_t channel_sum_count(const Channels& shape) {
 struct ChannelBlockKernel {
   void (*affine)(float* y, const float* x, const float* other, int64_t pixels, const float* scale,
                  const float* shift, const float* other_scale) = nullptr;
+  // Adds to both sums of every channel.
   void (*sums)(const float* grad, const float* x, int64_t pixels, const float* mean, double* grads,
                double* products) = nullptr;
   // Means, and sums of squared distances from them.

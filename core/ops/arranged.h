@@ -31,7 +31,7 @@ inline Tensor arranged_copy(const Tensor& t, IntSpan image, const Arrangement& o
 // Images that a kernel reads in one order: as they lie if they do so, else copies.
 class InOrder {
  public:
-  static constexpr size_t most = 3;
+  static constexpr size_t most = 4;
   InOrder(std::span<const Tensor* const> images, IntSpan sizes, const Arrangement& order) {
     // Copies first: what has to be in plain order for one may be a part of another.
     for (size_t i = 0; i < images.size(); ++i) {

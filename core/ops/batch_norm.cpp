@@ -86,6 +86,10 @@ class Images {
     copies_[i] = in_layout(image, rows_, dtype_);
     return rows_ ? rows_of(copies_[i]) : copies_[i];
   }
+  // Whether the kernel works in the memory of the image itself.
+  bool is_own(size_t i, const Tensor& image) const {
+    return order_ ? read_->data(i) == image->storage().address() : copies_[i].is_same(image);
+  }
   Tensor output(const Tensor& out) const {
     if (order_) return as_it_lies(out, arrange(out, *order_));
     return rows_ && out.ndim() > 1 ? rows_of(out) : out;
@@ -130,6 +134,14 @@ void use_given_stats(const Call& call) {
   for (int i : {1, 2}) copy_raw(call.out(i), call.tensor(i + 2));
 }
 
+// Of the batch: x is the input as a kernel sees it.
+void find_stats(const Call& call, const cpu::Channels& shape, const Tensor& x) {
+  const Tensor &mean = call.out(1), &var = call.out(2);
+  if (shape.block) return cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes()});
+  const uint64_t all = (uint64_t(1) << x.ndim()) - 1;
+  moments(x, x.sizes(), x.strides(), all & ~uint64_t(2), mean, var);
+}
+
 void batch_norm_kernel(const Call& call) {
   const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
   const DType dtype = mean.dtype();
@@ -140,12 +152,7 @@ void batch_norm_kernel(const Call& call) {
   const Tensor x = images.input(0, input), out = images.output(call.out(0));
   cpu::Channels shape = channels_of(x, dtype);
   shape.block = images.block();
-  if (call.boolean(5) && shape.block) {
-    cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes()});
-  } else if (call.boolean(5)) {
-    const uint64_t all = (uint64_t(1) << x.ndim()) - 1;
-    moments(x, x.sizes(), x.strides(), all & ~uint64_t(2), mean, var);
-  }
+  if (call.boolean(5)) find_stats(call, shape, x);
   const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(mean.numel()), shift(mean.numel());
@@ -217,11 +224,19 @@ class KeptAffine final : public Object {
 }  // namespace
 
 ChannelAffine normalisation_of(const Call& call) {
-  use_given_stats(call);
-  const bool keeps = KeptAffine::can_be_kept(call);
+  const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
+  const bool trains = call.boolean(5), keeps = !trains && KeptAffine::can_be_kept(call);
+  if (trains) {
+    Images images({&input}, call.out(0), {}, DType::float32);
+    const Tensor x = images.input(0, input);
+    cpu::Channels shape = channels_of(x, DType::float32);
+    shape.block = images.block();
+    find_stats(call, shape, x);
+  } else {
+    use_given_stats(call);
+  }
   if (const Ref<Object> kept = keeps ? KeptAffine::find(call) : Ref<Object>())
     return static_cast<const KeptAffine&>(*kept).affine;
-  const Tensor &mean = call.out(1), &var = call.out(2);
   const Tensor weight = optional_consecutive(call[1], DType::float32),
                bias = optional_consecutive(call[2], DType::float32);
   ChannelAffine made{Tensor::empty(mean.sizes(), DType::float32),
@@ -233,9 +248,12 @@ ChannelAffine normalisation_of(const Call& call) {
   return made;
 }
 
-void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& out) {
-  Images images({&x}, out, {&affine.scale, &affine.shift}, DType::float32);
-  const Tensor given = images.input(0, x), made = images.output(out);
+void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& other, bool relu,
+                const Tensor& out) {
+  Images images({&x, other.defined() ? &other : &x}, out, {&affine.scale, &affine.shift},
+                DType::float32);
+  const Tensor given = images.input(0, x), made = images.output(out),
+               addend = other.defined() ? images.input(1, other) : Tensor();
   cpu::Channels shape = channels_of(given, DType::float32);
   shape.block = images.block();
   cpu::channel_affine({.shape = shape,
@@ -244,7 +262,9 @@ void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& out)
                        .shift = affine.shift->bytes(),
                        .other = nullptr,
                        .other_scale = nullptr,
-                       .y = made->bytes()});
+                       .y = made->bytes(),
+                       .addend = bytes_or_null(addend),
+                       .relu = relu});
 }
 
 namespace {
@@ -262,19 +282,16 @@ void infer_batch_norm_grads(Infer& infer) {
 
 // The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
 // (grad - mean(grad) - z mean(grad z)) times weight / deviation, where z is the normalised input.
-void batch_norm_grads_kernel(const Call& call) {
+void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad,
+                const ChannelTotals::Making* making, const Tensor& result) {
   const DType dtype = call.tensor(2).dtype();
   const int64_t wanted = call.integer(6);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const Tensor &x_given = call.tensor(1), &grad_given = call.tensor(0);
-  Images images({&x_given, &grad_given}, call.out(0), {&mean, &var, &weight}, dtype);
-  const Tensor x = images.input(0, x_given), grad = images.input(1, grad_given),
-               result = images.output(call.out(0));
   const Target out(result, dtype), weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
   cpu::Channels shape = channels_of(x, dtype);
-  shape.block = images.block();
-  const ChannelTotals totals(shape, grad, x, mean);
+  shape.block = block;
+  const ChannelTotals totals(shape, grad, x, mean, making);
   const double elements = static_cast<double>(shape.batch * shape.length);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(shape.channels), along(shape.channels), constant(shape.channels);
@@ -292,6 +309,65 @@ void batch_norm_grads_kernel(const Call& call) {
     if (wanted & 1) scale_channels<T>(shape, x, along, constant, out, grad, &scale);
   });
 }
+
+void batch_norm_grads_kernel(const Call& call) {
+  const Tensor &grad = call.tensor(0), &x = call.tensor(1), none;
+  const Tensor& weight = call.has(4) ? call.tensor(4) : none;
+  Images images({&x, &grad}, call.out(0), {&call.tensor(2), &call.tensor(3), &weight},
+                call.tensor(2).dtype());
+  const Tensor given = images.input(0, x);
+  find_grads(call, images.block(), given, images.input(1, grad), nullptr,
+             images.output(call.out(0)));
+}
+
+}  // namespace
+
+namespace {
+
+bool is_private(const Tensor& t) {
+  return t.defined() && t->storage().use_count() == 1 && t->storage().resizable();
+}
+
+// Memory that is read for the last time while the sums are made, and can hold the gradient of the
+// input then; undefined if there is none.
+Tensor spare_memory(const Images& images, const ReluGradient& given, bool wanted) {
+  if (wanted && is_private(given.output) && images.is_own(2, given.output)) return given.output;
+  if (wanted && is_private(given.addend) && images.is_own(3, given.addend)) return given.addend;
+  return Tensor();
+}
+
+}  // namespace
+
+Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given) {
+  const Tensor &grad = given.grad, &addend = given.addend, &x = call.tensor(1), none;
+  const Tensor& weight = call.has(4) ? call.tensor(4) : none;
+  Storage& promised = call.out()->storage();
+  Tensor made, spare;
+  {
+    Images images({&x, &grad, &given.output, addend.defined() ? &addend : &x}, call.out(),
+                  {&call.tensor(2), &call.tensor(3), &weight}, DType::float32);
+    const Tensor seen = images.input(0, x);
+    const ChannelTotals::Making making{.from = images.input(1, grad),
+                                       .addend = addend.defined() ? images.input(3, addend) : none,
+                                       .output = images.input(2, given.output)};
+    spare = spare_memory(images, given, call.integer(6) & 1);
+    if (!spare.defined()) {
+      promised.allocate_promised();
+      promised.set_pending(false);
+    }
+    const Tensor result = !spare.defined()              ? images.output(call.out())
+                          : spare.is_same(given.output) ? making.output
+                                                        : making.addend;
+    const bool reused = is_private(grad) && images.is_own(1, grad);
+    made = reused ? grad : Tensor::empty(grad.sizes(), DType::float32);
+    find_grads(call, images.block(), seen, reused ? making.from : images.output(made), &making,
+               result);
+  }
+  if (spare.defined()) promised.take_memory(spare->storage());
+  return made;
+}
+
+namespace {
 
 // Mean and 1 / standard deviation that the input was normalised with; as functions of the input if
 // the gradient is itself to be differentiated.
@@ -426,6 +502,7 @@ void register_batch_norm(Registry& r) {
        .jvp = Jvp::none,
        .batch = Batch::loop,
        .onnx = "- backward only",
+       .traits = trait::awaited,
        .homes = home::internal});
   r.add(
       {.schema =

@@ -44,10 +44,22 @@ void moments(const Tensor& x, IntSpan sizes, IntSpan strides, uint64_t reduced, 
 
 // sum(grad) and sum(grad * (x - mean)) of every channel.
 struct ChannelTotals {
-  ChannelTotals(const cpu::Channels& shape, const Tensor& grad, const Tensor& x, const Tensor& mean)
+  // What the gradient is made of meanwhile: see cpu::ChannelSums.
+  struct Making {
+    Tensor from, addend, output;
+  };
+  ChannelTotals(const cpu::Channels& shape, const Tensor& grad, const Tensor& x, const Tensor& mean,
+                const Making* making = nullptr)
       : count(cpu::channel_sum_count(shape)), grads(count), products(count) {
-    cpu::channel_sums(
-        {shape, grad->bytes(), x->bytes(), mean->bytes(), grads.data(), products.data()});
+    cpu::ChannelSums call{shape,         grad->bytes(), x->bytes(),
+                          mean->bytes(), grads.data(),  products.data()};
+    if (making) {
+      call.grad = making->from->bytes();
+      call.addend = bytes_or_null(making->addend);
+      call.output = making->output->bytes();
+      call.made = grad->bytes();
+    }
+    cpu::channel_sums(call);
     if (shape.per_member) return;
     for (int64_t i = shape.channels; i < count; ++i) {  // over the batch, in order
       grads[i % shape.channels] += grads[i];

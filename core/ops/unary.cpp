@@ -412,6 +412,7 @@ void register_grad_kernels(Registry& r) {
                    .vjp = {{"grad", "output",
                             [](const Backward& b) { return relu_grad(b.grad(), b.tensor(1)); }}},
                    .onnx = "- backward only",
+                   .traits = trait::awaited,
                    .homes = home::internal,
                    .node = "ThresholdBackwardBackward0"}));
 }

@@ -93,7 +93,9 @@ template <int width>
 void sums_block(const float* grad, const float* x, int64_t pixels, const float* mean, double* grads,
                 double* products) {
   constexpr int parts = width / 4;
-  FourWide sum[parts] = {}, product[parts] = {};
+  FourWide sum[parts], product[parts];
+  __builtin_memcpy(sum, grads, sizeof sum);
+  __builtin_memcpy(product, products, sizeof product);
   Four centre[parts];
   for (int i = 0; i < parts; ++i) centre[i] = load_four(mean + 4 * i);
   for (int64_t p = 0; p < pixels; ++p, grad += width, x += width) {
