@@ -59,6 +59,7 @@ struct Cut {
   Cut(int64_t m, int64_t vectors) : across(ceil_div(vectors, 4 * tile_vectors)) {
     while (down * across < 4 && m / down >= 32 * tile_rows) down *= 2;
     while (down * across < 4 && vectors / across >= 2 * tile_vectors) across *= 2;
+    if (across % 2 == 1 && across < 16 && down == 1 && m >= 16 * tile_rows) down = 2;
   }
   int64_t count() const { return down * across; }
 };
@@ -174,8 +175,9 @@ class Product {
 
 bool prefers_packed(const Matrix& a, const Matrix& b, const Matrix& c) {
   const bool lie_well = a.col == 1 && b.row == 1 && b.col != 1 && c.col == 1;
-  return lie_well && tile_kernels().masks && std::min({a.rows, a.cols, b.cols}) >= 32 &&
-         a.rows * a.cols * b.cols > 64 * 64 * 64;
+  const bool can_be_cut = a.rows >= 32 * tile_rows || b.cols >= 128;
+  return lie_well && can_be_cut && tile_kernels().masks &&
+         std::min({a.rows, a.cols, b.cols}) >= 32 && a.rows * a.cols * b.cols > 64 * 64 * 64;
 }
 
 void packed_gemm(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
