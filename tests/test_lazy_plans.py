@@ -1,5 +1,7 @@
 """Which calls lazy evaluation puts off, and how many plans it makes for them."""
 
+import itertools
+
 import pytest
 
 import wisp
@@ -80,84 +82,6 @@ def test_one_plan_for_all_lengths():
     assert counts["plans"] == 0 and counts["runs"] >= 50
 
 
-# --- Lengths on both sides of the bound from which calls are put off
-
-
-def stepping(module, loss):
-    """A training step, but for the optimiser."""
-
-    def step(n):
-        module.zero_grad()
-        loss(n).backward()
-
-    return step
-
-
-def encoder(dropout):
-    layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=dropout, batch_first=True)
-    return stepping(layer, lambda n: layer(wisp.ones(16, n, 32)).sum())
-
-
-def recurrent():
-    layer = nn.LSTM(8, 16, batch_first=True)
-    return stepping(layer, lambda n: layer(wisp.ones(64, n, 8))[0].tanh().mul(2).sum())
-
-
-def packed():
-    layer, utils = nn.LSTM(8, 16, batch_first=True), nn.utils.rnn
-
-    def loss(n):
-        sequences = utils.pack_padded_sequence(wisp.ones(64, n, 8), [n] * 62 + [n // 2 + 1, 1], batch_first=True)
-        padded, _ = utils.pad_packed_sequence(layer(sequences)[0], batch_first=True)
-        return (padded * 2 + 1).tanh().sum()
-
-    return stepping(layer, loss)
-
-
-def images():
-    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3), nn.GELU(),
-                        nn.AdaptiveAvgPool2d(1), nn.Flatten())  # fmt: skip
-    target = wisp.tensor([1, 2])
-    return stepping(net, lambda n: nn.functional.cross_entropy(net(wisp.ones(2, 3, n // 2 + 8, n // 2 + 8)), target))
-
-
-def language_model():
-    words, places, head = nn.Embedding(32, 32), nn.Parameter(wisp.randn(128, 32)), nn.Linear(32, 32)
-    blocks = nn.ModuleList(nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True) for _ in range(1))
-    parameters = [*words.parameters(), places, *head.parameters(), *blocks.parameters()]
-    optimiser = wisp.optim.AdamW(parameters)
-
-    def step(n):
-        text = wisp.zeros(16, n + 1, dtype=wisp.int64)
-        x = words(text[:, :-1]) + places[:n]
-        for block in blocks:
-            x = block(x, src_mask=nn.Transformer.generate_square_subsequent_mask(n), is_causal=True)
-        loss = nn.functional.cross_entropy(head(x).reshape(-1, 32), text[:, 1:].reshape(-1))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-
-    return step
-
-
-# Name -> what makes a step, and how many different pieces of it have kernels that may be joined.
-STEPS = {"encoder": (lambda: encoder(0.0), 1), "dropout": (lambda: encoder(0.1), 4), "LSTM": (recurrent, 2),
-         "packed": (packed, 2), "images": (images, 1), "language model": (language_model, 1)}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_plans_for_50_lengths(name):
-    make, most = STEPS[name]
-    step = wisp.lazy(least=1 << 15)(make())  # without what is learnt from times
-
-    def run(n):
-        step(n)
-        wisp.lazy.run()
-
-    _, counts = counts_of(lambda: [run(n) for n in range(2, 102, 2)])
-    assert counts["plans"] <= most and counts["kernels"] > 50
-
-
 def test_what_is_joined_with_nothing_needs_no_plan():
     def f(n):
         with wisp.lazy(least=0):
@@ -201,8 +125,9 @@ def put_off(f, times):
 def test_calls_that_gain_nothing_run_at_once_after_a_while():
     x = wisp.randn(1 << 16)
     found = put_off(lambda: x * 2, 400)
-    assert all(found[:8]) and not any(found[8:264])
-    assert found[264] and not any(found[265:])  # once in a while it is looked at again
+    assert all(found[:8]) and 1 <= sum(found[8:]) <= 2  # once in a while it is looked at again
+    again = [i for i, was in enumerate(found) if was and i >= 8]
+    assert not found[8] and all(later - i > 256 for i, later in itertools.pairwise(again))
 
 
 def test_what_is_learnt_belongs_to_a_place_and_a_size():
