@@ -441,3 +441,12 @@ def test_threads_do_not_change_the_result(conv, norm, threads):
         wisp.set_num_threads(before)
     for one, other in zip(*results, strict=True):
         assert (one == other).all()
+
+
+def test_lazy_run_computes_what_waits():
+    with wisp.no_grad():
+        conv = nn.Conv2d(16, 16, 3, padding=1)
+        result = conv(wisp.randn(4, 16, 32, 32))
+        assert waits(result)
+        wisp.lazy.run()
+        assert not waits(result)

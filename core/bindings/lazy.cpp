@@ -23,7 +23,7 @@ PyObject* collect(PyObject*, PyObject* value) {
 
 PyObject* run(PyObject*, PyObject*) {
   return guarded([&] {
-    lazy::run();
+    Storage::run_deferred();  // what waits for its next call too
     return none();
   });
 }
