@@ -2,13 +2,13 @@
 
 import gc
 import os
-import threading
 import weakref
 
 import numpy as np
 import pytest
 
 import wisp
+from tests.in_threads import together
 from wisp import nn
 from wisp.nn import functional as F
 
@@ -336,9 +336,7 @@ def test_another_thread_reads_and_writes(conv):
     for act in (lambda y: y.numpy(), lambda y: x.zero_(), lambda y: y.exp()):
         x = images()
         y = F.relu(conv(x))
-        thread = threading.Thread(target=act, args=(y,))
-        thread.start()
-        thread.join()
+        together([lambda act=act, y=y: act(y)])
         check(y, expected)
 
 
@@ -356,11 +354,7 @@ def test_threads_at_once(conv, norm):
                 found.append(F.relu(y + other))
                 shared[len(shared) // 2].sum()  # perhaps of another thread
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([work] * 4)
     assert len(found) == 120
     for y in found:
         check(y, expected)
@@ -374,9 +368,7 @@ def test_a_thread_ends_before_its_result_is_read(conv):
         with wisp.no_grad():
             made.append(F.relu(conv(x)))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    together([work])
     check(made[0], F.relu(at_once(conv, x)))
 
 

@@ -1,12 +1,12 @@
 """Batch norm, sums and relu in one pass, forward and backward (core/ops/awaited.cpp): the same bits as one by one."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
 
 import wisp
+from tests.in_threads import together
 from wisp import nn
 from wisp.nn import functional as F
 from wisp.utils.checkpoint import checkpoint
@@ -362,9 +362,7 @@ def test_another_thread_asks_for_it():
     expected = F.relu(seen(norm(x)) + other).detach().clone()
     y = F.relu(norm(x) + other)
     found = []
-    thread = threading.Thread(target=lambda: found.append(y.detach().clone()))
-    thread.start()
-    thread.join()
+    together([lambda: found.append(y.detach().clone())])
     assert same(found[0], expected) and same(y, expected)
 
 
@@ -373,11 +371,7 @@ def test_threads_train_at_once():
     networks, found = [network() for _ in range(3)], []
     wisp.manual_seed(4)
     x = wisp.randn(2, 3, 24, 24)
-    threads = [threading.Thread(target=lambda net=net: found.append(train(net, x=x))) for net in networks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([lambda net=net: found.append(train(net, x=x)) for net in networks])
     assert len(found) == 3
     for result in found:
         agree(result, expected)

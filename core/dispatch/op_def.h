@@ -212,7 +212,7 @@ enum Trait : uint32_t {
   in_place_only = 1 << 9,   // only the form "name_" is public: "zero_", "uniform_"
   writes_inputs = 1 << 11,  // the kernel changes tensors it is given: running statistics
   numbers_alone = 1 << 12,  // pointwise, and no operand has to be a tensor
-  awaited = 1 << 13,        // may be one step with a convolution before it: see dispatch/awaited.h
+  awaited = 1 << 13,        // may be one step with calls beside it: see dispatch/awaited.h
 };
 }  // namespace trait
 
