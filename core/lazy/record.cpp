@@ -203,11 +203,7 @@ class Collector : public Deferrer {
                            (Storage::any_deferred() && (!targets.empty() || any_pending(infer)));
     if (!concerned || !learning) return concerned;
     const bool continues = continues_pending(infer);
-    for_all_tensors(infer, [&](const Tensor& t) {
-      elements = std::max(elements, t.numel());  // a reduction belongs to what it reduces
-      return true;
-    });
-    asked_site = Sites::here(infer.op(), elements);
+    asked_site = Sites::here(infer.op());
     return continues || sites.puts_off(asked_site);
   }
   // Whether it would be joined with what is pending: run at once, it would take that apart,

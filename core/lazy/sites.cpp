@@ -6,8 +6,19 @@
 
 namespace wisp::lazy {
 
-uint64_t Sites::here(const OpDef& op, int64_t elements) {
-  uint64_t key = mixed(static_cast<uint64_t>(op.id), size_class(static_cast<uint64_t>(elements)));
+namespace {
+
+template <class T, class F>
+void change(std::atomic<T>& kept, F f) {
+  T value = kept.load(std::memory_order_relaxed);
+  f(value);
+  kept.store(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+uint64_t Sites::here(const OpDef& op) {
+  uint64_t key = mixed(1, static_cast<uint64_t>(op.id));
   if (host.here) {
     Place place = host.here();
     key =
@@ -17,19 +28,34 @@ uint64_t Sites::here(const OpDef& op, int64_t elements) {
   return key | 1;
 }
 
-std::atomic<Sites::Slot>* Sites::find(uint64_t site) {
-  for (std::atomic<Slot>& slot : row_of(site)) {
-    if (slot.load(std::memory_order_relaxed).tag == static_cast<uint32_t>(site)) return &slot;
+// There is always a free one.
+std::atomic<Sites::Slot>& Sites::slot_of(uint64_t site) {
+  for (size_t i = site >> 32;; ++i) {
+    std::atomic<Slot>& slot = slots_[i & (slots - 1)];
+    const uint32_t tag = slot.load(std::memory_order_relaxed).tag;
+    if (tag == tag_of(site) || tag == 0) return slot;
   }
-  return nullptr;
+}
+
+uint32_t Sites::whole_of(uint32_t party) const {
+  for (;;) {
+    const uint32_t in = parties_[party].load(std::memory_order_relaxed).in;
+    if (in == party) return party;
+    party = in;
+  }
+}
+
+// Of a site that is known.
+std::atomic<Sites::Party>& Sites::party_of(uint64_t site) {
+  return parties_[whole_of(slot_of(site).load(std::memory_order_relaxed).party)];
 }
 
 bool Sites::puts_off(uint64_t site) {
-  const std::atomic<Slot>* const found = find(site);
-  if (!found) return true;
-  const Slot known = found->load(std::memory_order_relaxed);
-  if (known.idle < patience) return true;
-  if (known.since == function_.load(std::memory_order_relaxed)) return true;
+  const Slot slot = slot_of(site).load(std::memory_order_relaxed);
+  if (slot.tag == 0) return true;
+  const Party known = parties_[whole_of(slot.party)].load(std::memory_order_relaxed);
+  const bool changed = known.since == function_.load(std::memory_order_relaxed);
+  if ((known.idle < patience) != changed) return true;
   if (asks_all_.load(std::memory_order_relaxed)) return true;
   // What threads count at the same moment may get lost.
   at_once_.store(at_once_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -51,69 +77,88 @@ void Sites::begin() {
   batches_.store(0, std::memory_order_relaxed);
 }
 
-// Of a site that has its slot.
-template <class F>
-void Sites::change(uint64_t site, F f) {
-  std::atomic<Slot>* const found = site ? find(site) : nullptr;
-  if (!found) return;
-  Slot known = found->load(std::memory_order_relaxed);
-  f(known);
-  found->store(known, std::memory_order_relaxed);
+void Sites::forget() {
+  for (std::atomic<Slot>& slot : slots_) slot.store({}, std::memory_order_relaxed);
+  known_ = 0;
+}
+
+// False: there are too many.
+bool Sites::add(std::span<const Entry> entries) {
+  for (const Entry& entry : entries) {
+    std::atomic<Slot>& slot = slot_of(entry.site);
+    if (entry.site == 0 || slot.load(std::memory_order_relaxed).tag != 0) continue;
+    if (known_ == most_sites) return false;
+    const uint32_t party = known_++;
+    parties_[party].store({.in = party}, std::memory_order_relaxed);
+    slot.store({tag_of(entry.site), party}, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+// They have as much patience as the one that had more. Since they are joined, both were put off.
+void Sites::unite(uint64_t site, uint64_t other) {
+  std::atomic<Party>&kept = party_of(site), &gone = party_of(other);
+  if (&kept == &gone) return;
+  const uint16_t now = function_.load(std::memory_order_relaxed);
+  change(gone, [&](Party& part) {
+    change(kept, [&](Party& whole) {
+      part.in = whole.in;
+      whole.idle = std::min<uint16_t>(whole.idle, part.idle);
+      whole.joined = std::max<uint16_t>(whole.joined, part.joined);
+      whole.since = static_cast<uint16_t>(now - (whole.idle < patience));
+    });
+  });
 }
 
 void Sites::note(const Entry& entry, uint16_t what) {
-  if (entry.site && !find(entry.site)) {
-    Row& row = row_of(entry.site);
-    const auto is_free = [](const auto& slot) { return slot.load().tag == 0; };
-    const auto free = std::find_if(row.begin(), row.end(), is_free);
-    std::atomic<Slot>& taken =
-        free == row.end() ? row[entry.site >> 48 & (slots_in_row - 1)] : *free;
-    taken.store({.tag = static_cast<uint32_t>(entry.site)});
-  }
-  change(entry.site, [&](Slot& slot) { slot.noted = slot.noted | what; });
+  if (entry.site) change(party_of(entry.site), [&](Party& party) { party.noted |= what; });
 }
 
-// A call that stands alone says nothing about others of its site that are joined.
-void Sites::count(Slot& slot) const {
-  const bool joins = slot.noted & joining;
-  if (slot.noted & gaining) {
-    slot.idle = 0;
-  } else if (slot.noted && slot.idle < patience && (joins || slot.joined == 0)) {
-    slot.idle = slot.idle + 1;
-    slot.since = function_.load(std::memory_order_relaxed);
-  }
-  if (slot.noted) slot.joined = joins ? joined_for : slot.joined - (slot.joined > 0);
-  slot.noted = 0;
-}
-
-// What is joined loses its patience together. Returns whether some had less than others.
-bool Sites::share_patience(std::span<const Entry> kernels) {
-  uint16_t least = patience, most = 0;
+void Sites::join(std::span<const Entry> kernels) {
+  uint64_t first = 0;
   for (const Entry& entry : kernels) {
-    change(entry.site, [&](const Slot& slot) {
-      least = std::min<uint16_t>(least, slot.idle);
-      most = std::max<uint16_t>(most, slot.idle);
-    });
+    if (first && entry.site) unite(first, entry.site);
+    if (!first) first = entry.site;
+    note(entry, joining);
   }
-  if (least >= most) return false;
-  for (const Entry& entry : kernels) change(entry.site, [&](Slot& slot) { slot.idle = least; });
-  return true;
+}
+
+// What is decided holds from the next function on; what is taken back was never decided.
+void Sites::set_idle(Party& party, uint16_t batches) const {
+  const uint16_t now = function_.load(std::memory_order_relaxed);
+  const bool changes = (party.idle < patience) != (batches < patience);
+  if (changes) party.since = static_cast<uint16_t>(party.since == now ? now - 1 : now);
+  party.idle = batches;
+}
+
+// A call that stands alone says nothing about others of its party that are joined.
+void Sites::count(std::atomic<Party>& counted) const {
+  change(counted, [&](Party& party) {
+    const bool joins = party.noted & joining;
+    if (party.noted & gaining) {
+      set_idle(party, 0);
+    } else if (party.noted && party.idle < patience && (joins || party.joined == 0)) {
+      set_idle(party, party.idle + 1);
+    }
+    if (party.noted) party.joined = joins ? joined_for : party.joined - (party.joined > 0);
+    party.noted = 0;
+  });
 }
 
 void Sites::learn(std::span<const Entry> entries, std::span<const Piece> pieces,
                   const std::vector<bool>& gained) {
   constexpr uint32_t many_batches = 64;  // a program that is one function
   if (batches_.fetch_add(1, std::memory_order_relaxed) >= many_batches) begin();
-  for (size_t i = 0; i < entries.size(); ++i) note(entries[i], gained[i] ? seen | gaining : seen);
-  for (const Piece& piece : pieces) {
-    if (!piece.plan) continue;
-    for (const Entry& entry : entries.subspan(piece.first, piece.count)) note(entry, joining);
+  if (!add(entries)) {
+    forget();
+    add(entries);
   }
-  for (const Entry& entry : entries) change(entry.site, [&](Slot& slot) { count(slot); });
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const Piece& piece : pieces)
-      changed |= piece.plan && share_patience(entries.subspan(piece.first, piece.count));
+  for (const Piece& piece : pieces) {
+    if (piece.plan) join(entries.subspan(piece.first, piece.count));
+  }
+  for (size_t i = 0; i < entries.size(); ++i) note(entries[i], gained[i] ? seen | gaining : seen);
+  for (const Entry& entry : entries) {
+    if (entry.site) count(party_of(entry.site));
   }
 }
 
