@@ -97,7 +97,9 @@ class Piece {
   Piece(const Key& key, const Slice& slice, bool shares_x, bool raw_weight)
       : places_(key, slice), shares_x_(shares_x) {
     Layouts layouts = layouts_of(key, slice);
-    const PrimitiveDesc made = describe(key, layouts);
+    const bool keep = keeps_order(key, slice);
+    PrimitiveDesc made = describe(key, layouts, keep);
+    if (!made.get() && keep && key.pass == Pass::weight) made = describe(key, layouts, false);
     if (!made.get()) return;
     if (key.pass == Pass::weight) layouts.weight.type = dnnl_f32;
     const Library& lib = library();
@@ -192,7 +194,7 @@ class Piece {
   }
 
  private:
-  static PrimitiveDesc describe(const Key& key, const Layouts& layouts);
+  static PrimitiveDesc describe(const Key& key, const Layouts& layouts, bool keep);
 
   const KeptWeight& keep_weight(const ConvCall& call, Ref<Object>& kept) const {
     const std::span<const float> scale = scale_of(call);
@@ -300,12 +302,10 @@ Attr attributes_of(const Key& key, const Layouts& layouts) {
   return attr;
 }
 
-// Null if oneDNN does not know such a convolution.
-PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
+// Null if oneDNN does not know such a convolution; `keep`: of images in the order they have.
+PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts, bool keep) {
   const Library& lib = library();
   const Attr attr = attributes_of(key, layouts);
-  // Channels last stay so, where results are images: that is fast and saves copies.
-  const bool keep = key.channels_last && key.pass != Pass::weight;
   const Desc x = keep ? layouts.x.desc() : layouts.x.any(),
              y = keep ? layouts.y.desc() : layouts.y.any(), weight = layouts.weight.any();
   Layout sums = layouts.weight;

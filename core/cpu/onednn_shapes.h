@@ -39,6 +39,19 @@ struct Key {
   bool by_channels_of(Slice slice) const { return slice.channels.count != shape.y_channels; }
 };
 
+// Whether images whose channels are last are described so, which is fast and saves copies. Some of
+// their channels only are not known so to oneDNN. In products over pixels, those that lie a
+// multiple of a page apart take each other's place in the first-level cache.
+bool keeps_order(const Key& key, const Slice& slice) {
+  if (!key.channels_last || key.free_result || key.x_block || key.y_block) return false;
+  if (key.pass != Pass::weight) return true;
+  constexpr int64_t page = 4096;
+  const ConvShape& s = key.shape;
+  const bool collide = s.window() == 1 && (s.x_channels * key.image_item() % page == 0 ||
+                                           s.y_channels * key.image_item() % page == 0);
+  return !collide && !key.by_channels_of(slice);
+}
+
 struct KeyHash {
   size_t operator()(const Key& key) const {
     const ConvShape& s = key.shape;

@@ -78,7 +78,11 @@ using Pass = cpu::ConvPass;
 class GivenImage {
  public:
   explicit GivenImage(const Tensor& t) : use_(t), t_(t) {}
-  bool usable() const { return t_.is_contiguous() && (!use_.exists() || use_.is_image(t_)); }
+  bool usable(bool channels_last) const {
+    const bool dense =
+        channels_last ? t_->is_contiguous(MemoryFormat::channels_last) : t_.is_contiguous();
+    return dense && (!use_.exists() || use_.is_image(t_));
+  }
   int block() const { return use_.exists() ? use_.order().block : 0; }
   char* data() const { return use_.exists() ? use_.data() : t_->bytes(); }
 
@@ -87,12 +91,23 @@ class GivenImage {
   const Tensor& t_;
 };
 
+// Whether images whose channels are last are best left so: if the result is a weight of such
+// images, or one channel makes another (little is computed, and often something follows that wants
+// rows of channels).
+bool stays_last(Pass pass, const cpu::ConvShape& s, std::initializer_list<const Tensor*> images) {
+  for (const Tensor* t : images) {
+    if (t->defined() && (*t)->storage().is_arranged()) return false;
+  }
+  return pass == Pass::weight || (s.groups > 1 && s.groups == s.x_channels);
+}
+
 // Takes the images of a call (the one that is computed may be undefined, as that which is added to
 // it) and the result; false, with nothing done, if this is none for oneDNN or images lie otherwise.
 bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
                   const Tensor& out, const Tensor& other = {}) {
-  const bool known = work.dtype == DType::float32 || work.dtype == DType::bfloat16;
-  if (work.channels_last || !known) return false;
+  const bool known =
+      work.dtype == DType::float32 || (work.dtype == DType::bfloat16 && !work.channels_last);
+  if (!known || (work.channels_last && stays_last(pass, work.shape, {&x, &y}))) return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
   for (const Tensor& t : {x, y, other}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
@@ -102,15 +117,17 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   if (y.defined()) given_y.emplace(y);
   if (other.defined()) {
     given_other.emplace(other);
-    if (!given_other->usable()) return false;
+    if (!given_other->usable(work.channels_last)) return false;
     work.other = given_other->data();
   }
-  if ((given_x && !given_x->usable()) || (given_y && !given_y->usable())) return false;
+  for (const auto* given : {&given_x, &given_y}) {
+    if (*given && !(*given)->usable(work.channels_last)) return false;
+  }
   work.x_block = given_x ? given_x->block() : 0;
   work.y_block = given_y ? given_y->block() : 0;
   work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
   const std::optional<int> block = cpu::conv_result_block(pass, work);
-  if (!block) return false;
+  if (!block || (work.channels_last && pass != Pass::weight && !*block)) return false;
   if (work.has_tail() && (!*block || (given_other && given_other->block() != *block))) return false;
   char* result = nullptr;
   if (*block) {
@@ -283,7 +300,7 @@ Tensor convolve_rows(const Call& call, const ConvTail& tail) {
   const char *weights = weight->bytes(), *shifts = bias.defined() ? bias->bytes() : nullptr;
   if (!Arranged(input).exists()) input->bytes();
   const GivenImage image(input);
-  if (!image.usable() || !keeper.slot()) return {};
+  if (!image.usable(false) || !keeper.slot()) return {};
   const cpu::RowPool pool{tail.window[0], tail.window[1], tail.step[0], tail.step[1]};
   const int64_t channels = shape->y_channels,
                 rows = (shape->y[1] - pool.height) / pool.row_step + 1,
