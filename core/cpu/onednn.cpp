@@ -199,8 +199,8 @@ class Piece {
   const KeptWeight& keep_weight(const ConvCall& call, Ref<Object>& kept) const {
     const std::span<const float> scale = scale_of(call);
     const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
-    if (there && there->suits(weight_, scale)) return *there;
-    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale));
+    if (there && there->suits(weight_, scale, call.weight_last)) return *there;
+    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale, call.weight_last));
     // Not from memory that is kept for the next call: it will not be needed there.
     std::unique_ptr<float[]> scaled;
     if (call.scale) {
@@ -556,6 +556,7 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .pass = pass,
                                 .bfloat16 = call.dtype == DType::bfloat16,
                                 .channels_last = call.channels_last,
+                                .weight_last = call.weight_last,
                                 .bias = call.bias || call.scale,
                                 .free_result = call.free_result,
                                 .adds = call.other != nullptr,

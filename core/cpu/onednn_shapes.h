@@ -31,7 +31,7 @@ int dims_of(const ConvShape& s) {
 struct Key {
   ConvShape shape;
   Pass pass;
-  bool bfloat16, channels_last, bias, free_result, adds, relu;
+  bool bfloat16, channels_last, weight_last, bias, free_result, adds, relu;
   int x_block, y_block, threads;
   bool operator==(const Key&) const = default;
 
@@ -56,8 +56,8 @@ struct KeyHash {
   size_t operator()(const Key& key) const {
     const ConvShape& s = key.shape;
     uint64_t hash = static_cast<uint64_t>(key.pass);
-    for (bool flag :
-         {key.bfloat16, key.channels_last, key.bias, key.free_result, key.adds, key.relu})
+    for (bool flag : {key.bfloat16, key.channels_last, key.weight_last, key.bias, key.free_result,
+                      key.adds, key.relu})
       hash = hash * 2 + flag;
     auto add = [&](int64_t n) { hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u; };
     for (int64_t n : {s.batch, s.groups, s.x_channels, s.y_channels}) add(n);
@@ -100,7 +100,11 @@ Layouts layouts_of(const Key& key, const Slice& slice) {
   auto add = [&](int64_t size) { made.weight.add(size, step /= size); };
   if (grouped) add(groups);
   add(part.count / groups);
-  add(per_group);
+  if (key.weight_last) {
+    made.weight.add(per_group, 1);
+  } else {
+    add(per_group);
+  }
   for (int i = ConvShape::dims - dims; i < ConvShape::dims; ++i) add(s.kernel[i]);
   return made;
 }

@@ -145,11 +145,27 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
 // Half precision is computed in float32 and rounded, but for bfloat16 on processors that have it.
 DType working_dtype(DType dtype) { return contains(dtypes::half, dtype) ? DType::float32 : dtype; }
 
+// Whether this weight, or gradient of one, can be left to oneDNN with its channels last.
+bool keeps_last(const Tensor& weight, DType dtype) {
+  return has_channels_last(weight) && weight.dtype() == dtype && dtype == DType::float32 &&
+         !cpu::winograd::enabled();
+}
+
 bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
                const Tensor& weight) {
   work.x = x->bytes();
   work.y = y->bytes();
   work.weight = weight->bytes();
+  if (work.weight_last) {
+    if (cpu::onednn::conv(pass, work)) return true;
+    work.weight_last = false;
+    const bool made = pass == Pass::weight;
+    const Tensor plain =
+        made ? Tensor::empty(weight.sizes(), work.dtype) : consecutive(weight, work.dtype);
+    run_plain(pass, work, x, y, plain);
+    if (made) copy_raw(weight, plain);
+    return true;
+  }
   if (work.dtype == DType::bfloat16) return cpu::onednn::conv(pass, work);
   if (pass == Pass::y) cpu::conv_y(work);
   if (pass == Pass::x) cpu::conv_x(work);
@@ -186,7 +202,8 @@ bool convolve(const Call& call, DType dtype, const ConvTail& tail = {}) {
   const Steps steps = steps_of(call, out.ndim() - 2);
   const Images images(out, dtype);
   const Tensor input = images.input(call.tensor(0)), result = images.output(out);
-  const Tensor weight = consecutive(call.tensor(1), dtype);
+  const bool weight_last = keeps_last(call.tensor(1), dtype);
+  const Tensor weight = weight_last ? call.tensor(1) : consecutive(call.tensor(1), dtype);
   const Tensor bias = call.has(2) ? consecutive(call.tensor(2), working_dtype(dtype)) : Tensor();
   const bool transposed = call.boolean(6);
   WeightKeeper keeper(call.tensor(1), weight);
@@ -199,6 +216,7 @@ bool convolve(const Call& call, DType dtype, const ConvTail& tail = {}) {
                            .weight = weight->bytes(),
                            .y = nullptr,
                            .bias = bias.defined() ? bias->bytes() : nullptr,
+                           .weight_last = weight_last,
                            .winograd = cpu::winograd::enabled(),
                            .kept = keeper.slot(),
                            .scale = tail.scale.defined() ? tail.scale->bytes() : nullptr,
@@ -219,7 +237,8 @@ bool convolve_weight(const Call& call, DType dtype) {
   const Images images(call.tensor(by_gradient ? 1 : 0), dtype);
   const Tensor x = images.input(call.tensor(0)), y = images.input(call.tensor(1));
   const DType sums = working_dtype(dtype);
-  const Tensor result = out.dtype() == sums ? out : Tensor::empty(out.sizes(), sums);
+  const bool last = keeps_last(out, dtype), fits = last || out.is_contiguous();
+  const Tensor result = out.dtype() == sums && fits ? out : Tensor::empty(out.sizes(), sums);
   const cpu::ConvCall work{.shape = shape_of(x, y, call.integers(2), call.integers(3),
                                              call.integers(4), call.integers(5), call.integer(6)),
                            .dtype = dtype,
@@ -228,6 +247,7 @@ bool convolve_weight(const Call& call, DType dtype) {
                            .weight = nullptr,
                            .y = nullptr,
                            .bias = nullptr,
+                           .weight_last = last,
                            .winograd = cpu::winograd::enabled()};
   if (!run_arranged(Pass::weight, work, x, y, result) &&
       !run_plain(Pass::weight, work, x, y, result))
