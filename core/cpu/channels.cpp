@@ -118,20 +118,52 @@ void affine_lines(const ChannelAffine& call) {
   });
 }
 
-// Some channels of all members at a time: they are added up in order.
+// --- Rows of channels: some channels of some rows at a time, cut by the shape alone
+
+struct Columns {
+  int64_t row, rows, channel, channels;
+};
+
+template <class T>
+void sums_of_some(const ChannelSums& call, const Columns& some, double* grads, double* products) {
+  const int64_t n = call.shape.channels;
+  const bool whole = some.channels == n;
+  std::fill_n(grads, some.channels, 0);
+  std::fill_n(products, some.channels, 0);
+  const int64_t piece = std::max<int64_t>(1, whole ? piece_elements / n : 1);
+  each_piece(some.rows, piece, call.made, [&](int64_t from, int64_t to) {
+    const int64_t at = (some.row + from) * n + some.channel;
+    if (call.made) make_gradient(call, at, (to - from) * some.channels);
+    kernel_of<T>().sums_each(typed<T>(gradient_of(call), at), typed<T>(call.x, at), to - from, n,
+                             some.channels, typed<T>(call.mean, some.channel), grads, products);
+  });
+}
+
+// The sums of each part of the rows are added up in order.
 template <class T>
 void sums_of_columns(const ChannelSums& call) {
-  const Channels& shape = call.shape;
-  if (call.made) {
-    parallel_for(shape.lines(), grain_elements,
-                 [&](int64_t begin, int64_t end) { make_gradient(call, begin, end - begin); });
-  }
-  parallel_for(shape.channels, columns_at_once, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) call.grads[c] = call.products[c] = 0;
-    kernel_of<T>().sums_each(typed<T>(gradient_of(call), begin), typed<T>(call.x, begin),
-                             shape.batch, shape.channels, end - begin, typed<T>(call.mean, begin),
-                             call.grads + begin, call.products + begin);
+  const int64_t n = call.shape.channels, rows = call.shape.batch;
+  constexpr int64_t most_parts = 32;
+  const int64_t part = std::max((rows + most_parts - 1) / most_parts, grain_elements / n + 1);
+  const int64_t parts = (rows + part - 1) / part,
+                slices = (n + columns_at_once - 1) / columns_at_once;
+  const Scratch<double> sums(2 * n * parts);
+  parallel_for(parts * slices, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / slices * part, channel = i % slices * columns_at_once;
+      double* grads = sums.data() + i / slices * 2 * n + channel;
+      sums_of_some<T>(
+          call, {row, std::min(part, rows - row), channel, std::min(columns_at_once, n - channel)},
+          grads, grads + n);
+    }
   });
+  for (int64_t c = 0; c < n; ++c) {
+    call.grads[c] = call.products[c] = 0;
+    for (int64_t i = 0; i < parts; ++i) {
+      call.grads[c] += sums[2 * n * i + c];
+      call.products[c] += sums[2 * n * i + n + c];
+    }
+  }
 }
 
 template <class T>

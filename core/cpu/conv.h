@@ -42,6 +42,8 @@ struct ConvCall {
   int x_block = 0, y_block = 0;
   // Whether the image that is computed may be left in blocks.
   bool free_result = false;
+  // Whether the weight is (y_channels, kernel, x_channels / groups) instead (for oneDNN only).
+  bool weight_last = false;
   // Whether Winograd's method may be used: see winograd.h.
   bool winograd = false;
   // Not null: the weight stays as it is, and what is left here comes again with it.

@@ -97,7 +97,9 @@ class Piece {
   Piece(const Key& key, const Slice& slice, bool shares_x, bool raw_weight)
       : places_(key, slice), shares_x_(shares_x) {
     Layouts layouts = layouts_of(key, slice);
-    const PrimitiveDesc made = describe(key, layouts);
+    const bool keep = keeps_order(key, slice);
+    PrimitiveDesc made = describe(key, layouts, keep);
+    if (!made.get() && keep && key.pass == Pass::weight) made = describe(key, layouts, false);
     if (!made.get()) return;
     if (key.pass == Pass::weight) layouts.weight.type = dnnl_f32;
     const Library& lib = library();
@@ -192,13 +194,13 @@ class Piece {
   }
 
  private:
-  static PrimitiveDesc describe(const Key& key, const Layouts& layouts);
+  static PrimitiveDesc describe(const Key& key, const Layouts& layouts, bool keep);
 
   const KeptWeight& keep_weight(const ConvCall& call, Ref<Object>& kept) const {
     const std::span<const float> scale = scale_of(call);
     const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
-    if (there && there->suits(weight_, scale)) return *there;
-    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale));
+    if (there && there->suits(weight_, scale, call.weight_last)) return *there;
+    auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale, call.weight_last));
     // Not from memory that is kept for the next call: it will not be needed there.
     std::unique_ptr<float[]> scaled;
     if (call.scale) {
@@ -300,12 +302,10 @@ Attr attributes_of(const Key& key, const Layouts& layouts) {
   return attr;
 }
 
-// Null if oneDNN does not know such a convolution.
-PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts) {
+// Null if oneDNN does not know such a convolution; `keep`: of images in the order they have.
+PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts, bool keep) {
   const Library& lib = library();
   const Attr attr = attributes_of(key, layouts);
-  // Channels last stay so, where results are images: that is fast and saves copies.
-  const bool keep = key.channels_last && key.pass != Pass::weight;
   const Desc x = keep ? layouts.x.desc() : layouts.x.any(),
              y = keep ? layouts.y.desc() : layouts.y.any(), weight = layouts.weight.any();
   Layout sums = layouts.weight;
@@ -556,6 +556,7 @@ const Plan* plan_for(Pass pass, const ConvCall& call) {
                                 .pass = pass,
                                 .bfloat16 = call.dtype == DType::bfloat16,
                                 .channels_last = call.channels_last,
+                                .weight_last = call.weight_last,
                                 .bias = call.bias || call.scale,
                                 .free_result = call.free_result,
                                 .adds = call.other != nullptr,

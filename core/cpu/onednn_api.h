@@ -254,16 +254,17 @@ class Port {
 // multiplied by some numbers (none: as it was).
 class KeptWeight final : public Object {
  public:
-  KeptWeight(const Port& port, std::span<const float> scale)
+  KeptWeight(const Port& port, std::span<const float> scale, bool from_last)
       : scale_(scale.begin(), scale.end()),
+        from_last_(from_last),
         size_(port.copy_size()),
         data_(static_cast<char*>(memory::allocate(size_))) {
     check(library().memory_desc_clone(order_.out(), port.wanted()), "describe a tensor");
   }
   ~KeptWeight() override { memory::deallocate(data_, size_); }
   char* data() const { return data_; }
-  bool suits(const Port& port, std::span<const float> scale) const {
-    if (scale.size() != scale_.size()) return false;
+  bool suits(const Port& port, std::span<const float> scale, bool from_last) const {
+    if (scale.size() != scale_.size() || from_last != from_last_) return false;
     if (!scale.empty() && std::memcmp(scale.data(), scale_.data(), scale.size_bytes()) != 0)
       return false;
     return library().memory_desc_equal(order_.get(), port.wanted());
@@ -272,6 +273,7 @@ class KeptWeight final : public Object {
  private:
   Desc order_;
   std::vector<float> scale_;
+  bool from_last_;  // views of one storage may have its elements in either order
   size_t size_;
   char* data_;
 };

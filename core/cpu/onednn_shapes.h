@@ -31,7 +31,7 @@ int dims_of(const ConvShape& s) {
 struct Key {
   ConvShape shape;
   Pass pass;
-  bool bfloat16, channels_last, bias, free_result, adds, relu;
+  bool bfloat16, channels_last, weight_last, bias, free_result, adds, relu;
   int x_block, y_block, threads;
   bool operator==(const Key&) const = default;
 
@@ -39,12 +39,25 @@ struct Key {
   bool by_channels_of(Slice slice) const { return slice.channels.count != shape.y_channels; }
 };
 
+// Whether images whose channels are last are described so, which is fast and saves copies. Some of
+// their channels only are not known so to oneDNN. In products over pixels, those that lie a
+// multiple of a page apart take each other's place in the first-level cache.
+bool keeps_order(const Key& key, const Slice& slice) {
+  if (!key.channels_last || key.free_result || key.x_block || key.y_block) return false;
+  if (key.pass != Pass::weight) return true;
+  constexpr int64_t page = 4096;
+  const ConvShape& s = key.shape;
+  const bool collide = s.window() == 1 && (s.x_channels * key.image_item() % page == 0 ||
+                                           s.y_channels * key.image_item() % page == 0);
+  return !collide && !key.by_channels_of(slice);
+}
+
 struct KeyHash {
   size_t operator()(const Key& key) const {
     const ConvShape& s = key.shape;
     uint64_t hash = static_cast<uint64_t>(key.pass);
-    for (bool flag :
-         {key.bfloat16, key.channels_last, key.bias, key.free_result, key.adds, key.relu})
+    for (bool flag : {key.bfloat16, key.channels_last, key.weight_last, key.bias, key.free_result,
+                      key.adds, key.relu})
       hash = hash * 2 + flag;
     auto add = [&](int64_t n) { hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15u; };
     for (int64_t n : {s.batch, s.groups, s.x_channels, s.y_channels}) add(n);
@@ -87,7 +100,11 @@ Layouts layouts_of(const Key& key, const Slice& slice) {
   auto add = [&](int64_t size) { made.weight.add(size, step /= size); };
   if (grouped) add(groups);
   add(part.count / groups);
-  add(per_group);
+  if (key.weight_last) {
+    made.weight.add(per_group, 1);
+  } else {
+    add(per_group);
+  }
   for (int i = ConvShape::dims - dims; i < ConvShape::dims; ++i) add(s.kernel[i]);
   return made;
 }

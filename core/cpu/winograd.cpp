@@ -399,7 +399,7 @@ class InBlocks {
   InBlocks(const ConvCall& call, char* data, int64_t channels, const ConvShape::Sizes& size,
            bool arranged, bool made)
       : plain_(reinterpret_cast<float*>(data)),
-        image_{plain_, channels, size[1], size[2], call.channels_last, kernel().lanes},
+        image_{plain_, channels, size[1], size[2], call.channels_last && !arranged, kernel().lanes},
         batch_(call.shape.batch),
         made_(made),
         copy_(arranged || call.channels_last ? 0 : batch_ * channels * size[1] * size[2]) {

@@ -213,7 +213,9 @@ class Awaiter : public Awaiting {
     Tensor made[Infer::max_outs];
     for (int i = 0; i < outs; ++i) {
       const Tensor& out = call.out(i);
-      made[i] = out->storage().has_memory() ? out : Tensor::empty(out.sizes(), out.dtype());
+      made[i] = out->storage().has_memory()
+                    ? out
+                    : Tensor::empty_strided(out.sizes(), out.strides(), out.dtype());
     }
     {
       const Quiet quiet;

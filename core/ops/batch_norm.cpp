@@ -359,7 +359,7 @@ Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given
                           : spare.is_same(given.output) ? making.output
                                                         : making.addend;
     const bool reused = is_private(grad) && images.is_own(1, grad);
-    made = reused ? grad : Tensor::empty(grad.sizes(), DType::float32);
+    made = reused ? grad : Tensor::empty_strided(grad.sizes(), grad.strides(), DType::float32);
     find_grads(call, images.block(), seen, reused ? making.from : images.output(made), &making,
                result);
   }

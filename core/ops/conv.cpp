@@ -179,7 +179,8 @@ void infer_convolution_weight(Infer& infer) {
   const Tensor &x = infer.tensor(0), &y = infer.tensor(1);
   Dims sizes{y->size(1), x->size(1) / infer.integer(6)};
   for (int64_t size : infer.integers(2)) sizes.push_back(size);
-  infer.push(sizes, x.dtype(), x.device());
+  TensorSpec& out = infer.push(sizes, x.dtype(), x.device());
+  if (has_channels_last(x) || has_channels_last(y)) out.strides = channels_last_strides(sizes);
 }
 
 // --- Derivatives. All three computations are linear in both of what they are given, and their

@@ -78,7 +78,11 @@ using Pass = cpu::ConvPass;
 class GivenImage {
  public:
   explicit GivenImage(const Tensor& t) : use_(t), t_(t) {}
-  bool usable() const { return t_.is_contiguous() && (!use_.exists() || use_.is_image(t_)); }
+  bool usable(bool channels_last) const {
+    const bool dense =
+        channels_last ? t_->is_contiguous(MemoryFormat::channels_last) : t_.is_contiguous();
+    return dense && (!use_.exists() || use_.is_image(t_));
+  }
   int block() const { return use_.exists() ? use_.order().block : 0; }
   char* data() const { return use_.exists() ? use_.data() : t_->bytes(); }
 
@@ -87,12 +91,23 @@ class GivenImage {
   const Tensor& t_;
 };
 
+// Whether images whose channels are last are best left so: if the result is a weight of such
+// images, or one channel makes another (little is computed, and often something follows that wants
+// rows of channels).
+bool stays_last(Pass pass, const cpu::ConvShape& s, std::initializer_list<const Tensor*> images) {
+  for (const Tensor* t : images) {
+    if (t->defined() && (*t)->storage().is_arranged()) return false;
+  }
+  return pass == Pass::weight || (s.groups > 1 && s.groups == s.x_channels);
+}
+
 // Takes the images of a call (the one that is computed may be undefined, as that which is added to
 // it) and the result; false, with nothing done, if this is none for oneDNN or images lie otherwise.
 bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
                   const Tensor& out, const Tensor& other = {}) {
-  const bool known = work.dtype == DType::float32 || work.dtype == DType::bfloat16;
-  if (work.channels_last || !known) return false;
+  const bool known =
+      work.dtype == DType::float32 || (work.dtype == DType::bfloat16 && !work.channels_last);
+  if (!known || (work.channels_last && stays_last(pass, work.shape, {&x, &y}))) return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
   for (const Tensor& t : {x, y, other}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
@@ -102,15 +117,17 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   if (y.defined()) given_y.emplace(y);
   if (other.defined()) {
     given_other.emplace(other);
-    if (!given_other->usable()) return false;
+    if (!given_other->usable(work.channels_last)) return false;
     work.other = given_other->data();
   }
-  if ((given_x && !given_x->usable()) || (given_y && !given_y->usable())) return false;
+  for (const auto* given : {&given_x, &given_y}) {
+    if (*given && !(*given)->usable(work.channels_last)) return false;
+  }
   work.x_block = given_x ? given_x->block() : 0;
   work.y_block = given_y ? given_y->block() : 0;
   work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
   const std::optional<int> block = cpu::conv_result_block(pass, work);
-  if (!block) return false;
+  if (!block || (work.channels_last && pass != Pass::weight && !*block)) return false;
   if (work.has_tail() && (!*block || (given_other && given_other->block() != *block))) return false;
   char* result = nullptr;
   if (*block) {
@@ -128,11 +145,27 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
 // Half precision is computed in float32 and rounded, but for bfloat16 on processors that have it.
 DType working_dtype(DType dtype) { return contains(dtypes::half, dtype) ? DType::float32 : dtype; }
 
+// Whether this weight, or gradient of one, can be left to oneDNN with its channels last.
+bool keeps_last(const Tensor& weight, DType dtype) {
+  return has_channels_last(weight) && weight.dtype() == dtype && dtype == DType::float32 &&
+         !cpu::winograd::enabled();
+}
+
 bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
                const Tensor& weight) {
   work.x = x->bytes();
   work.y = y->bytes();
   work.weight = weight->bytes();
+  if (work.weight_last) {
+    if (cpu::onednn::conv(pass, work)) return true;
+    work.weight_last = false;
+    const bool made = pass == Pass::weight;
+    const Tensor plain =
+        made ? Tensor::empty(weight.sizes(), work.dtype) : consecutive(weight, work.dtype);
+    run_plain(pass, work, x, y, plain);
+    if (made) copy_raw(weight, plain);
+    return true;
+  }
   if (work.dtype == DType::bfloat16) return cpu::onednn::conv(pass, work);
   if (pass == Pass::y) cpu::conv_y(work);
   if (pass == Pass::x) cpu::conv_x(work);
@@ -169,7 +202,8 @@ bool convolve(const Call& call, DType dtype, const ConvTail& tail = {}) {
   const Steps steps = steps_of(call, out.ndim() - 2);
   const Images images(out, dtype);
   const Tensor input = images.input(call.tensor(0)), result = images.output(out);
-  const Tensor weight = consecutive(call.tensor(1), dtype);
+  const bool weight_last = keeps_last(call.tensor(1), dtype);
+  const Tensor weight = weight_last ? call.tensor(1) : consecutive(call.tensor(1), dtype);
   const Tensor bias = call.has(2) ? consecutive(call.tensor(2), working_dtype(dtype)) : Tensor();
   const bool transposed = call.boolean(6);
   WeightKeeper keeper(call.tensor(1), weight);
@@ -182,6 +216,7 @@ bool convolve(const Call& call, DType dtype, const ConvTail& tail = {}) {
                            .weight = weight->bytes(),
                            .y = nullptr,
                            .bias = bias.defined() ? bias->bytes() : nullptr,
+                           .weight_last = weight_last,
                            .winograd = cpu::winograd::enabled(),
                            .kept = keeper.slot(),
                            .scale = tail.scale.defined() ? tail.scale->bytes() : nullptr,
@@ -202,7 +237,8 @@ bool convolve_weight(const Call& call, DType dtype) {
   const Images images(call.tensor(by_gradient ? 1 : 0), dtype);
   const Tensor x = images.input(call.tensor(0)), y = images.input(call.tensor(1));
   const DType sums = working_dtype(dtype);
-  const Tensor result = out.dtype() == sums ? out : Tensor::empty(out.sizes(), sums);
+  const bool last = keeps_last(out, dtype), fits = last || out.is_contiguous();
+  const Tensor result = out.dtype() == sums && fits ? out : Tensor::empty(out.sizes(), sums);
   const cpu::ConvCall work{.shape = shape_of(x, y, call.integers(2), call.integers(3),
                                              call.integers(4), call.integers(5), call.integer(6)),
                            .dtype = dtype,
@@ -211,6 +247,7 @@ bool convolve_weight(const Call& call, DType dtype) {
                            .weight = nullptr,
                            .y = nullptr,
                            .bias = nullptr,
+                           .weight_last = last,
                            .winograd = cpu::winograd::enabled()};
   if (!run_arranged(Pass::weight, work, x, y, result) &&
       !run_plain(Pass::weight, work, x, y, result))
@@ -283,7 +320,7 @@ Tensor convolve_rows(const Call& call, const ConvTail& tail) {
   const char *weights = weight->bytes(), *shifts = bias.defined() ? bias->bytes() : nullptr;
   if (!Arranged(input).exists()) input->bytes();
   const GivenImage image(input);
-  if (!image.usable() || !keeper.slot()) return {};
+  if (!image.usable(false) || !keeper.slot()) return {};
   const cpu::RowPool pool{tail.window[0], tail.window[1], tail.step[0], tail.step[1]};
   const int64_t channels = shape->y_channels,
                 rows = (shape->y[1] - pool.height) / pool.row_step + 1,

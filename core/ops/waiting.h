@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dispatch/call.h"
+#include "tensor/arranged.h"
 
 namespace wisp::ops {
 
@@ -39,6 +40,17 @@ class Quiet {
 inline bool can_wait(const Tensor& t) {
   return t.dtype() == DType::float32 && !t->is_meta() && !t->layers() &&
          !t->storage().shared_with_others();
+}
+
+// Whether both are images of one shape whose elements lie in one order, without gaps.
+inline bool lie_alike(const Tensor& a, const Tensor& b) {
+  return same(a.sizes(), b.sizes()) && a.is_contiguous() == b.is_contiguous() &&
+         is_dense_image(*a.impl()) && is_dense_image(*b.impl());
+}
+// Memory for an image that lies like this one.
+inline Tensor empty_like(const Tensor& image) {
+  if (image.is_contiguous()) return Tensor::empty(image.sizes(), image.dtype());
+  return Tensor::empty_strided(image.sizes(), channels_last_strides(image.sizes()), image.dtype());
 }
 
 inline void run_kernel(const Call& call) {
@@ -87,18 +99,17 @@ class Waiting {
   // Whether this is the newest result, as a whole.
   bool is_newest(const Tensor& t) const {
     const Tensor& newest = parts_.results[last_];
-    return &t->storage() == &newest->storage() && t.is_contiguous() &&
-           same(t.sizes(), newest.sizes()) && t.dtype() == newest.dtype();
+    return &t->storage() == &newest->storage() && lie_alike(t, newest) &&
+           t.dtype() == newest.dtype();
   }
   bool is_newest(const Infer& infer, int i) const {
     return infer[i].is_tensor() && is_newest(infer.tensor(i)) && can_wait(infer.tensor(i));
   }
-  // Whether an image of the newest result's shape can be read later.
+  // Whether an image of the newest result's shape and order can be read later.
   bool is_alike(const Arg& arg) const {
     if (!arg.is_tensor()) return false;
     const Tensor& t = arg.tensor();
-    return can_wait(t) && t.is_contiguous() && same(t.sizes(), parts_.results[last_].sizes()) &&
-           !t->storage().is_pending();
+    return can_wait(t) && lie_alike(t, parts_.results[last_]) && !t->storage().is_pending();
   }
   static bool is_held(const Tensor& t) { return t.defined() && t->storage().use_count() > 1; }
   bool any_held_before_last() const {

@@ -10,7 +10,7 @@ namespace {
 
 bool is_large_image(const Arg& arg) {
   return arg.is_tensor() && can_wait(arg.tensor()) && !differentiated(arg.tensor()) &&
-         arg.tensor().is_contiguous() && arg.tensor().numel() > least_result;
+         arg.tensor().numel() > least_result;
 }
 
 // Whether gradients are being added up in memory that nobody else knows.
@@ -22,7 +22,7 @@ bool is_sum_of_gradients(const Infer& infer, std::span<const Tensor> targets) {
 
 // The contents of a private storage, which becomes a promise.
 Tensor take_contents(const Tensor& from) {
-  Tensor taken = Tensor::promise(from.sizes(), {}, from.dtype());
+  Tensor taken = Tensor::promise(from.sizes(), from.strides(), from.dtype());
   taken->storage().take_memory(from->storage());
   from->storage().set_pending(true);
   return taken;
@@ -34,7 +34,7 @@ bool WaitingGradient::can_begin(const Infer& infer, std::span<const Tensor> targ
   const bool rectifies = &infer.op() == &op_def<"relu_grad">() && targets.empty();
   if (!rectifies && !is_sum_of_gradients(infer, targets)) return false;
   return is_large_image(infer[0]) && is_large_image(infer[1]) &&
-         same(infer.tensor(0).sizes(), infer.tensor(1).sizes());
+         lie_alike(infer.tensor(0), infer.tensor(1));
 }
 
 WaitingGradient::WaitingGradient(const Call& call) {

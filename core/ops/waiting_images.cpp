@@ -15,7 +15,7 @@ bool convolution_waits(const Infer& infer) {
   const Tensor &x = infer.tensor(0), &weight = infer.tensor(1);
   if (infer.boolean(6) || !waits(x) || !waits(weight)) return false;
   if (infer.has(2) && !waits(infer.tensor(2))) return false;
-  if (!infer.out().strides.empty() || x.ndim() < 4 || !cpu::onednn::enabled()) return false;
+  if (x.ndim() < 4 || !cpu::onednn::enabled()) return false;
   constexpr int64_t least_work = 150'000;  // oneDNN's own limit
   const int64_t elements = count_elements(infer.out().sizes);
   return elements > least_result && elements * (weight.numel() / weight->size(0)) >= least_work;
@@ -23,7 +23,7 @@ bool convolution_waits(const Infer& infer) {
 
 bool norm_waits(const Infer& infer) {
   const Tensor& x = infer.tensor(0);
-  return can_wait(x) && x.is_contiguous() && x.numel() > least_result;
+  return can_wait(x) && is_dense_image(*x.impl()) && x.numel() > least_result;
 }
 
 // The windows of _max_pool2d, if they do not overlap and lie inside of the image.
@@ -163,8 +163,7 @@ bool WaitingImages::run_in_one(int last) {
 bool WaitingImages::run_convolution_in_one(int last) {
   const auto& results = parts_.results;
   const ConvTail tail = tail_until(last);
-  Tensor made = tail.has_pool() ? results[before_pool_]
-                                : Tensor::empty(results[last].sizes(), DType::float32);
+  Tensor made = tail.has_pool() ? results[before_pool_] : empty_like(results[last]);
   const bool done = with_convolution(made, [&](const Call& call) {
     if (!tail.has_pool()) return convolve_with_tail(call, tail);
     made = convolve_rows(call, tail);
@@ -176,7 +175,7 @@ bool WaitingImages::run_convolution_in_one(int last) {
 
 Tensor WaitingImages::run_norm_in_one(int last) {
   const Tensor& x = parts_.reads[input];
-  Tensor out = Tensor::empty(x.sizes(), DType::float32);
+  Tensor out = empty_like(x);
   run_affine(x, affine_, parts_.reads[other], last == rectified, out);
   return out;
 }
@@ -190,7 +189,7 @@ Tensor WaitingImages::run_image_steps() {
                                                 false, steps_.output_padding, groups_));
   }
   if (affine_.scale.defined()) {
-    Tensor next = Tensor::empty(now.sizes(), DType::float32);
+    Tensor next = empty_like(now);
     run_affine(now, affine_, Tensor(), false, next);
     now = keep(normalised, std::move(next));
   }

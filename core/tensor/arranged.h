@@ -1,5 +1,6 @@
 // Images in the order that kernels like best, for kernels that know of it. To all others they are
-// ordinary contiguous tensors: Storage::data() puts them back into plain order.
+// ordinary tensors, contiguous or with their channels last: Storage::data() puts them back into
+// plain order.
 #pragma once
 
 #include <utility>
@@ -8,15 +9,21 @@
 
 namespace wisp {
 
-// A contiguous tensor that is the whole of an arranged storage, kept so while this exists. A kernel
-// asks for the plain memory of its other arguments first: one of them may share the storage.
+// Whether elements lie next to each other in one of the orders that an arranged image may have to
+// everybody else.
+inline bool is_dense_image(const TensorImpl& impl) {
+  return impl.is_contiguous() || is_channels_last(impl.sizes(), impl.strides());
+}
+
+// A tensor that is the whole of an arranged storage, kept so while this exists. A kernel asks for
+// the plain memory of its other arguments first: one of them may share the storage.
 class Arranged {
  public:
   explicit Arranged(const Tensor& t) {
     const TensorImpl& impl = *t.impl();
     const Storage& storage = impl.storage();
     if (WISP_LIKELY(!storage.is_arranged()) || !covers(impl)) return;
-    data_ = storage.use_arranged(order_, impl.item_size());
+    data_ = storage.use_arranged(order_, impl.item_size(), !impl.is_contiguous());
     if (data_) storage_ = &storage;
   }
   Arranged(Arranged&& other) noexcept
@@ -40,7 +47,7 @@ class Arranged {
 
  private:
   static bool covers(const TensorImpl& impl) {
-    return impl.is_contiguous() && impl.offset() == 0 &&
+    return is_dense_image(impl) && impl.offset() == 0 &&
            static_cast<size_t>(impl.numel()) * impl.item_size() == impl.storage().bytes();
   }
   const Storage* storage_ = nullptr;
@@ -59,7 +66,7 @@ inline Tensor as_it_lies(const Tensor& like, char* data) {
 // Whether a result may be left arranged: its memory is new, and all its own.
 inline bool can_arrange(const Tensor& out) {
   const Storage& storage = out->storage();
-  return out.is_contiguous() && out->offset() == 0 && storage.use_count() == 1 &&
+  return is_dense_image(*out.impl()) && out->offset() == 0 && storage.use_count() == 1 &&
          storage.resizable() && !storage.is_arranged() && out.numel() > 0 &&
          out->item_size() <= sizeof(int64_t) && !out->is_meta() &&
          static_cast<size_t>(out.numel()) * out->item_size() == storage.bytes();
@@ -67,7 +74,7 @@ inline bool can_arrange(const Tensor& out) {
 
 // The memory of such a result, from now on in that order.
 inline char* arrange(const Tensor& out, const Arrangement& order) {
-  return out->storage().arrange(order, out->item_size());
+  return out->storage().arrange(order, out->item_size(), !out.is_contiguous());
 }
 
 }  // namespace wisp

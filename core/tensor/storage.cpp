@@ -141,21 +141,24 @@ void Storage::settle() const {
 struct Storage::Order {
   Arrangement arrangement;
   size_t item;
+  bool channels_last;  // in plain order
   std::atomic<int> users{0};
 };
 
-char* Storage::arrange(const Arrangement& arrangement, size_t item) {
+char* Storage::arrange(const Arrangement& arrangement, size_t item, bool channels_last) {
   auto order = std::make_unique<Order>();
   order->arrangement = arrangement;
   order->item = item;
+  order->channels_last = channels_last;
   drop_order();
   context_ = order.release();
   state_ = arranged;
   return data_;
 }
 
-char* Storage::use_arranged(Arrangement& arrangement, size_t item) const {
-  if (!is_arranged() || order().item != item) return nullptr;
+char* Storage::use_arranged(Arrangement& arrangement, size_t item, bool channels_last) const {
+  if (!is_arranged() || order().item != item || order().channels_last != channels_last)
+    return nullptr;
   // Whoever settles it waits for all who were counted before.
   order().users.fetch_add(1);
   if (state_.load() == arranged) {
@@ -219,18 +222,37 @@ void settle_block(T* block, T* copy, int64_t pixels, int64_t width) {
   }
 }
 
-template <class T>
-void settle_blocks(char* data, int64_t blocks, int64_t pixels, int64_t width) {
-  const int64_t size = pixels * width, small = std::max<int64_t>(1, (1 << 15) / size);
-  const int64_t parts = std::clamp<int64_t>(blocks / small, 1, num_threads());
+// f(piece, memory for a copy of it) for all pieces of so many elements.
+template <class T, class F>
+void settle_pieces(char* data, int64_t pieces, int64_t size, F f) {
+  const int64_t small = std::max<int64_t>(1, (1 << 15) / size);
+  const int64_t parts = std::clamp<int64_t>(pieces / small, 1, num_threads());
   // All memory is there before anything moves: this cannot fail half-way.
-  std::vector<T> copies(static_cast<size_t>(parts * size));
+  const std::unique_ptr<T[]> copies(new T[static_cast<size_t>(parts * size)]);
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      for (int64_t b = part * blocks / parts; b < (part + 1) * blocks / parts; ++b) {
-        settle_block(reinterpret_cast<T*>(data) + b * size, copies.data() + part * size, pixels,
-                     width);
-      }
+      for (int64_t i = part * pieces / parts; i < (part + 1) * pieces / parts; ++i)
+        f(reinterpret_cast<T*>(data) + i * size, copies.get() + part * size);
+    }
+  });
+}
+
+template <class T>
+void settle_blocks(char* data, int64_t blocks, const Arrangement& from) {
+  settle_pieces<T>(data, blocks, from.pixels * from.block,
+                   [&](T* block, T* copy) { settle_block(block, copy, from.pixels, from.block); });
+}
+
+// Pixels of the members of a batch get all their channels next to each other.
+void settle_members(char* data, int64_t members, const Arrangement& from, size_t item) {
+  const int64_t width = from.block * static_cast<int64_t>(item),
+                blocks = from.channels / from.block;
+  const int64_t size = blocks * from.pixels * width;
+  settle_pieces<char>(data, members, size, [&](char* member, char* copy) {
+    std::memcpy(copy, member, static_cast<size_t>(size));
+    for (int64_t pixel = 0; pixel < from.pixels; ++pixel) {
+      for (int64_t b = 0; b < blocks; ++b, member += width)
+        std::memcpy(member, copy + (b * from.pixels + pixel) * width, static_cast<size_t>(width));
     }
   });
 }
@@ -245,20 +267,19 @@ void Storage::settle_order() const {
   }
   while (order().users.load() > 0) std::this_thread::yield();
   const Arrangement& from = order().arrangement;
-  const int64_t blocks = static_cast<int64_t>(bytes_ / order().item) / (from.pixels * from.block);
+  const size_t item = order().item;
+  const int64_t blocks = static_cast<int64_t>(bytes_ / item) / (from.pixels * from.block);
   try {
-    switch (order().item) {
-      case 1:
-        settle_blocks<uint8_t>(data_, blocks, from.pixels, from.block);
-        break;
-      case 2:
-        settle_blocks<uint16_t>(data_, blocks, from.pixels, from.block);
-        break;
-      case 4:
-        settle_blocks<uint32_t>(data_, blocks, from.pixels, from.block);
-        break;
-      default:
-        settle_blocks<uint64_t>(data_, blocks, from.pixels, from.block);
+    if (order().channels_last) {
+      settle_members(data_, blocks * from.block / from.channels, from, item);
+    } else if (item == 1) {
+      settle_blocks<uint8_t>(data_, blocks, from);
+    } else if (item == 2) {
+      settle_blocks<uint16_t>(data_, blocks, from);
+    } else if (item == 4) {
+      settle_blocks<uint32_t>(data_, blocks, from);
+    } else {
+      settle_blocks<uint64_t>(data_, blocks, from);
     }
   } catch (...) {
     state_ = arranged;

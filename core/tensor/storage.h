@@ -74,11 +74,12 @@ class Storage {
     const uint8_t state = state_.load(std::memory_order_acquire);
     return state == arranged || state == settling;
   }
-  // New memory that nobody else knows: it will hold elements of `item` bytes in that order.
-  char* arrange(const Arrangement& order, size_t item);
+  // New memory that nobody else knows: it will hold elements of `item` bytes in that order. Their
+  // strides speak of a contiguous tensor, or of one whose channels are last.
+  char* arrange(const Arrangement& order, size_t item, bool channels_last);
   // The memory as it lies, until release_arranged(); null if it is in plain order, or was arranged
-  // by elements of another size.
-  char* use_arranged(Arrangement& order, size_t item) const;
+  // by elements of another size or for other strides.
+  char* use_arranged(Arrangement& order, size_t item, bool channels_last) const;
   void release_arranged() const;
 
   // Kernels may be put off. Until they have run, what they write is pending, and nobody may write
