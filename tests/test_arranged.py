@@ -92,6 +92,11 @@ def test_a_view_made_before_sees_later_writes():
     close(rows, values.relu().view(3, -1))
 
 
+def numbers(t, count):
+    """Weights and biases of channels."""
+    return wisp.linspace(0.5, 2, count, dtype=t.dtype), wisp.linspace(-1, 1, count, dtype=t.dtype)
+
+
 CHAINS = {
     "relu": lambda t: t.relu(),
     "in place": lambda t: t.mul_(2).add_(1).relu_(),
@@ -126,6 +131,10 @@ CHAINS = {
     "batch norm": lambda t: F.batch_norm(t, None, None, training=True),
     "batch norm, evaluated": lambda t: F.batch_norm(t, wisp.zeros(16).to(t.dtype), wisp.ones(16).to(t.dtype)),
     "group norm": lambda t: F.group_norm(t, 4),
+    "group norm of all channels": lambda t: F.group_norm(t, 1, *numbers(t, 16)),
+    "group norm with weights": lambda t: F.group_norm(t, 2, *numbers(t, 16)),
+    "members as channels": lambda t: wisp.native_group_norm(t, *numbers(t, 48), 1, 48, 144, 6, 1e-5)[0],
+    "instance norm": lambda t: F.instance_norm(t, weight=numbers(t, 16)[0]),
     "joined": lambda t: wisp.cat([t, t * 2, t], 1),
     "joined members": lambda t: wisp.cat([t, t]),
     "joined with a plain one": lambda t: wisp.cat([t, wisp.ones(t.shape, dtype=t.dtype)], 1),
@@ -188,6 +197,28 @@ def test_a_network_stays_arranged_and_agrees_with_double():
     grads = gradients(model, x)
     assert all(seen)
     for ours, wide in zip(grads, gradients(copy.deepcopy(model).double(), x.double()), strict=True):
+        close(ours, wide.float(), 1e-3)
+
+
+@pytest.mark.parametrize("norm", [lambda: nn.GroupNorm(4, 16), lambda: nn.InstanceNorm2d(16, affine=True)])
+def test_norms_of_groups_stay_arranged(norm):
+    x = wisp.randn(4, 8, 12, 12, generator=wisp.Generator().manual_seed(1))
+    model = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), norm(), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
+    seen = []
+    for layer in model:
+        layer.register_forward_hook(lambda m, args, out: seen.append(_C._is_arranged(out)))
+        layer.register_full_backward_hook(lambda m, given, grads: seen.append(_C._is_arranged(grads[0])))
+    before, results = wisp.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            wisp.set_num_threads(threads)
+            results.append(gradients(model, x))
+    finally:
+        wisp.set_num_threads(before)
+    assert len(seen) == 16 and all(seen)
+    for one, three in zip(*results, strict=True):
+        assert wisp.equal(one, three)
+    for ours, wide in zip(results[0], gradients(copy.deepcopy(model).double(), x.double()), strict=True):
         close(ours, wide.float(), 1e-3)
 
 

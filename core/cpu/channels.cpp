@@ -186,13 +186,13 @@ const ChannelBlockKernel& block_kernel(const Channels& shape) {
   return shape.block == 8 ? kernels().channels_by_8 : kernels().channels_by_16;
 }
 
-// f(block of channels, its first element, the first of its channels)
+// f(block of channels, its first element, the first of its coefficients)
 template <class F>
 void each_block(const Channels& shape, F f) {
   const int64_t blocks = shape.lines() / shape.block, size = shape.length * shape.block;
   const int64_t grain = even_grain(blocks, std::max<int64_t>(1, grain_elements / size), 1);
   parallel_for(blocks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) f(b, b * size, b * shape.block % shape.channels);
+    for (int64_t b = begin; b < end; ++b) f(b, b * size, shape.coefficient(b * shape.block));
   });
 }
 
@@ -228,7 +228,6 @@ void sums_of_blocks(const ChannelSums& call) {
 
 }  // namespace
 
-// Those of each member are joined in order.
 void channel_moments(const ChannelMoments& call) {
   const Channels& shape = call.shape;
   const Scratch<double> means(shape.lines()), squares(shape.lines());
@@ -237,19 +236,25 @@ void channel_moments(const ChannelMoments& call) {
     kernel(typed<float>(call.x, at), shape.length, means.data() + b * shape.block,
            squares.data() + b * shape.block);
   });
-  const double length = static_cast<double>(shape.length);
-  for (int64_t c = 0; c < shape.channels; ++c) {
+  // Lines, in order, as result `i`.
+  auto join = [&](int64_t i, int64_t first, int64_t step, int64_t lines) {
+    const double length = static_cast<double>(shape.length), count = static_cast<double>(lines);
     double mean = 0, sum = 0;
-    for (int64_t n = 0; n < shape.batch; ++n) mean += means[n * shape.channels + c];
-    mean /= static_cast<double>(shape.batch);
-    for (int64_t n = 0; n < shape.batch; ++n) {
-      const double d = means[n * shape.channels + c] - mean;
-      sum += squares[n * shape.channels + c] + length * d * d;
+    for (int64_t k = 0; k < lines; ++k) mean += means[first + k * step];
+    mean /= count;
+    for (int64_t k = 0; k < lines; ++k) {
+      const double d = means[first + k * step] - mean;
+      sum += squares[first + k * step] + length * d * d;
     }
-    reinterpret_cast<float*>(call.mean)[c] = static_cast<float>(mean);
-    reinterpret_cast<float*>(call.var)[c] =
-        static_cast<float>(sum / (length * static_cast<double>(shape.batch)));
+    reinterpret_cast<float*>(call.mean)[i] = static_cast<float>(mean);
+    reinterpret_cast<float*>(call.var)[i] = static_cast<float>(sum / (length * count));
+  };
+  if (call.groups == 0) {
+    for (int64_t c = 0; c < shape.channels; ++c) join(c, c, shape.channels, shape.batch);
+    return;
   }
+  const int64_t each = shape.channels / call.groups;
+  for (int64_t i = 0; i < shape.batch * call.groups; ++i) join(i, i * each, 1, each);
 }
 
 void channel_affine(const ChannelAffine& call) {

@@ -10,7 +10,7 @@ struct Channels {
   DType dtype;  // float32 or float64, of everything below but sums
   int64_t batch, channels, length;
   bool per_member;  // coefficients are batch x channels, else the same channels for all members
-  // Not 0: float32 images in blocks of so many channels (see tensor/arranged.h), not per_member.
+  // Not 0: float32 images in blocks of so many channels (see tensor/arranged.h).
   int block = 0;
   int64_t lines() const { return batch * channels; }
   int64_t coefficient(int64_t line) const { return per_member ? line : line % channels; }
@@ -41,11 +41,13 @@ struct ChannelSums {
 };
 void channel_sums(const ChannelSums& call);
 
-// Mean and variance (of everything, not of a sample) of every channel of images in blocks.
+// Mean and variance (of everything, not of a sample) of every channel of images in blocks, or of
+// that many groups of neighbouring channels in every member.
 struct ChannelMoments {
   Channels shape;
   const char* x;
   char *mean, *var;
+  int64_t groups = 0;
 };
 void channel_moments(const ChannelMoments& call);
 

@@ -6,11 +6,10 @@
 #include <optional>
 
 #include "cpu/opcode.h"
-#include "ops/arranged.h"
+#include "ops/channel_images.h"
 #include "ops/families.h"
 #include "ops/joint.h"
 #include "ops/norms.h"
-#include "ops/pixels.h"
 #include "ops/promotion.h"
 
 namespace wisp::ops {
@@ -63,54 +62,6 @@ cpu::Channels channels_of(const Tensor& x, DType dtype) {
   return {dtype, x->size(0), x->size(1), lines ? x.numel() / lines : 0, false};
 }
 
-// Images that a kernel reads and makes, all in the order of the first: if that is arranged in
-// blocks of channels, so is what is made from it; if its channels are last, each pixel is a row of
-// them.
-class Images {
- public:
-  // `others` are read in plain order, and may be parts of the same memory.
-  Images(std::initializer_list<const Tensor*> images, const Tensor& out,
-         std::initializer_list<const Tensor*> others, DType dtype)
-      : dtype_(dtype), rows_(has_pixels(**images.begin(), (*images.begin())->ndim() - 2)) {
-    if (!(**images.begin())->storage().is_arranged() || !can_arrange(out)) return;
-    for (const Tensor* image : images) {
-      if (image->dtype() != dtype) return;
-    }
-    for (const Tensor* other : others) bytes_or_null(*other);
-    order_ = order_of({images.begin(), 1}, out.sizes());
-    if (order_) read_.emplace(std::span(images.begin(), images.size()), out.sizes(), *order_);
-  }
-  int block() const { return order_ ? order_->block : 0; }
-  Tensor input(size_t i, const Tensor& image) {
-    if (order_) return as_it_lies(image, read_->data(i));
-    copies_[i] = in_layout(image, rows_, dtype_);
-    return rows_ ? rows_of(copies_[i]) : copies_[i];
-  }
-  // Whether the kernel works in the memory of the image itself.
-  bool is_own(size_t i, const Tensor& image) const {
-    return order_ ? read_->data(i) == image->storage().address() : copies_[i].is_same(image);
-  }
-  Tensor output(const Tensor& out) const {
-    if (order_) return as_it_lies(out, arrange(out, *order_));
-    return rows_ && out.ndim() > 1 ? rows_of(out) : out;
-  }
-
- private:
-  static Tensor rows_of(const Tensor& t) {
-    const size_t bytes = static_cast<size_t>(t.numel()) * t->item_size();
-    Ref<Storage> memory = Storage::wrap(t->bytes(), bytes, [](void*) {}, nullptr);
-    const int64_t channels = t->size(1);
-    return Tensor::adopt(
-        TensorImpl::make(std::move(memory), t.dtype(), Dims{t.numel() / channels, channels}));
-  }
-
-  DType dtype_;
-  bool rows_;
-  std::optional<Arrangement> order_;
-  std::optional<InOrder> read_;
-  Tensor copies_[InOrder::most];
-};
-
 // What a channel is multiplied by and what is then added. Roots are taken of whole vectors: with
 // few pixels this would take longer than they do.
 template <class T>
@@ -148,7 +99,7 @@ void batch_norm_kernel(const Call& call) {
   if (!call.boolean(5)) use_given_stats(call);
   const Tensor weight = optional_consecutive(call[1], dtype),
                bias = optional_consecutive(call[2], dtype);
-  Images images({&input}, call.out(0), {&weight, &bias}, dtype);
+  ChannelImages images({&input}, call.out(0), {&weight, &bias}, dtype);
   const Tensor x = images.input(0, input), out = images.output(call.out(0));
   cpu::Channels shape = channels_of(x, dtype);
   shape.block = images.block();
@@ -227,7 +178,7 @@ ChannelAffine normalisation_of(const Call& call) {
   const Tensor &input = call.tensor(0), &mean = call.out(1), &var = call.out(2);
   const bool trains = call.boolean(5), keeps = !trains && KeptAffine::can_be_kept(call);
   if (trains) {
-    Images images({&input}, call.out(0), {}, DType::float32);
+    ChannelImages images({&input}, call.out(0), {}, DType::float32);
     const Tensor x = images.input(0, input);
     cpu::Channels shape = channels_of(x, DType::float32);
     shape.block = images.block();
@@ -250,8 +201,8 @@ ChannelAffine normalisation_of(const Call& call) {
 
 void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& other, bool relu,
                 const Tensor& out) {
-  Images images({&x, other.defined() ? &other : &x}, out, {&affine.scale, &affine.shift},
-                DType::float32);
+  ChannelImages images({&x, other.defined() ? &other : &x}, out, {&affine.scale, &affine.shift},
+                       DType::float32);
   const Tensor given = images.input(0, x), made = images.output(out),
                addend = other.defined() ? images.input(1, other) : Tensor();
   cpu::Channels shape = channels_of(given, DType::float32);
@@ -313,8 +264,8 @@ void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad
 void batch_norm_grads_kernel(const Call& call) {
   const Tensor &grad = call.tensor(0), &x = call.tensor(1), none;
   const Tensor& weight = call.has(4) ? call.tensor(4) : none;
-  Images images({&x, &grad}, call.out(0), {&call.tensor(2), &call.tensor(3), &weight},
-                call.tensor(2).dtype());
+  ChannelImages images({&x, &grad}, call.out(0), {&call.tensor(2), &call.tensor(3), &weight},
+                       call.tensor(2).dtype());
   const Tensor given = images.input(0, x);
   find_grads(call, images.block(), given, images.input(1, grad), nullptr,
              images.output(call.out(0)));
@@ -330,7 +281,7 @@ bool is_private(const Tensor& t) {
 
 // Memory that is read for the last time while the sums are made, and can hold the gradient of the
 // input then; undefined if there is none.
-Tensor spare_memory(const Images& images, const ReluGradient& given, bool wanted) {
+Tensor spare_memory(const ChannelImages& images, const ReluGradient& given, bool wanted) {
   if (wanted && is_private(given.output) && images.is_own(2, given.output)) return given.output;
   if (wanted && is_private(given.addend) && images.is_own(3, given.addend)) return given.addend;
   return Tensor();
@@ -344,8 +295,8 @@ Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given
   Storage& promised = call.out()->storage();
   Tensor made, spare;
   {
-    Images images({&x, &grad, &given.output, addend.defined() ? &addend : &x}, call.out(),
-                  {&call.tensor(2), &call.tensor(3), &weight}, DType::float32);
+    ChannelImages images({&x, &grad, &given.output, addend.defined() ? &addend : &x}, call.out(),
+                         {&call.tensor(2), &call.tensor(3), &weight}, DType::float32);
     const Tensor seen = images.input(0, x);
     const ChannelTotals::Making making{.from = images.input(1, grad),
                                        .addend = addend.defined() ? images.input(3, addend) : none,

@@ -1,6 +1,7 @@
 // Normalisation of groups of channels, in each member of a batch.
 #include <cmath>
 
+#include "ops/channel_images.h"
 #include "ops/families.h"
 #include "ops/joint.h"
 #include "ops/norms.h"
@@ -43,17 +44,35 @@ void group_coefficients(const Call& call, const Tensor& weight, const Tensor& bi
   }
 }
 
-void group_norm_kernel(const Call& call) {
-  const Tensor &mean = call.out(1), &rstd = call.out(2);
-  const DType dtype = mean.dtype();
-  const Tensor x = consecutive(call.tensor(0), dtype);
-  const Tensor weight = optional_consecutive(call[1], dtype),
-               bias = optional_consecutive(call[2], dtype);
-  const Target y(call.out(0), dtype);
+// An input whose dimensions are not those that the call names is read in plain order.
+const Tensor& image_of(const Tensor& input, int64_t batch, int64_t channels) {
+  const bool named = input.ndim() >= 2 && input->size(0) == batch && input->size(1) == channels;
+  if (!named) input->bytes();
+  return input;
+}
+
+void find_group_stats(const Call& call, const cpu::Channels& shape, const Tensor& x) {
+  const Tensor &mean = call.out(1), &var = call.out(2);
+  const int64_t groups = call.integer(6);
+  if (shape.block)
+    return cpu::channel_moments({shape, x->bytes(), mean->bytes(), var->bytes(), groups});
   const int64_t members = mean.numel() ? x.numel() / mean.numel() : 0;
   const int64_t sizes[] = {mean.numel(), members}, strides[] = {members, 1};
-  moments(x, sizes, strides, 2, mean, rstd);
-  const cpu::Channels shape{dtype, call.integer(3), call.integer(4), call.integer(5), true};
+  moments(x, sizes, strides, 2, mean, var);
+}
+
+void group_norm_kernel(const Call& call) {
+  const Tensor& input = image_of(call.tensor(0), call.integer(3), call.integer(4));
+  const Tensor& rstd = call.out(2);
+  const DType dtype = rstd.dtype();
+  const Tensor weight = optional_consecutive(call[1], dtype),
+               bias = optional_consecutive(call[2], dtype);
+  ChannelImages images({&input}, call.out(0), {&weight, &bias}, dtype, false);
+  const Tensor x = images.input(0, input), out = images.output(call.out(0));
+  const cpu::Channels shape{dtype, call.integer(3), call.integer(4), call.integer(5),
+                            true,  images.block()};
+  find_group_stats(call, shape, x);
+  const Target y(out, dtype);
   visit<dtypes::real_math>(dtype, "group_norm", [&]<class T>() {
     T* variance = rstd.data<T>();
     for (int64_t i = 0; i < rstd.numel(); ++i)
@@ -71,13 +90,15 @@ void group_norm_kernel(const Call& call) {
 struct GroupJob {
   explicit GroupJob(const Call& call)
       : dtype(call.tensor(2).dtype()),
-        shape{dtype, call.integer(5), call.integer(6), call.integer(7), true},
         groups(call.integer(8)),
-        grad(consecutive(call.tensor(0), dtype)),
-        x(consecutive(call.tensor(1), dtype)),
         mean(consecutive(call.tensor(2), dtype)),
         rstd(consecutive(call.tensor(3), dtype)),
-        weight(optional_consecutive(call[4], dtype)) {}
+        weight(optional_consecutive(call[4], dtype)),
+        images({&image_of(call.tensor(1), call.integer(5), call.integer(6)), &call.tensor(0)},
+               call.out(0), {&mean, &rstd, &weight}, dtype, false),
+        shape{dtype, call.integer(5), call.integer(6), call.integer(7), true, images.block()},
+        x(images.input(0, call.tensor(1))),
+        grad(images.input(1, call.tensor(0))) {}
   int64_t group_of(int64_t line) const {
     return line / shape.channels * groups + line % shape.channels / (shape.channels / groups);
   }
@@ -88,9 +109,12 @@ struct GroupJob {
     return means;
   }
   DType dtype;
+  int64_t groups;
+  Tensor mean, rstd, weight;
+  ChannelImages images;
   cpu::Channels shape;
-  int64_t groups, line_count = shape.lines();
-  Tensor grad, x, mean, rstd, weight;
+  int64_t line_count = shape.lines();
+  Tensor x, grad;
 };
 
 // grad * a + x * b + c with numbers per line: (g - mean(g) - z mean(g z)) rstd, g = grad * weight.
@@ -142,7 +166,8 @@ void infer_group_norm_grads(Infer& infer) {
 void group_norm_grads_kernel(const Call& call) {
   const GroupJob job(call);
   const int64_t wanted = call.integer(9);
-  const Target out(call.out(0), job.dtype), weight_grad(call.out(1), job.dtype),
+  const Tensor made = job.images.output(call.out(0));
+  const Target out(made, job.dtype), weight_grad(call.out(1), job.dtype),
       bias_grad(call.out(2), job.dtype);
   visit<dtypes::real_math>(job.dtype, "group_norm", [&]<class T>() {
     const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());
