@@ -110,7 +110,7 @@ def test_the_same_bits_in_other_states(before, tail):
         assert same(found, wanted)
 
 
-@pytest.mark.parametrize("kind", ["blocks of 16", "plain", "lines"])
+@pytest.mark.parametrize("kind", ["blocks of 16", "plain", "channels last", "lines"])
 @pytest.mark.parametrize("tail", ["relu", "relu_", "sum", "sum, relu", "in place"])
 def test_it_waits_and_its_tail_joins_it(kind, tail):
     norm, x, other = inputs(kind)

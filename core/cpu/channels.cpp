@@ -87,16 +87,21 @@ void affine_elements(const ChannelAffine& call) {
     kernel_of<T>().affine_each(reinterpret_cast<T*>(call.y) + at, typed<T>(call.x, at),
                                typed<T>(call.other, at), end - begin, typed<T>(call.scale, begin),
                                typed<T>(call.shift, begin), typed<T>(call.other_scale, begin));
-    run_tail(call, at, end - begin);
   };
   if (rows == 1) {
-    parallel_for(n, even_grain(n, grain_elements),
-                 [&](int64_t begin, int64_t end) { some(0, begin, end); });
+    parallel_for(n, even_grain(n, grain_elements), [&](int64_t begin, int64_t end) {
+      some(0, begin, end);
+      run_tail(call, begin, end - begin);
+    });
     return;
   }
   const int64_t grain = even_grain(rows, std::max<int64_t>(1, grain_elements / n), 1);
+  const int64_t piece = std::max<int64_t>(1, piece_elements / n);
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) some(row, 0, n);
+    each_piece(end - begin, piece, has_tail(call), [&](int64_t from, int64_t to) {
+      for (int64_t row = begin + from; row < begin + to; ++row) some(row, 0, n);
+      run_tail(call, (begin + from) * n, (to - from) * n);
+    });
   });
 }
 

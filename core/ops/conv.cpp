@@ -180,7 +180,9 @@ void infer_convolution_weight(Infer& infer) {
   Dims sizes{y->size(1), x->size(1) / infer.integer(6)};
   for (int64_t size : infer.integers(2)) sizes.push_back(size);
   TensorSpec& out = infer.push(sizes, x.dtype(), x.device());
-  if (has_channels_last(x) || has_channels_last(y)) out.strides = channels_last_strides(sizes);
+  const bool single = sizes[1] == 1 || count_elements(infer.integers(2)) == 1;  // either order
+  if (!single && (has_channels_last(x) || has_channels_last(y)))
+    out.strides = channels_last_strides(sizes);
 }
 
 // --- Derivatives. All three computations are linear in both of what they are given, and their

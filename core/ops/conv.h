@@ -43,6 +43,9 @@ bool convolve_with_tail(const Call& call, const ConvTail& tail);
 bool suits_rows(const Call& call, const ConvTail& tail);
 Tensor convolve_rows(const Call& call, const ConvTail& tail);
 
+// Whether the result of a convolution has its channels last in memory, and no tail joins it.
+bool convolution_stays_last(const Tensor& x, const Tensor& weight);
+
 void convolution_kernel(const Call& call);
 void convolution_weight_kernel(const Call& call);
 

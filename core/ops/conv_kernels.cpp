@@ -91,14 +91,19 @@ class GivenImage {
   const Tensor& t_;
 };
 
-// Whether images whose channels are last are best left so: if the result is a weight of such
-// images, or one channel makes another (little is computed, and often something follows that wants
-// rows of channels).
-bool stays_last(Pass pass, const cpu::ConvShape& s, std::initializer_list<const Tensor*> images) {
-  for (const Tensor* t : images) {
-    if (t->defined() && (*t)->storage().is_arranged()) return false;
-  }
-  return pass == Pass::weight || (s.groups > 1 && s.groups == s.x_channels);
+// Whether images whose channels are last are left so. Blocks begin where a network does, with an
+// image of few channels, and end at the first kernel that does not know of them: networks that ask
+// for rows of channels again and again (normalising each pixel, say) go on without.
+bool stays_last(Pass pass, int64_t x_channels, int64_t y_channels,
+                std::initializer_list<const Tensor*> images) {
+  const bool blocks = std::any_of(images.begin(), images.end(), [](const Tensor* t) {
+    return t->defined() && (*t)->storage().is_arranged();
+  });
+  if (pass == Pass::weight) return !blocks;
+  constexpr int64_t few_channels = 8;
+  const bool begins = pass == Pass::y && x_channels < few_channels;
+  const int64_t made = pass == Pass::y ? y_channels : x_channels;
+  return !(blocks || begins) || !cpu::row_conv_block(made);  // vectors of less than full width
 }
 
 // Takes the images of a call (the one that is computed may be undefined, as that which is added to
@@ -107,7 +112,9 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
                   const Tensor& out, const Tensor& other = {}) {
   const bool known =
       work.dtype == DType::float32 || (work.dtype == DType::bfloat16 && !work.channels_last);
-  if (!known || (work.channels_last && stays_last(pass, work.shape, {&x, &y}))) return false;
+  const cpu::ConvShape& s = work.shape;
+  if (!known || (work.channels_last && stays_last(pass, s.x_channels, s.y_channels, {&x, &y})))
+    return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
   for (const Tensor& t : {x, y, other}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
@@ -263,6 +270,11 @@ bool is_bfloat(const Call& call) {
 }
 
 }  // namespace
+
+bool convolution_stays_last(const Tensor& x, const Tensor& weight) {
+  return (has_channels_last(x) || has_channels_last(weight)) &&
+         stays_last(Pass::y, x->size(1), weight->size(0), {&x});
+}
 
 bool convolve_with_tail(const Call& call, const ConvTail& tail) {
   return convolve(call, DType::float32, tail);

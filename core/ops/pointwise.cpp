@@ -92,6 +92,15 @@ bool takes_arranged(const Arg* const* args, int count) {
   return false;
 }
 
+// Whether an image is there whose channels are last and in plain order. Results are then left so
+// too: whoever made it works on rows of channels, and is likely to want them again.
+bool any_last(std::span<const Tensor* const> images, IntSpan sizes) {
+  return std::any_of(images.begin(), images.end(), [&](const Tensor* t) {
+    return same(t->sizes(), sizes) && !t->is_contiguous() && !Arranged(*t).exists() &&
+           is_channels_last(t->sizes(), t->strides());
+  });
+}
+
 // False, with nothing done, if the result has to be in plain order.
 bool run_arranged(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
                   const cpu::Params& params) {
@@ -122,6 +131,7 @@ bool run_arranged(const Call& call, cpu::Opcode opcode, const Arg* const* args, 
   const std::span<const Tensor* const> given(images, found);
   const std::optional<Arrangement> order = order_of(given, out.sizes());
   if (!order || !(can_arrange(out) || Arranged(out).exists())) return false;
+  if (any_last(given, out.sizes())) return false;
   const InOrder inputs(given, out.sizes(), *order);
   const Arranged own(out);
   if (own.exists() ? own.order() != *order : !can_arrange(out)) return false;

@@ -15,15 +15,19 @@ bool convolution_waits(const Infer& infer) {
   const Tensor &x = infer.tensor(0), &weight = infer.tensor(1);
   if (infer.boolean(6) || !waits(x) || !waits(weight)) return false;
   if (infer.has(2) && !waits(infer.tensor(2))) return false;
-  if (x.ndim() < 4 || !cpu::onednn::enabled()) return false;
+  if (x.ndim() < 4 || !cpu::onednn::enabled() || convolution_stays_last(x, weight)) return false;
   constexpr int64_t least_work = 150'000;  // oneDNN's own limit
   const int64_t elements = count_elements(infer.out().sizes);
   return elements > least_result && elements * (weight.numel() / weight->size(0)) >= least_work;
 }
 
+// Rows of channels in training only: what waits holds its input, which nobody else does otherwise,
+// and where nothing joins it (most activations) that is one image more in the caches.
 bool norm_waits(const Infer& infer) {
   const Tensor& x = infer.tensor(0);
-  return can_wait(x) && is_dense_image(*x.impl()) && x.numel() > least_result;
+  const bool rows = !x.is_contiguous() && !x->storage().is_arranged();
+  return can_wait(x) && is_dense_image(*x.impl()) && x.numel() > least_result &&
+         (infer.boolean(5) || !rows);
 }
 
 // The windows of _max_pool2d, if they do not overlap and lie inside of the image.
