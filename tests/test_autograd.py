@@ -450,3 +450,9 @@ def test_out_of_composites_takes_no_gradients():
             call(wisp.empty(2, 2))
         with wisp.no_grad():
             call(wisp.empty(2, 2))
+
+
+def test_slope_of_sinc_where_squares_vanish():
+    x = wisp.tensor([0.0, wisp.finfo(wisp.float64).tiny, -1e-200], dtype=wisp.float64, requires_grad=True)
+    x.sinc().sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
