@@ -72,7 +72,8 @@ def test_grad_of_unused_inputs():
     with pytest.raises(RuntimeError, match="allow_unused"):
         autograd.grad(x.sum(), [x, y])
     assert autograd.grad(x.sum(), [x, y], allow_unused=True)[1] is None
-    assert autograd.grad(x.sum(), [x, y], materialize_grads=True)[1].tolist() == [0]
+    zero = autograd.grad(x.sum(), [x, y], materialize_grads=True)[1]
+    assert zero.tolist() == [0] and not zero.requires_grad
 
 
 def test_grad_for_a_computed_tensor():
@@ -405,7 +406,7 @@ def test_inputs_may_be_any_iterable():
         net.weight.grad = None
         with pytest.raises(RuntimeError, match="cannot be empty"):
             backward(p for p in [])
-    with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
+    with pytest.raises(ValueError, match="requires non-empty inputs"):
         wisp.autograd.grad(loss(), (p for p in []))
 
 
@@ -449,3 +450,9 @@ def test_out_of_composites_takes_no_gradients():
             call(wisp.empty(2, 2))
         with wisp.no_grad():
             call(wisp.empty(2, 2))
+
+
+def test_slope_of_sinc_where_squares_vanish():
+    x = wisp.tensor([0.0, wisp.finfo(wisp.float64).tiny, -1e-200], dtype=wisp.float64, requires_grad=True)
+    x.sinc().sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]

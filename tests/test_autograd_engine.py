@@ -124,7 +124,58 @@ def test_cycles_through_the_graph_are_collected():
         y.grad_fn.result = y
         return y
 
-    for make in (through_attribute, through_hook, through_context):
+    def through_hook_of_result(x):
+        y = x * 2
+        y.register_hook(lambda g: y)
+        return y
+
+    def through_hook_of_function(x):
+        y = Keeps.apply(x)
+        y.register_hook(lambda g: y)
+        return y
+
+    def through_hooks_of_node(x):
+        y = x * 2
+        y.grad_fn.register_hook(lambda *grads: y)
+        y.grad_fn.register_prehook(lambda *grads: y)
+        return y
+
+    for make in (
+        through_attribute,
+        through_hook,
+        through_context,
+        through_hook_of_result,
+        through_hook_of_function,
+        through_hooks_of_node,
+    ):
         alive = weakref.ref(make(leaf(1)))
         gc.collect()
         assert alive() is None, make
+
+
+@pytest.mark.parametrize("on_tensor", [True, False])
+def test_a_hook_that_refers_to_its_node_lives_as_long_as_the_graph(on_tensor):
+    class Witness:
+        pass
+
+    calls = []
+
+    def graph():
+        y = leaf(1) * 2
+        node, witness = y.grad_fn, Witness()
+        node.metadata["self"] = node
+
+        def hook(*grads):
+            calls.append((node, witness))
+
+        (y if on_tensor else node).register_hook(hook)
+        return y * 3, weakref.ref(witness)
+
+    out, alive = graph()
+    gc.collect()  # the node belongs to the graph: nothing of it may go
+    out.backward()
+    assert len(calls) == 1 and alive() is not None
+    calls.clear()
+    del out
+    gc.collect()
+    assert alive() is None

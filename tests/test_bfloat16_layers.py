@@ -129,3 +129,31 @@ def test_results_do_not_depend_on_the_number_of_threads():
         wisp.set_num_threads(before)
     for other in seen[1:]:
         assert all(wisp.equal(a, b) for a, b in zip(seen[0], other, strict=True))
+
+
+NORMS = {
+    "group": ((4, 8, 20, 20), 8, lambda x, w, b: F.group_norm(x, 2, w, b)),
+    "layer": ((40, 8, 20, 20), 20, lambda x, w, b: F.layer_norm(x, (20,), w, b)),
+    "batch": ((4, 8, 20, 20), 8, lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True)),
+    "instance": ((4, 8, 20, 20), 8, lambda x, w, b: F.instance_norm(x, None, None, w, b)),
+}
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_parameters_of_float32_get_gradients_of_float32(kind):
+    sizes, channels, norm = NORMS[kind]
+
+    def gradients(dtype):
+        weight, bias = wisp.ones(channels, requires_grad=True), wisp.zeros(channels, requires_grad=True)
+        out = norm(numbers(*sizes).to(dtype).requires_grad_(), weight, bias)
+        out.backward(numbers(*sizes, seed=1).to(dtype))
+        return weight.grad, bias.grad
+
+    for mixed, wide in zip(gradients(wisp.bfloat16), gradients(wisp.float32)):
+        wisp.testing.assert_close(mixed, wide)
+
+
+@pytest.mark.parametrize("dtype", [wisp.float16, wisp.bfloat16])
+def test_what_rms_norm_adds_is_that_of_the_dtype_it_computes_in(dtype):
+    small = wisp.full((4,), 0.05, dtype=dtype)
+    assert F.rms_norm(small, (4,)).tolist() == [1.0] * 4

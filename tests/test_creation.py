@@ -338,3 +338,13 @@ def test_out_does_not_change_what_is_computed():
     assert wisp.add(x, x, out=wisp.empty(1)).tolist() == [float("inf")]
     y = wisp.tensor([1.001], dtype=wisp.bfloat16)
     assert wisp.exp(y, out=wisp.empty(1)).tolist() == y.exp().float().tolist()
+
+
+def test_numbers_rows_and_arrays_may_be_mixed():
+    array = np.array
+    assert wisp.tensor(((7, array(5)), (array(9), 5.0))).tolist() == [[7.0, 5.0], [9.0, 5.0]]
+    assert wisp.tensor([array([1, 2]), [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert wisp.tensor([[1, 2], array([3, 4]), wisp.tensor([5, 6])]).tolist() == [[1, 2], [3, 4], [5, 6]]
+    for ragged in ([[1, 2], array([3])], [array([1, 2]), [3]], [1, array([2, 3])], [array([1, 2]), 3]):
+        with pytest.raises(ValueError):
+            wisp.tensor(ragged)

@@ -59,6 +59,45 @@ def test_what_libraries_do_when_they_are_imported():
     assert printed.split() == words
 
 
+def test_what_torchvision_does_when_it_is_imported():
+    printed = as_torch("""
+        import torch
+        import torch._custom_ops
+        import torch.library
+        from torch._dynamo.utils import is_compile_supported
+        from torch.ao.quantization import DeQuantStub, QuantStub
+        from torch.jit.annotations import BroadcastingList2
+        from torch.onnx import symbolic_opset11 as opset11
+        from torch.onnx.symbolic_helper import parse_args
+        from torch.utils.model_zoo import tqdm
+
+        try:
+            torch.ops.load_library("no_such_library.so")
+        except OSError:
+            print("no library", end=" ")
+
+        @torch.library.register_fake("absent::operator")
+        def fake(x):
+            return x
+
+        @parse_args("v", "v")
+        def symbolic(g, x):
+            return opset11.squeeze(g, x, 1)
+
+        torch.onnx.register_custom_op_symbolic("absent::operator", symbolic, 11)
+        keys = torch._C.DispatchKey
+        both = torch._C.DispatchKeySet(keys.AutocastCPU) | torch._C.DispatchKeySet(keys.AutocastCUDA)
+        x = torch.ones(1)
+        print(len(both), both.has(keys.AutocastCPU), is_compile_supported("cpu"), BroadcastingList2[int])
+        print(torch.ao.quantization.DeQuantStub()(QuantStub()(x)) is x, isinstance(DeQuantStub(), torch.nn.Module))
+        print(torch.jit._script_if_tracing(lambda x: x + 1)(x).item())
+        with tqdm(total=2, disable=True) as shown:
+            shown.update(2)
+    """)
+    words = ["no", "library", "2", "True", "False", "list[int]", "True", "True", "2.0"]
+    assert printed.split() == words
+
+
 def test_names_of_what_is_not_there():
     """Libraries mention them at import, and ask whether things are such."""
     printed = as_torch("""

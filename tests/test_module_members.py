@@ -291,11 +291,28 @@ def test_backward_hooks_without_gradients_of_inputs_get_none_for_each():
     module.register_full_backward_hook(
         lambda module, grad_input, grad_output: seen.append((grad_input, len(grad_output)))
     )
-    module(wisp.ones(1), wisp.ones(1)).sum().backward()
+    with pytest.warns(UserWarning, match="none of its inputs requires grad"):
+        module(wisp.ones(1), wisp.ones(1)).sum().backward()
     assert seen == [((None, None), 1)]
     module.register_full_backward_hook(lambda module, grad_input, grad_output: (wisp.ones(1), None))
-    with pytest.raises(RuntimeError, match="no input requires gradient"):
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="no input requires gradient"):
         module(wisp.ones(1), wisp.ones(1)).sum().backward()
+
+
+def test_backward_hooks_leave_tensors_without_gradient_alone():
+    class Two(nn.Module):
+        def forward(self, x, y):
+            self.required = x.requires_grad, y.requires_grad
+            return x * y, y
+
+    module, seen = Two(), []
+    module.register_full_backward_hook(lambda module, *grads: seen.append(grads))
+    product, same = module(wisp.full((1,), 2.0, requires_grad=True), wisp.full((1,), 3.0))
+    assert module.required == (True, False) and not same.requires_grad
+    product.sum().backward()
+    ((grad_input, grad_output),) = seen
+    assert grad_input[0].tolist() == [3.0] and grad_output[0].tolist() == [1.0]
+    assert grad_input[1] is None and grad_output[1] is None
 
 
 def test_backward_hooks_of_outputs_that_are_not_used():

@@ -450,3 +450,21 @@ def test_norms_to_clip_by_may_be_named():
     x.grad = wisp.tensor([1.0, -5.0, 2.0])
     assert wisp.nn.utils.clip_grad_norm_([x], 1.0, norm_type="inf") == 5
     assert x.grad.tolist() == pytest.approx([0.2, -1.0, 0.4])
+
+
+def test_an_empty_batch_gives_parameters_of_norms_no_gradient():
+    norm = wisp.nn.BatchNorm2d(3)
+    norm(wisp.rand(0, 3, 2, 2, requires_grad=True)).sum().backward()
+    assert norm.weight.grad.tolist() == norm.bias.grad.tolist() == [0.0] * 3
+
+
+def test_arguments_that_make_no_sense():
+    from wisp.nn import functional as F
+
+    with pytest.raises(ValueError, match="more than 1 value per group"):
+        F.group_norm(wisp.rand(1, 4, 1), 4)
+    with pytest.raises(RuntimeError, match="eps must be non-negative"):
+        F.cosine_similarity(wisp.rand(1, 3), wisp.rand(1, 3), eps=-1.0)
+    for bounds in ((0.1, float("inf")), (float("nan"), 0.3)):
+        with pytest.raises(RuntimeError, match="must be finite"):
+            F.rrelu(wisp.rand(3), *bounds)

@@ -23,7 +23,7 @@ newaxis = None
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
     "__config__", "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "functional", "futures", "hub", "jit", "linalg", "masked", "memory", "models",
+    "distributions", "fft", "func", "functional", "futures", "hub", "jit", "library", "linalg", "masked", "memory", "models",
     "multiprocessing", "nn", "onnx", "optim", "overrides", "random", "return_types", "serialization", "signal", "special",
     "storage", "testing", "torch_version", "types", "utils", "version",
 )  # fmt: skip
@@ -50,6 +50,7 @@ _HOMES = {
         "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type",
     ),
     "_lowrank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
+    "_ops": ("ops",),
     "_numbered": (
         "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "dropout_",
         "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "frobenius_norm",

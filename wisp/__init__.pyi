@@ -22,6 +22,7 @@ from wisp import functional as functional
 from wisp import futures as futures
 from wisp import hub as hub
 from wisp import jit as jit
+from wisp import library as library
 from wisp import linalg as linalg
 from wisp import masked as masked
 from wisp import memory as memory
@@ -171,6 +172,7 @@ from wisp._numbered import margin_ranking_loss as margin_ranking_loss
 from wisp._numbered import norm_except_dim as norm_except_dim
 from wisp._numbered import poisson_nll_loss as poisson_nll_loss
 from wisp._numbered import triplet_margin_loss as triplet_margin_loss
+from wisp._ops import ops as ops
 from wisp._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from wisp._settings import get_default_device as get_default_device
 from wisp._settings import get_deterministic_debug_mode as get_deterministic_debug_mode

@@ -7,15 +7,18 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import wisp
-from wisp import _dtypes_off, _sharded_off, version
+from wisp import _dispatch_off, _dtypes_off, _sharded_off, version
 
 # Modules that are files of their own in torch, and where their names live in wisp.
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
 )} | {
-    "torch._dynamo": "wisp._dynamo_off", "torch.distributed.fsdp": "wisp._sharded_off",
+    "torch._custom_ops": "wisp.library", "torch._dynamo": "wisp._dynamo_off", "torch._dynamo.utils": "wisp._dynamo_off",
+    "torch.ao": "wisp._quantized_off", "torch.ao.quantization": "wisp._quantized_off",
+    "torch.distributed.fsdp": "wisp._sharded_off",
     "torch.distributed.optim": "wisp._sharded_off", "torch.fx": "wisp._fx_off",
+    "torch.onnx.symbolic_helper": "wisp._onnx_off", "torch.onnx.symbolic_opset11": "wisp._onnx_off",
 }  # fmt: skip
 
 # A folder with a module "torch" that installs the hook: what processes that inherit sys.path find.
@@ -58,7 +61,12 @@ class Finder:
     def exec_module(self, module):
         name = module.__spec__.name
         home = self._home(name).name
-        sys.modules[name] = import_module(home)  # the import system hands out what it finds there
+        found = sys.modules[name] = import_module(home)  # the import system hands out what it finds there
+        if name == "torch.onnx":
+            from wisp import _onnx_off
+
+            for extra in _onnx_off.__all__:
+                setattr(found, extra, getattr(_onnx_off, extra))
         _find_hidden(home)
 
     def get_code(self, name):
@@ -132,6 +140,7 @@ def install():
     wisp.Tensor._cdata = property(id)  # and tell tensors apart by this
     wisp._softmax_backward_data = _softmax_backward_data
     _dtypes_off.add_to(wisp)
+    wisp._C.DispatchKey, wisp._C.DispatchKeySet = _dispatch_off.DispatchKey, _dispatch_off.DispatchKeySet
     wisp._C.Graph, wisp._C.Value = wisp._C._jit.Graph, wisp._C._jit.Value  # named in annotations
     for name in ("torch._dynamo", "torch.fx"):
         import_module(name)  # programs that import torch alone find them too

@@ -4,9 +4,11 @@ depend on sizes or addresses, so there is nothing to be told."""
 from wisp.compiler import allow_in_graph, disable, is_compiling, list_backends, reset
 
 __all__ = [
-    "allow_in_graph", "disable", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+    "allow_in_graph", "disable", "is_compile_supported", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
     "maybe_mark_dynamic", "reset",
 ]  # fmt: skip
+
+__path__ = []  # torch._dynamo.utils is this module too
 
 
 def mark_static_address(t, guard=False):
@@ -22,6 +24,11 @@ def mark_static(t, index=None):
 
 
 maybe_mark_dynamic = mark_static
+
+
+def is_compile_supported(device_type):
+    """False: there is no compiler of bytecode for any device."""
+    return False
 
 
 def __getattr__(name):

@@ -110,22 +110,6 @@ PyObject* detach_(PyObject* self, PyObject*) {
   });
 }
 
-Tensor call_tensor_hook(const HookState& state, const Tensor& grad) {
-  if (!state.callable) return Tensor();
-  const Ref hook = Ref::borrow(state.callable);
-  const Ref argument(wrap(grad));
-  const Ref returned = owned(PyObject_CallOneArg(hook.get(), argument.get()));
-  if (returned.get() == Py_None) return Tensor();
-  WISP_CHECK_TYPE(is_tensor(returned.get()), "hook has returned a value of type ",
-                  Py_TYPE(returned.get())->tp_name, "; expected a Tensor or None");
-  const Tensor& replaced = tensor_of(returned.get());
-  WISP_CHECK(same(replaced.sizes(), grad.sizes()), "hook has changed the size of value: from ",
-             grad.sizes(), " to ", replaced.sizes());
-  WISP_CHECK(replaced.dtype() == grad.dtype(), "hook has changed the type of value (was ",
-             name(grad.dtype()), " got ", name(replaced.dtype()), ")");
-  return replaced;
-}
-
 // Forgets hooks of a leaf that were removed since: their handles are still in its attributes.
 void sweep_removed(const Tensor& leaf, PyObject* handles) {
   std::vector<uint64_t> gone;
@@ -182,10 +166,10 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
     if (leaf) node = &autograd::meta(t).accumulate;
     auto state = state_for(callable, !leaf);
     const uint64_t id = autograd::next_hook_id();
-    node->extras().tensor_hooks.push_back({id, t->autograd().output, [state](const Tensor& grad) {
-                                             return call_tensor_hook(*state, grad);
-                                           }});
-    return leaf ? keep_with_tensor(self, state, id, callable) : make_handle(state, id);
+    node->extras().tensor_hooks.push_back({id, t->autograd().output, TensorHookCall{state}});
+    if (leaf) return keep_with_tensor(self, state, id, callable);
+    track(self);
+    return make_handle(state, id);
   });
 }
 

@@ -97,25 +97,14 @@ class Nested {
     // A tensor of one element among numbers is a number, whatever its shape.
     const bool number =
         is_tensor(level.get()) && impl_of(level.get())->numel() == 1 && !sizes_.empty();
-    if (number) {
-      leaf_dims_ = 0;
-    } else if (is_tensor(level.get()) || is_array(level.get())) {
-      append_shape(level.get());
-    }
+    if (!number && (is_tensor(level.get()) || is_array(level.get()))) append_shape(level.get());
     find_dtype(data, 0);
   }
 
   // Rows that are tensors or arrays themselves.
   void append_shape(PyObject* value) {
-    leaf_dims_ = 0;
-    if (is_tensor(value)) {
-      for (int64_t size : impl_of(value)->sizes()) sizes_.push_back(size);
-      leaf_dims_ = impl_of(value)->ndim();
-    } else {
-      const Tensor array = from_buffer_object(value, function_);
-      for (int64_t size : array.sizes()) sizes_.push_back(size);
-      leaf_dims_ = array.ndim();
-    }
+    const Tensor row = is_tensor(value) ? tensor_of(value) : from_buffer_object(value, function_);
+    for (int64_t size : row.sizes()) sizes_.push_back(size);
   }
 
   void find_dtype(PyObject* value, size_t depth) {
@@ -135,8 +124,7 @@ class Nested {
 
   template <class T>
   void put(PyObject* value, size_t depth, T*& at) {
-    if (depth + static_cast<size_t>(std::max<int64_t>(leaf_dims_, 0)) < sizes_.size() &&
-        is_sequence(value)) {
+    if (depth < sizes_.size() && is_sequence(value)) {
       const Ref items = owned(PySequence_Fast(value, "expected a sequence"));
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
       WISP_CHECK_VALUE(n == sizes_[depth], "expected sequence of length ", sizes_[depth],
@@ -145,7 +133,7 @@ class Nested {
         put(PySequence_Fast_GET_ITEM(items.get(), i), depth + 1, at);
       return;
     }
-    if (leaf_dims_ >= 0 && (is_tensor(value) || is_array(value)) &&
+    if ((is_tensor(value) || is_array(value)) &&
         !(is_tensor(value) && impl_of(value)->numel() == 1 && depth == sizes_.size())) {
       put_block(value, depth, at);
       return;
@@ -201,7 +189,6 @@ class Nested {
 
   const char* function_;
   Dims sizes_;
-  int64_t leaf_dims_ = -1;
   std::optional<DType> dtype_;
   DType filled_ = DType::float32;  // of the tensor being made
 };

@@ -429,8 +429,7 @@ class Apply {
       }
       tensors.push_back(tensor);
       PyObject* result = wrap(std::move(tensor));
-      if (!PyObject_GC_IsTracked(result))
-        PyObject_GC_Track(result);  // its history holds Python objects
+      track(result);  // its history holds Python objects
       PyTuple_SET_ITEM(results, i, result);
     }
     node_->set_outputs(tensors);

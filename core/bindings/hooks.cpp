@@ -10,6 +10,36 @@ HookState::~HookState() {
 
 namespace {
 
+std::vector<HookState*> owned_hooks(autograd::Node& node) {
+  std::vector<HookState*> found;
+  autograd::NodeExtras* extras = node.extras_if_any();
+  if (!extras) return found;
+  auto add = [&](const auto* call) {
+    if (call && call->state->owns) found.push_back(call->state.get());
+  };
+  for (const auto& on : extras->tensor_hooks) add(on.hook.target<TensorHookCall>());
+  for (const auto& pre : extras->pre_hooks) add(pre.second.target<PreHookCall>());
+  for (const auto& post : extras->post_hooks) add(post.second.target<PostHookCall>());
+  return found;
+}
+
+}  // namespace
+
+int visit_hooks(autograd::Node& node, visitproc visit, void* arg) {
+  for (const HookState* state : owned_hooks(node)) Py_VISIT(state->callable);
+  return 0;
+}
+
+void clear_hooks(autograd::Node& node) {
+  std::vector<Ref> dropped;  // only at the end: what they free may free the node
+  for (HookState* state : owned_hooks(node)) {
+    state->owns = false;
+    dropped.emplace_back(std::exchange(state->callable, nullptr));
+  }
+}
+
+namespace {
+
 struct HandleObject {
   PyObject_HEAD;
   std::shared_ptr<HookState>* state;

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "autograd/node.h"
 #include "bindings/python.h"
 
 namespace wisp::python {
@@ -16,6 +17,25 @@ struct HookState {
   bool owns = false;
   ~HookState();
 };
+
+// Hooks of the graph as types with names, so that visit_hooks() can tell Python's from others.
+struct TensorHookCall {
+  std::shared_ptr<HookState> state;
+  Tensor operator()(const Tensor& grad) const;
+};
+struct PreHookCall {
+  std::shared_ptr<HookState> state;
+  void operator()(std::vector<Tensor>& grads) const;
+};
+struct PostHookCall {
+  std::shared_ptr<HookState> state;
+  void operator()(std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const;
+};
+
+// A hook may refer to the tensor or node that it is a hook of. For the garbage collector to see
+// such a cycle, the Python object that is the only owner of a node visits and clears its hooks.
+int visit_hooks(autograd::Node& node, visitproc visit, void* arg);
+void clear_hooks(autograd::Node& node);
 
 // An object with remove(), also a context manager. With `keeps`, the handle owns the callable: it
 // is to be stored where the garbage collector sees it.

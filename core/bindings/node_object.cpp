@@ -34,8 +34,27 @@ std::unordered_map<Node*, PyObject*>& live_objects() {
 NodeObject* self_of(PyObject* object) { return reinterpret_cast<NodeObject*>(object); }
 Node& node_in(PyObject* object) { return *self_of(object)->node->get(); }
 
+// Whether the object is all that keeps the node. (A leaf's node lives as long as its tensor.)
+bool is_sole_owner(PyObject* object) {
+  const Node* node = self_of(object)->node->get();
+  return !node->leaf() && node->use_count() == 1;
+}
+
+int node_traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(self_of(object)->metadata);
+  Py_VISIT(Py_TYPE(object));
+  return is_sole_owner(object) ? visit_hooks(node_in(object), visit, arg) : 0;
+}
+
+int node_clear(PyObject* object) {
+  Py_CLEAR(self_of(object)->metadata);
+  if (is_sole_owner(object)) clear_hooks(node_in(object));
+  return 0;
+}
+
 void node_dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
   live_objects().erase(self_of(object)->node->get());
   delete self_of(object)->node;
   Py_XDECREF(self_of(object)->metadata);
@@ -144,6 +163,8 @@ PyGetSetDef getset[] = {
     {"metadata", node_metadata, nullptr, "A dict for the user's notes.", nullptr},
     {}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                        {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
                        {Py_tp_getattro, reinterpret_cast<void*>(node_getattr)},
                        {Py_tp_methods, methods},
@@ -151,7 +172,8 @@ PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
                        {Py_tp_doc, const_cast<char*>("A node of the graph that backward() walks.")},
                        {0, nullptr}};
 PyType_Spec spec = {"wisp.autograd.graph.Node", sizeof(NodeObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
                     slots};
 
 // One Python type per kind of node, so that type(y.grad_fn).__name__ says what it is.
@@ -239,31 +261,51 @@ Ref as_tuple(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
+Tensor TensorHookCall::operator()(const Tensor& grad) const {
+  if (!state->callable) return Tensor();
+  const Ref hook = Ref::borrow(state->callable);
+  const Ref argument(wrap(grad));
+  const Ref returned = owned(PyObject_CallOneArg(hook.get(), argument.get()));
+  if (returned.get() == Py_None) return Tensor();
+  WISP_CHECK_TYPE(is_tensor(returned.get()), "hook has returned a value of type ",
+                  Py_TYPE(returned.get())->tp_name, "; expected a Tensor or None");
+  const Tensor& replaced = tensor_of(returned.get());
+  WISP_CHECK(same(replaced.sizes(), grad.sizes()), "hook has changed the size of value: from ",
+             grad.sizes(), " to ", replaced.sizes());
+  WISP_CHECK(replaced.dtype() == grad.dtype(), "hook has changed the type of value (was ",
+             name(grad.dtype()), " got ", name(replaced.dtype()), ")");
+  return replaced;
+}
+
+void PreHookCall::operator()(std::vector<Tensor>& grads) const {
+  if (!state->callable) return;
+  const Ref hook = Ref::borrow(state->callable);
+  const Ref out = as_tuple(grads);
+  const Ref returned = owned(PyObject_CallOneArg(hook.get(), out.get()));
+  take_replacement(returned.get(), grads, "backward pre");
+}
+
+void PostHookCall::operator()(std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& outputs) const {
+  if (!state->callable) return;
+  const Ref hook = Ref::borrow(state->callable);
+  const Ref in = as_tuple(inputs), out = as_tuple(outputs);
+  const Ref returned =
+      owned(PyObject_CallFunctionObjArgs(hook.get(), in.get(), out.get(), nullptr));
+  take_replacement(returned.get(), inputs, "backward");
+}
+
 PyObject* register_node_hook(Node& node, PyObject* callable) {
   auto state = own(callable);
   const uint64_t id = autograd::next_hook_id();
-  node.extras().post_hooks.emplace_back(
-      id, [state](std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-        if (!state->callable) return;
-        const Ref hook = Ref::borrow(state->callable);
-        const Ref in = as_tuple(inputs), out = as_tuple(outputs);
-        const Ref returned =
-            owned(PyObject_CallFunctionObjArgs(hook.get(), in.get(), out.get(), nullptr));
-        take_replacement(returned.get(), inputs, "backward");
-      });
+  node.extras().post_hooks.emplace_back(id, PostHookCall{state});
   return make_handle(state, id);
 }
 
 PyObject* register_node_prehook(Node& node, PyObject* callable) {
   auto state = own(callable);
   const uint64_t id = autograd::next_hook_id();
-  node.extras().pre_hooks.emplace_back(id, [state](std::vector<Tensor>& grads) {
-    if (!state->callable) return;
-    const Ref hook = Ref::borrow(state->callable);
-    const Ref out = as_tuple(grads);
-    const Ref returned = owned(PyObject_CallOneArg(hook.get(), out.get()));
-    take_replacement(returned.get(), grads, "backward pre");
-  });
+  node.extras().pre_hooks.emplace_back(id, PreHookCall{state});
   return make_handle(state, id);
 }
 

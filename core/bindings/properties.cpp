@@ -83,6 +83,7 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* grad_fn(PyObject* self, void*) {
+  track(self);  // who asks for the node may give it a hook that refers to the tensor
   return get(self, [](const Tensor& t) { return wrap_node(autograd::grad_fn(t)); });
 }
 PyObject* output_nr(PyObject* self, void*) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/function_node.h"
+#include "bindings/hooks.h"
 #include "bindings/overrides.h"
 #include "bindings/tracing.h"
 #include "bindings/types.h"
@@ -119,31 +120,33 @@ void finalize_again([[maybe_unused]] PyObject* object) {
 #endif
 }
 
-// The ctx of the function that made a tensor, if nothing but this object leads to it: a ctx may
-// hold the tensor in turn, and only the garbage collector can see that.
-PyObject* sole_context(const TensorImpl* impl) {
+// The node that made a tensor, if nothing but this object leads to it: the ctx of a function and
+// hooks may hold the tensor in turn, and only the garbage collector can see that.
+autograd::Node* sole_node(const TensorImpl* impl) {
   if (!impl || impl->use_count() != 1 || impl->keeps_wrapper()) return nullptr;
-  auto* node = dynamic_cast<FunctionNode*>(impl->autograd().grad_fn.get());
-  return node && node->use_count() == 1 ? node->context() : nullptr;
+  auto* node = dynamic_cast<autograd::Node*>(impl->autograd().grad_fn.get());
+  return node && node->use_count() == 1 ? node : nullptr;
 }
 
 int tensor_traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(self_of(object)->dict);
-  Py_VISIT(sole_context(self_of(object)->impl));
   Py_VISIT(Py_TYPE(object));
-  return 0;
+  autograd::Node* node = sole_node(self_of(object)->impl);
+  if (!node) return 0;
+  if (auto* function = dynamic_cast<FunctionNode*>(node)) Py_VISIT(function->context());
+  return visit_hooks(*node, visit, arg);
 }
 
 int tensor_clear(PyObject* object) {
   Py_CLEAR(self_of(object)->dict);
+  if (autograd::Node* node = sole_node(self_of(object)->impl)) clear_hooks(*node);
   return 0;
 }
 
 // Attributes make the object worth the garbage collector's attention.
 int tensor_setattro(PyObject* object, PyObject* name, PyObject* value) {
   const int status = PyObject_GenericSetAttr(object, name, value);
-  if (status == 0 && self_of(object)->dict && !PyObject_GC_IsTracked(object))
-    PyObject_GC_Track(object);
+  if (status == 0 && self_of(object)->dict) track(object);
   return status;
 }
 
@@ -236,7 +239,7 @@ void push_number_slots(std::vector<PyType_Slot>& slots) {
 
 PyObject* tensor_dict(PyObject* self, void*) {
   PyObject* dict = PyObject_GenericGetDict(self, nullptr);
-  if (dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+  if (dict) track(self);
   return dict;
 }
 

@@ -30,6 +30,10 @@ const Tensor& expect_tensor(PyObject* object, const char* function);
 
 // The Python object of a tensor (a new reference); undefined gives None.
 PyObject* wrap(Tensor tensor);
+// Has the garbage collector look at the object of a tensor: something may refer back to it.
+inline void track(PyObject* tensor) {
+  if (!PyObject_GC_IsTracked(tensor)) PyObject_GC_Track(tensor);
+}
 // A new object of the given type for a tensor that has none yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 PyObject* wrap_tuple(std::span<Tensor> tensors);

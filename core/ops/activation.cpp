@@ -97,6 +97,8 @@ void prelu_body(const Args& args, TensorList& outs) {
 void rrelu(const Args& args, TensorList& outs, bool in_place) {
   const Tensor& self = args.tensor(0);
   const double lower = args.real(1), upper = args.real(2);
+  WISP_CHECK(std::isfinite(lower) && std::isfinite(upper), "rrelu: bounds must be finite, got ",
+             lower, " and ", upper);
   WISP_CHECK(lower <= upper, "Lower bound should be less than or equal to the upper bound");
   if (!args.boolean(3)) return activate<"_leaky_relu">(outs, self, in_place, (lower + upper) / 2);
   Tensor slope;

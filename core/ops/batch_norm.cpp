@@ -226,7 +226,7 @@ namespace {
 // bias whose bits are set in `wanted`.
 void infer_batch_norm_grads(Infer& infer) {
   const Tensor &input = infer.tensor(1), &mean = infer.tensor(2);
-  push_wanted(infer, infer.integer(6), input, {input.sizes(), mean.sizes(), mean.sizes()});
+  push_norm_grads(infer, infer.integer(6), input, mean.sizes());
   if ((infer.integer(6) & 1) && has_pixels(input, input.ndim() - 2))
     infer.out(0).strides = channels_last_strides(input.sizes());
 }
@@ -254,7 +254,8 @@ void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad
       along[c] = static_cast<T>(curve);
       constant[c] = static_cast<T>(-slope * totals.grads[c] / elements - curve * mean.data<T>()[c]);
       if (wanted & 2)
-        reinterpret_cast<T*>(weight_grad.bytes())[c] = static_cast<T>(totals.products[c] * invstd);
+        reinterpret_cast<T*>(weight_grad.bytes())[c] =
+            static_cast<T>(elements ? totals.products[c] * invstd : 0);
       if (wanted & 4) reinterpret_cast<T*>(bias_grad.bytes())[c] = static_cast<T>(totals.grads[c]);
     }
     if (wanted & 1) scale_channels<T>(shape, x, along, constant, out, grad, &scale);

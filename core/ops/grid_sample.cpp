@@ -104,7 +104,7 @@ void sampler_kernel(const Call& call) {
 
 void infer_sampler_grads(Infer& infer) {
   const Tensor& grid = infer.tensor(1);
-  push_wanted(infer, infer.integer(7), grid, {infer.integers(6), grid.sizes()});
+  push_wanted(infer, infer.integer(7), grid, {infer.integers(6), grid.sizes()}, grid.dtype());
 }
 
 void sampler_grads_kernel(const Call& call) {

@@ -160,7 +160,7 @@ void group_norm_parameter_grads(const GroupJob& job, const ChannelTotals& totals
 void infer_group_norm_grads(Infer& infer) {
   const Tensor& input = infer.tensor(1);
   const int64_t channels[] = {infer.integer(6)};
-  push_wanted(infer, infer.integer(9), input, {input.sizes(), channels, channels});
+  push_norm_grads(infer, infer.integer(9), input, channels);
 }
 
 void group_norm_grads_kernel(const Call& call) {
@@ -239,6 +239,9 @@ void group_norm_body(const Args& args, TensorList& outs) {
         args.has(i) ? args.tensor(i).sizes() : IntSpan(), " and input of shape ", self.sizes());
   }
   const int64_t length = product(self.sizes().subspan(2));
+  WISP_CHECK_VALUE(batch * (channels / groups) * length != 1,
+                   "Expected more than 1 value per group, got input size ", self.sizes(), " and ",
+                   groups, " groups");
   outs.push(invoke<"native_group_norm">(self, args[2], args[3], batch, channels, length, groups,
                                         args[4]));
 }

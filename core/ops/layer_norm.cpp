@@ -72,8 +72,7 @@ void layer_norm_kernel(const Call& call) {
 
 void infer_layer_norm_grads(Infer& infer) {
   const Tensor& input = infer.tensor(1);
-  const IntSpan normalized = infer.integers(5);
-  push_wanted(infer, infer.integer(6), input, {input.sizes(), normalized, normalized});
+  push_norm_grads(infer, infer.integer(6), input, infer.integers(5));
 }
 
 void layer_norm_grads_kernel(const Call& call) {
@@ -180,13 +179,10 @@ void register_layer_norm_kernels(Registry& r) {
 void rms_norm_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   check_normalized_shape(args, self, args.integers(1));
-  const double smallest =
-      visit<dtypes::floating>(self.dtype(), "rms_norm", [&]<class T>() -> double {
-        if constexpr (std::is_same_v<T, Half>) return 0x1p-10;
-        if constexpr (std::is_same_v<T, BFloat16>) return 0x1p-7;
-        if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::epsilon();
-      });
+  if (!is_floating(self.dtype())) fail_not_implemented("rms_norm", self.dtype());
   const Tensor x = to(self, math_dtype(self.dtype()));
+  const double smallest = x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
+                                                      : std::numeric_limits<float>::epsilon();
   const Dims dims = last_dims(args.integers(1).size());
   const Tensor scale =
       rsqrt(add(mean(square(x), dims, true), args.has(3) ? args.real(3) : smallest));

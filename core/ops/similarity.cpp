@@ -18,6 +18,8 @@ void cosine_similarity_body(const Args& args, TensorList& outs) {
   const DType common = result_type(args[0], args[1]);
   WISP_CHECK(is_floating(common),
              "expected common dtype to be floating point, yet common dtype is ", name(common));
+  WISP_CHECK(args.real(3) >= 0, "cosine_similarity(): eps must be non-negative, got ",
+             args.real(3));
   const Dims shape = broadcast(args.tensor(0).sizes(), args.tensor(1).sizes());
   const int64_t dim =
       wrap_dim(args.integer(2), static_cast<int64_t>(shape.size()), "cosine_similarity");

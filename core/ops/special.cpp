@@ -153,12 +153,13 @@ void nan_to_num_kernel(const Call& call) {
 
 // --- sinc and logit
 
-// sin(z) / z with z = pi x; flat at 0.
+// sin(z) / z with z = pi x; flat at 0, and so near to it that z x is 0.
 Tensor sinc_grad(const Backward& b) {
   const Tensor& x = b.tensor(0);
   const Tensor z = mul(x, std::numbers::pi);
-  const Tensor slope = div(sub(mul(z, cos(z)), sin(z)), mul(z, x));
-  return where(eq(x, 0), Scalar(0), mul(b.grad(), conj(slope)));
+  const Tensor square = mul(z, x);
+  const Tensor slope = div(sub(mul(z, cos(z)), sin(z)), square);
+  return where(eq(square, 0), Scalar(0), mul(b.grad(), conj(slope)));
 }
 
 void logit_kernel(const Call& call) {

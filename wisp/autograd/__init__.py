@@ -59,7 +59,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                       "other parts of the graph, please use wisp.autograd.backward.", FutureWarning, stacklevel=2)  # fmt: skip
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not inputs:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        raise ValueError("grad() requires non-empty inputs")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")  # fmt: skip
@@ -71,7 +71,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     else:
         result = _C._run_backward(outputs, grads, keep, create_graph, inputs, False)
     if materialize_grads:
-        return tuple(_zero_gradient(x) if g is None else g for g, x in zip(result, inputs))
+        return tuple(_zero_gradient(x, create_graph) if g is None else g for g, x in zip(result, inputs))
     if not allow_unused and any(g is None for g in result):
         raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")  # fmt: skip
@@ -83,11 +83,11 @@ def _as_tuple(x):
     return (x,) if isinstance(x, _C.Tensor) or hasattr(x, "_fields") or not hasattr(x, "__iter__") else tuple(x)
 
 
-def _zero_gradient(x):
-    """For an input that nothing depends on; it can be differentiated again, as others can."""
+def _zero_gradient(x, create_graph):
+    """For an input that nothing depends on; if others can be differentiated again, it can."""
     if not isinstance(x, _C.Tensor):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    return _C._functions["zeros_like"](x, requires_grad=True)
+    return _C._functions["zeros_like"](x, requires_grad=create_graph)
 
 
 def _weights(outputs, grads):

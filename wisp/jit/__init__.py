@@ -18,7 +18,7 @@ _HOMES = {
     "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
     "_record": ("is_tracing",),
     "_script": ("CompilationUnit", "CompileError", "Error", "FrontendError", "_overload", "_overload_method", "script"),
-    "_trace": ("TracerWarning", "TracingCheckError", "script_if_tracing", "trace", "trace_module"),
+    "_trace": ("TracerWarning", "TracingCheckError", "_script_if_tracing", "script_if_tracing", "trace", "trace_module"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

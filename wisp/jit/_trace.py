@@ -244,3 +244,6 @@ def script_if_tracing(fn):
         return compiled[0](*args, **kwargs)
 
     return call
+
+
+_script_if_tracing = script_if_tracing  # by which libraries call it

@@ -156,9 +156,9 @@ class _Gradients:
 
     @staticmethod
     def _through_gate(values):
-        """The values with their tensors gone through a gate, where tensors are, and the gate's node (or None)."""
-        places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
-        if not any(values[i].requires_grad for i in places):
+        """The values with those that have gradients gone through a gate, where they are, and the gate's node (or None)."""
+        places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
+        if not places:
             return values, places, None
         passed = list(values)
         node = None
@@ -182,6 +182,9 @@ class _Gradients:
                 grad_outputs = self._checked(replaced, count, "Backward pre hook")
         self.grad_outputs = grad_outputs
         if self.input_places is None:  # no input has a gradient, so this is the end of the module's backward
+            if self.hooks:
+                warnings.warn("a full backward hook is called with the gradients of the module's outputs alone, since none of its "
+                              "inputs requires grad", stacklevel=2)  # fmt: skip
             for hook in self.hooks:
                 replaced = hook(self.module(), (None,) * self.input_count, grad_outputs)
                 if any(grad is not None for grad in (replaced if isinstance(replaced, tuple) else (replaced,))):

@@ -12,15 +12,11 @@ def skip_init(module_cls, *args, **kwargs):
         module_cls: a class of modules that takes a ``device``.
         args, kwargs: of its constructor.
     """
-    from wisp import random
     from wisp.nn.modules.module import Module
 
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    state = random.get_rng_state()
-    try:
-        return module_cls(*args, **kwargs)
-    finally:
-        random.set_rng_state(state)
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, **kwargs, device="meta").to_empty(device=device)
