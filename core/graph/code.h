@@ -47,7 +47,7 @@ enum class Step : uint8_t {
   slices,      // a product with a slice of each round, if they can be made together; else goes on
   parallel,    // the branches up to `target`, beside each other if that is worth it
   end_branch,  // of one of them
-  fork,        // a call of its own, now or later
+  fork,        // a call that may run beside what follows
   wait,        // for the result of one
   raise,
   print,
@@ -90,8 +90,9 @@ struct SliceProduct {
 
 struct ForkBody {
   std::shared_ptr<const Code> code;  // of what it captures
-  bool may_wait = false;
-  std::vector<const Function*> calls;  // functions, for which there has to be code before it waits
+  bool may_run_beside = false;
+  bool waits = false;                  // maybe for forks that are not its own
+  std::vector<const Function*> calls;  // functions, for which there has to be code before it begins
 };
 
 struct Instruction {

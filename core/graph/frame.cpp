@@ -153,13 +153,14 @@ void Frame::host_call(const Instruction& in) {
   if (in.output_count) put(in, 0, std::move(result));
 }
 
-// Now, unless others may run beside it later.
+// On another thread, unless it would be seen that it is not made here and now.
 void Frame::fork(const Instruction& in) {
-  auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
-  if (optimized_ && in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
-    if (!waiting_) waiting_ = std::make_shared<Waiting>();
-    for (const Function* function : in.fork->calls) prepare(*function);
-    future->put_off(waiting_);
+  const ForkBody& body = *in.fork;
+  auto future = Ref<FutureData>::adopt(new FutureData(body.code, take_all(in), body.waits));
+  if (optimized_ && body.may_run_beside && may_fork() && future->is_unrecorded()) {
+    if (!forked_) forked_ = std::make_unique<Forked>();
+    for (const Function* function : body.calls) prepare(*function);
+    future->begin(*forked_);
   } else {
     future->run();
   }
