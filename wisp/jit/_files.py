@@ -26,6 +26,7 @@ import io
 import json
 import math
 import zlib
+from enum import Enum
 
 from wisp import _C
 from wisp._C import Tensor, _jit
@@ -80,6 +81,8 @@ class _Writer:
             return {"complex": [str(value.real), str(value.imag)]}
         if isinstance(value, Tensor):
             return self.tensor(value, path)
+        if isinstance(value, Enum):
+            value = (value.name, value.value)
         if isinstance(value, (list, tuple)):
             items = [self.value(item, f"{path}.{i}") for i, item in enumerate(value)]
             return {"list" if isinstance(value, list) else "tuple": items}

@@ -6,9 +6,9 @@ import enum
 import inspect
 import types as python_types
 import typing
-from dataclasses import replace
 
 from wisp import _C
+from wisp.jit._script import enums
 from wisp.jit._script import types as T
 
 _SIMPLE = {
@@ -114,9 +114,11 @@ def _from_class(cls, program):
     if issubclass(cls, _C.Tensor):
         return T.TENSOR
     if issubclass(cls, enum.Enum):
-        kinds = {type(member.value) for member in cls}
-        if len(kinds) == 1 and kinds <= set(_SIMPLE):
-            return replace(_SIMPLE[kinds.pop()], host=cls)
+        from wisp.jit._script import ir
+
+        found = enums.type_of_enum(cls, ir.type_of_constant)
+        if found is not None:
+            return found
         raise TypeError(f"the members of {cls.__name__} need values of one simple type")
     if getattr(cls, "_wisp_interface", False):
         raise TypeError(f"'{cls.__name__}' is an interface: modules are known by what they are")
@@ -183,8 +185,6 @@ def signature(fn, node, lookup, program, skip=0):
             kind = type_of_annotation(arg.type_comment, lookup, program)
         else:
             kind = _from_default(default, program)
-        if isinstance(default, enum.Enum):
-            default = default.value
         found.append(Parameter(arg.arg, kind, default, i >= len(positional)))
     if comments is not None:
         return found, comments[1]

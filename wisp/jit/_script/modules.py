@@ -1,5 +1,6 @@
 """Modules: what is known of an instance, and how scripts see its members."""
 
+import enum
 import inspect
 import typing
 
@@ -17,7 +18,7 @@ from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c",
              "_defined"}  # fmt: skip
-_PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple)
+_PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple, enum.Enum)
 
 
 class ModuleSpec:

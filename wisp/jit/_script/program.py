@@ -2,7 +2,6 @@
 
 import builtins
 import dataclasses
-import enum
 import functools
 import inspect
 import sys
@@ -13,7 +12,7 @@ from wisp import _C
 from wisp.jit import _marks as marks
 from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._names import _fresh
-from wisp.jit._script import annotations, ir
+from wisp.jit._script import annotations, enums, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.calls import Calls
 from wisp.jit._script.classes import Classes, ClassSpec
@@ -66,7 +65,9 @@ class Compiled:
         lines = [f"function {self.name} {{"]
         for param in self.params:
             if param.has_default:
-                default = program.plain(param.default)
+                default = param.default
+                if enums.is_member(default):
+                    default = (default.name, default.value)
                 if isinstance(default, tuple) and T.without_none(param.type).kind == "list":
                     default = list(default)
                 lines.append(f"  default {param.name} = {ir.constant_text(default, program.tensors)}")
@@ -327,10 +328,6 @@ class Program:
 
     def marker(self, fn):
         return marks.marker(fn)
-
-    def plain(self, obj):
-        """An object as a constant: members of enums are their values."""
-        return obj.value if isinstance(obj, enum.Enum) else obj
 
     def unwrap(self, obj):
         """What is compiled for an object: of a compiled function, the function it was made from."""
