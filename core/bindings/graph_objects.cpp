@@ -261,6 +261,11 @@ PyObject* object_part(PyObject* self, PyObject* name) {
   });
 }
 
+// An object of one program, for files.
+PyObject* object_united(PyObject* self, PyObject*) {
+  return guarded([&] { return make_object(*graph::united(data_of(self))); });
+}
+
 PyObject* object_set(PyObject* self, PyObject* args) {
   PyObject *name, *value;
   if (!PyArg_ParseTuple(args, "UO", &name, &value)) return nullptr;
@@ -374,6 +379,7 @@ void destroy_object(ObjectObject& self) { self.object.~Ref(); }
 
 PyMethodDef object_methods_table[] = {{"get", object_get, METH_O, nullptr},
                                       {"part", object_part, METH_O, nullptr},
+                                      {"united", object_united, METH_NOARGS, nullptr},
                                       {"set", object_set, METH_VARARGS, nullptr},
                                       {"method", object_method, METH_O, nullptr},
                                       {"call", object_call, METH_VARARGS, nullptr},

@@ -47,6 +47,7 @@ enum class Step : uint8_t {
   slices,      // a product with a slice of each round, if they can be made together; else goes on
   parallel,    // the branches up to `target`, beside each other if that is worth it
   end_branch,  // of one of them
+  call_named,  // a method of an object whose class is known only now
   fork,        // a call that may run beside what follows
   wait,        // for the result of one
   raise,
@@ -88,6 +89,11 @@ struct SliceProduct {
   int32_t made, first;  // registers: products of some rounds, and the first of those rounds
 };
 
+struct NamedCall {
+  std::string method;
+  TypeRef result;
+};
+
 struct ForkBody {
   std::shared_ptr<const Code> code;  // of what it captures
   bool may_run_beside = false;
@@ -111,6 +117,7 @@ struct Instruction {
     const ops::Chain* chain;
     const Branches* branches;
     const ForkBody* fork;
+    const NamedCall* named_call;
     const TailedCall* tailed;
     const SliceProduct* slices;
   };
@@ -129,6 +136,7 @@ struct Code::Impl {
   std::vector<std::unique_ptr<ops::Chain>> chains;
   std::deque<Branches> branches;
   std::deque<ForkBody> forks;
+  std::deque<NamedCall> named_calls;
   std::deque<TailedCall> tailed_calls;
   std::deque<SliceProduct> slice_products;
   Program* program = nullptr;

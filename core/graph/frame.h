@@ -76,6 +76,7 @@ class Frame {
   void get(const Instruction& in);
   void set(const Instruction& in);
   void host_call(const Instruction& in);
+  void call_named(const Instruction& in);
   void fork(const Instruction& in);
   void print(const Instruction& in);
   [[noreturn]] void raise_exception(const Instruction& in);

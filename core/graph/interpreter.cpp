@@ -60,6 +60,8 @@ void Frame::simple(const Instruction& in) {
       return set(in);
     case Step::host_call:
       return host_call(in);
+    case Step::call_named:
+      return call_named(in);
     case Step::fork:
       return fork(in);
     case Step::wait:

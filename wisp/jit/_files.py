@@ -125,12 +125,13 @@ def _chunks(m, extra):
         raise TypeError(
             f"expected a compiled function or module, got {type(m).__name__}: see wisp.jit.script and trace"
         )
-    writer, program = _Writer(), m._c.program
+    bare = m._c if isinstance(m, ScriptFunction) else m._c.united()
+    writer, program = _Writer(), bare.program
     document = {"version": _VERSION, "objects": writer.objects}
     if isinstance(m, ScriptFunction):
         document["function"] = m._c.name
     else:
-        document |= {"module": writer.object(m._c, "")["object"], "name": m.original_name}
+        document |= {"module": writer.object(bare, "")["object"], "name": m.original_name}
     if inputs := _inputs(m):
         document["inputs"] = inputs
     text, constants = program.to_text()

@@ -120,8 +120,8 @@ def _from_class(cls, program):
         if found is not None:
             return found
         raise TypeError(f"the members of {cls.__name__} need values of one simple type")
-    if getattr(cls, "_wisp_interface", False):
-        raise TypeError(f"'{cls.__name__}' is an interface: modules are known by what they are")
+    if vars(cls).get("_wisp_interface", False):
+        return program.interface(cls).type()
     found = program.class_type(cls)
     if found is None:
         raise TypeError(f"unknown type '{cls.__name__}': a class of yours has to be decorated with @jit.script")

@@ -3,6 +3,7 @@
 from wisp.jit._script import enums, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError, describe
+from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.values import NONE, UNSET, Const, Iterable, ModuleValue, StaticDict, Tuple, Undefined
 
 
@@ -195,6 +196,8 @@ class EmitterBase:
         if value is UNSET:
             return self.materialize(value, wanted)
         inner, value = T.without_none(wanted), enums.unfolded(value)
+        if interface_of(inner) is not None:
+            return self.as_interface(value, inner)
         if isinstance(value, Const):
             return self._convert_constant(value.obj, wanted, inner)
         if isinstance(value, Tuple):

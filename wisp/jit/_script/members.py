@@ -6,6 +6,7 @@ import inspect
 from wisp import _C
 from wisp.jit._script import annotations, enums, ir
 from wisp.jit._script import types as T
+from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.values import (
     NONE,
     UNSET,
@@ -74,6 +75,8 @@ class Members:
             return self.tensor_attribute(owner, name, node)
         if found.kind == "class":
             return self.object_attribute(owner, name, node)
+        if interface_of(found) is not None:
+            return self.interface_attribute(owner, name, node)
         name = enums.field_of(found, name)
         if found.kind == "tuple" and name in found.fields:
             at = found.fields.index(name)

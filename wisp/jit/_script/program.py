@@ -24,6 +24,7 @@ from wisp.jit._script.expressions import Expressions
 from wisp.jit._script.functions import Functions
 from wisp.jit._script.hooks import HookCalls
 from wisp.jit._script.imported import Imports
+from wisp.jit._script.interfaces import Interface, Interfaces
 from wisp.jit._script.loops import Loops
 from wisp.jit._script.members import Members
 from wisp.jit._script.modules import Modules, ModuleSpec
@@ -44,7 +45,7 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
+class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
               Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
@@ -302,6 +303,10 @@ class Program:
             elif inspect.isfunction(cls.__init__):
                 self.method_of(spec, cls.__init__)
         return self._specs[cls]
+
+    def interface(self, cls):
+        """What a class declares that is an interface."""
+        return self._specs.setdefault(("interface", cls), Interface(self, cls))
 
     def class_type(self, cls):
         spec = self.class_spec(cls)
