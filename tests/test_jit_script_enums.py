@@ -3,7 +3,6 @@
 import enum
 import io
 import textwrap
-from typing import Optional
 
 import pytest
 
@@ -64,7 +63,8 @@ def parts(shade: Shade, word: Word):
 def everything(shade: Shade):
     found = [shade]
     for each in Shade:
-        found.append(each)
+        if each != shade:
+            found.append(each)
     return found, [each.value for each in Word], [each.name for each in Shade], list(Shade), len(Shade)
 
 
@@ -72,7 +72,7 @@ def member_of(shade: Shade, shades: list[Shade]):
     return shade in shades, shade in [Shade.DARK], shade in SHADES, shades[0] == shade
 
 
-def optional(shade: Optional[Shade]) -> Optional[Shade]:
+def optional(shade: Shade | None) -> Shade | None:
     if shade is None:
         return Shade.LIGHT
     return None if shade == Shade.LIGHT else shade

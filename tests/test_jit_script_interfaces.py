@@ -76,6 +76,8 @@ def test_modules_can_be_exchanged():
     assert list(script.state_dict()) == ["stage.n"]
     script.stage = other
     assert wisp.equal(script(X), plain(Multiplies(), X)) and not script.state_dict()
+    with pytest.raises(RuntimeError, match="script.. the Adds first"):
+        script.stage = Adds(4)
     script.stage = wisp.jit.script(Adds(4))
     assert wisp.equal(script(X), plain(Adds(4), X))
     script(X).sum().backward()
@@ -167,7 +169,7 @@ def test_objects_of_classes():
 
 
 def test_damaged_calls_are_errors():
-    text = "graph(%a : Any, %x : Tensor):\n  %y : Tensor = prim::CallMethod[name=\"forward\"](%a, %x)\n  return (%y)\n"
+    text = 'graph(%a : Any, %x : Tensor):\n  %y : Tensor = prim::CallMethod[name="forward"](%a, %x)\n  return (%y)\n'
     graph = wisp._C._jit.parse_graph(text)
     adds = wisp.jit.script(Adds())
     assert graph.run(adds, X).tolist() == [2, 3]

@@ -213,9 +213,8 @@ void Compiler::emit_fork(const Node& node, const Values& last) {
   ForkBody& fork = code_.forks.emplace_back();
   fork.code = std::make_shared<Code>(*body, code_.function_name);
   fork.may_run_beside = forks_->may_run_beside(node, fork.calls);
-  fork.waits |= std::any_of(captured.begin(), captured.end(), [](const Value* value) {
-    return value->type->kind == Kind::future;
-  });
+  fork.waits |= std::any_of(captured.begin(), captured.end(),
+                            [](const Value* value) { return value->type->kind == Kind::future; });
   begin(Step::fork, node.span).fork = &fork;
   for (const Value* value : captured) input(*value);
   mark_last(last);

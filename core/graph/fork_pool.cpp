@@ -1,6 +1,7 @@
 // Threads that make forked calls while the program goes on. They are not those of the kernels, all
-// of which a region takes at once and until its end: each makes its calls, and their kernels, alone.
-// Whoever waits for a call that nobody has begun makes it itself, so there is always somebody.
+// of which a region takes at once and until its end: each makes its calls, and their kernels,
+// alone. Whoever waits for a call that nobody has begun makes it itself, so there is always
+// somebody.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>

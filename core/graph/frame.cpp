@@ -176,8 +176,8 @@ void Frame::call_named(const Instruction& in) {
                     ": the argument '", params[i].name, "' is of another type");
   }
   Datum result = graph::call(function, std::move(arguments));
-  WISP_CHECK_TYPE(is_of_type(result, *named.result), declaration(function), " was expected to give ",
-                  to_string(*named.result));
+  WISP_CHECK_TYPE(is_of_type(result, *named.result), declaration(function),
+                  " was expected to give ", to_string(*named.result));
   put(in, 0, std::move(result));
 }
 

@@ -34,7 +34,8 @@ bool can_call(const Node& call, const ClassDef& cls) {
   for (size_t i = 0; i < function->params.size(); ++i) {
     const Parameter& param = function->params[i];
     const bool given = i + 1 < call.inputs.size();
-    if (given ? !is_subtype(*call.inputs[i + 1]->type, *param.type) : !param.has_default) return false;
+    if (given ? !is_subtype(*call.inputs[i + 1]->type, *param.type) : !param.has_default)
+      return false;
   }
   return is_subtype(*function->result, *call.output().type);
 }

@@ -95,7 +95,7 @@ TEST("future: what is put off may change, lists of futures aside") {
   const std::string makes = "%own : Tensor[] = prim::ListConstruct(%x)\n  ";
   CHECK(may_run_beside(reads, makes + "= aten::append.t(%own, %x)"));
   CHECK(!may_run_beside(reads, makes + "%t : (Tensor[], int) = prim::TupleConstruct(%own, %one)\n"
-                                 "  = aten::append.t(%own, %x)"));
+                                       "  = aten::append.t(%own, %x)"));
   CHECK(!may_run_beside(calm, "%z : Tensor = aten::neg(%x)", "%f"));  // leaves the graph
 }
 

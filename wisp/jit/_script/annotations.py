@@ -6,10 +6,13 @@ import enum
 import inspect
 import types as python_types
 import typing
+from dataclasses import replace
 
 from wisp import _C
+from wisp.jit import annotations as names
 from wisp.jit._script import enums
 from wisp.jit._script import types as T
+from wisp.jit.annotations import Broadcasted
 
 _SIMPLE = {
     int: T.INT, float: T.FLOAT, bool: T.BOOL, str: T.STR, complex: T.COMPLEX, None: T.NONE, type(None): T.NONE,
@@ -36,6 +39,8 @@ class _Names(dict):
             return getattr(typing, name)
         if name == "Tensor":
             return _C.Tensor
+        if name.startswith("BroadcastingList"):
+            return getattr(names, name)
         if name == "number":
             return T.NUMBER
         raise NameError(f"name '{name}' is not defined")
@@ -66,6 +71,8 @@ def from_object(obj, program, lookup=None):
             return _SIMPLE[obj]
     except TypeError:
         pass
+    if isinstance(obj, Broadcasted):
+        return replace(T.list_of(from_object(obj.item, program, lookup)), host=obj)
     origin, parts = typing.get_origin(obj), typing.get_args(obj)
     if origin is not None and (parts or obj is not getattr(typing, getattr(obj, "_name", "") or "", None)):
         return _from_generic(obj, origin, parts, program, lookup)

@@ -6,8 +6,8 @@ import types as python_types
 
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
-from wisp.jit._script.plain import FUNCTIONS, MATH
 from wisp.jit._script.interfaces import interface_of
+from wisp.jit._script.plain import FUNCTIONS, MATH
 from wisp.jit._script.values import (
     NONE,
     Attribute,

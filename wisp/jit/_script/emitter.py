@@ -5,6 +5,7 @@ from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError, describe
 from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.values import NONE, UNSET, Const, Iterable, ModuleValue, StaticDict, Tuple, Undefined
+from wisp.jit.annotations import Broadcasted
 
 
 class Frame:
@@ -198,6 +199,8 @@ class EmitterBase:
         inner, value = T.without_none(wanted), enums.unfolded(value)
         if interface_of(inner) is not None:
             return self.as_interface(value, inner)
+        if isinstance(inner.host, Broadcasted) and self.type_of(value) in T.NUMBERS:
+            value = Tuple([value] * inner.host.size)
         if isinstance(value, Const):
             return self._convert_constant(value.obj, wanted, inner)
         if isinstance(value, Tuple):

@@ -105,4 +105,3 @@ class Interfaces:
             return self.program.method_of(spec, fn)
         except CompileError as error:
             raise error.inside(self.describe_here()) from None
-
