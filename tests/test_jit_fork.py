@@ -1,10 +1,14 @@
 """fork() and wait() inside compiled functions."""
 
 import io
+import signal
+import textwrap
 
 import pytest
 
 import wisp
+from tests.fresh import start
+from tests.in_threads import together
 from wisp import Tensor, nn
 from wisp.jit import Future, fork, wait
 
@@ -235,6 +239,138 @@ def test_modes_that_watch_see_the_calls():
     wisp.testing.assert_close(mapped[1][2], two(x, v, w)[1])
     with wisp.autocast("cpu", dtype=wisp.bfloat16):
         assert two(x, v, w)[1].dtype == wisp.bfloat16
+
+
+@pytest.fixture(params=[1, 2, 5])
+def threads(request):
+    before = wisp.get_num_threads()
+    wisp.set_num_threads(request.param)
+    yield request.param
+    wisp.set_num_threads(before)
+
+
+def branch(x: Tensor, n: int) -> Tensor:
+    if n == 0:
+        return x.tanh()
+    left, right = fork(branch, x + n, n - 1), fork(branch, x * n, n - 1)
+    return wait(left) - wait(right)
+
+
+def plain_branch(x, n):
+    return x.tanh() if n == 0 else plain_branch(x + n, n - 1) - plain_branch(x * n, n - 1)
+
+
+def test_trees_of_forks(threads):
+    x = wisp.randn(30, 30)
+    grown = wisp.jit.script(branch)
+    assert wisp.equal(grown(x, 7), plain_branch(x, 7))
+
+
+@wisp.jit.script
+def countdown(x: Tensor, n: int) -> Tensor:
+    if n == 0:
+        return x
+    return wait(fork(countdown, x + 1, n - 1))
+
+
+def test_forks_that_call_themselves_too_often_are_errors(threads):
+    x = wisp.zeros(2)
+    assert countdown(x, 300).tolist() == [300, 300]
+    with pytest.raises(RecursionError, match="1000 times"):
+        countdown(x, 2000)
+
+
+def adds(first: Future[Tensor], x: Tensor) -> Tensor:
+    return wait(first) + x
+
+
+@wisp.jit.script
+def relay(x: Tensor, n: int):
+    future = fork(deep, x, x, 3)
+    for _ in range(n):
+        future = fork(adds, future, x)
+    return wait(future), wait(future)
+
+
+def test_forks_wait_for_forks(threads):
+    x = wisp.randn(20, 20) / 8
+    expected = deep(x, x, 3)
+    for _ in range(50):
+        expected = expected + x
+    for _ in range(RUNS):
+        assert all(wisp.equal(result, expected) for result in relay(x, 50))
+
+
+def lists(x: Tensor, n: int) -> list[Tensor]:
+    rows = [x * i for i in range(n)]
+    return [row.sum() for row in rows]
+
+
+@wisp.jit.script
+def listed(x: Tensor):
+    futures = [fork(lists, x, n) for n in range(9)]
+    return [wisp.stack(wait(future)) for future in futures[1:]]
+
+
+def test_forks_may_build_lists(threads):
+    x = wisp.randn(11)
+    for n, result in enumerate(listed(x), 1):
+        assert wisp.equal(result, wisp.stack(lists(x, n)))
+
+
+def test_forks_are_made_in_the_modes_that_they_stand_in(threads):
+    def double(x: Tensor) -> Tensor:
+        return x * 2
+
+    @wisp.jit.script
+    def modes(x: Tensor):
+        with wisp.no_grad():
+            first = fork(double, x)
+        second = fork(double, x)
+        return wait(first), wait(second)
+
+    first, second = modes(wisp.ones(3, requires_grad=True))
+    assert not first.requires_grad and second.requires_grad
+    second.sum().backward()
+
+
+def test_forks_of_many_threads_at_once():
+    xs, w = [wisp.randn(9, 40) for _ in range(20)], wisp.randn(40, 40)
+    expected = wisp.stack([deep(x, w, 3) for x in xs])
+    wrong = []
+
+    def call():
+        wrong.extend(i for i in range(20) if not wisp.equal(many(xs, w), expected))
+
+    together([call] * 4)
+    assert not wrong
+
+
+def test_an_endless_fork_can_be_interrupted(tmp_path, monkeypatch):
+    program = """
+        import wisp
+
+        def endless(x: wisp.Tensor) -> wisp.Tensor:
+            while bool(x[0] == x[0]):
+                x = x + 0
+            return x
+
+        @wisp.jit.script
+        def forks(x: wisp.Tensor):
+            first, second = wisp.jit.fork(endless, x), wisp.jit.fork(endless, x)
+            print("begun")
+            return wisp.jit.wait(first) + wisp.jit.wait(second)
+
+        try:
+            forks(wisp.ones(3))
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    run = start(tmp_path / "endless.py", textwrap.dedent(program))
+    assert run.stdout.readline() == "begun\n"
+    run.send_signal(signal.SIGINT)
+    assert run.communicate(timeout=60)[0] == "interrupted\n" and run.returncode == 0
 
 
 def test_unknown_methods_are_errors():

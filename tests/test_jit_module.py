@@ -1,6 +1,7 @@
 """Compiled functions and modules as Python objects; freezing."""
 
 import copy
+import io
 import pickle
 import threading
 
@@ -370,3 +371,46 @@ def test_nested_forks():
         return sum(map(wisp.jit.wait, halves))
 
     assert tree(5) == 32
+
+
+class Counting(nn.Module):
+    def __init__(self, step):
+        super().__init__()
+        self.calls, self.step = 0, step
+        self.fc = nn.Linear(3, 3)
+        self.register_buffer("last", wisp.zeros(3))
+
+    def forward(self, x):
+        self.calls += self.step
+        self.last = self.fc(x)
+        return self.last * self.calls
+
+
+class CountsTwice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(Counting(1), Counting(10))
+        self.other = Counting(100)
+
+    def forward(self, x):
+        return self.other(self.inner(x))
+
+    @wisp.jit.export
+    def called(self):
+        return self.inner[0].calls, self.inner[1].calls, self.other.calls
+
+
+def test_frozen_modules_keep_what_submodules_write():
+    net, x = CountsTwice().eval(), wisp.ones(3)
+    script = wisp.jit.script(net)
+    frozen = wisp.jit.freeze(script, preserved_attrs=["called"])
+    file = io.BytesIO()
+    wisp.jit.save(frozen, file)
+    for each in (frozen, wisp.jit.load(io.BytesIO(file.getvalue()))):
+        with wisp.no_grad():
+            first, second = each(x), each(x)
+            assert wisp.equal(first, script(x)) and wisp.equal(second, script(x))
+        assert each.called() == (2, 20, 200) and not list(each.parameters())
+        assert each.inner[0].calls == 2 and wisp.equal(each.inner[0].last, script.inner[0].last)
+        script.inner[0].calls = script.inner[1].calls = script.other.calls = 0
+    assert "last" in dict(frozen.other.named_buffers()) and "fc" not in dict(frozen.other.named_modules())

@@ -1,6 +1,5 @@
 """Scripts of functions: compiled and called as written, the results agree."""
 
-import enum
 import math
 from typing import NamedTuple
 
@@ -466,23 +465,3 @@ TENSORS = [
 @pytest.mark.parametrize("case", TENSORS, ids=lambda c: c[0].__name__)
 def test_tensors(case):
     check(*case)
-
-
-class Shade(enum.Enum):
-    DARK = 1
-    LIGHT = 2
-
-
-def brightness(x, shade: Shade, least: float = 0.5):
-    if shade == Shade.LIGHT:
-        return x * 2
-    if shade != Shade.DARK or least > 1:
-        return x * 3
-    return x
-
-
-def test_members_of_enums_are_compared_by_value():
-    compiled = wisp.jit.script(brightness)
-    for shade in Shade:
-        assert wisp.equal(compiled(wisp.ones(2), shade), brightness(wisp.ones(2), shade))
-        assert wisp.equal(compiled(wisp.ones(2), shade.value), brightness(wisp.ones(2), shade))

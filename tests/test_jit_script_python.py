@@ -290,32 +290,6 @@ def test_dataclasses():
     same(f, 3)
 
 
-@wisp.jit.interface
-class Stage(wisp.nn.Module):
-    def forward(self, x: wisp.Tensor) -> wisp.Tensor:
-        pass
-
-
-class Adds(wisp.nn.Module):
-    def forward(self, x: wisp.Tensor) -> wisp.Tensor:
-        return x + 1
-
-
-class Staged(wisp.nn.Module):
-    stage: Stage
-
-    def __init__(self):
-        super().__init__()
-        self.stage = Adds()
-
-    def forward(self, x: wisp.Tensor) -> wisp.Tensor:
-        return self.stage.forward(x) * 2
-
-
-def test_interfaces():
-    assert script(Staged())(wisp.ones(1)).item() == 4
-
-
 def test_slice_objects():
     def f(x: list[int], s: str, a: int, b: int):
         ends = slice(a, b)

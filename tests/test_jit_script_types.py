@@ -7,6 +7,7 @@ import pytest
 import wisp
 from wisp import Tensor
 from wisp.jit import script
+from wisp.jit.annotations import BroadcastingList2, BroadcastingList3
 
 
 def kind_of(x: Any) -> str:
@@ -159,3 +160,34 @@ def test_classes_of_the_calling_function_in_annotations():
         return left.x
 
     assert script(f)(3) == 3
+
+
+def pads(x: wisp.Tensor, size: BroadcastingList2[int], scale: BroadcastingList3[float] | None = None):
+    total = size[0] + 10 * size[1]
+    return x * total if scale is None else x * scale[2] * total
+
+
+def calls_pads(x: wisp.Tensor, n: int):
+    return pads(x, n, 2.0) + pads(x, [n, 3], scale=[1.0, 1.0, 5.0])
+
+
+def test_one_number_stands_for_a_list():
+    x = wisp.ones(1)
+    assert script(calls_pads)(x, 2).item() == 44 + 160
+    compiled = script(pads)
+    assert compiled(x, 2).item() == 22 and compiled(x, [2, 3]).item() == 32
+    assert compiled(x, size=2, scale=3.0).item() == 66 and compiled(x, (1, 2), [1.0, 2.0, 3.0]).item() == 63
+    with pytest.raises(RuntimeError, match="Expected a value of type"):
+        compiled(x, "2")
+
+
+def test_the_graph_for_arguments():
+    def inner(x):
+        return x + 1
+
+    def outer(x):
+        return inner(x) * 2
+
+    text = str(script(outer).graph_for(wisp.ones(2)))
+    assert "aten::add" in text and "CallFunction" not in text
+    assert "aten::linear" in str(script(wisp.nn.Linear(2, 2)).graph_for(wisp.ones(1, 2)))

@@ -12,12 +12,14 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/one_thread.h"
 
 // libgomp's own entry points, declared here so that any compiler can link them: it is the pool that
 // oneDNN uses too, and a second one would fight it for the cores.
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* context, unsigned threads, unsigned flags);
 void omp_set_num_threads(int count);
+int omp_get_max_threads();
 int omp_get_thread_num();
 }
 
@@ -29,6 +31,8 @@ WISP_THREAD_LOCAL bool inside = false;
 
 // After fork() the pool's threads are gone but libgomp still counts on them: waking it would hang.
 std::atomic<bool> forked_child{false};
+
+std::atomic<int> elsewhere{0};  // threads that compute and are not of the pool
 
 int from_environment(const char* variable) {
   const char* text = std::getenv(variable);
@@ -128,8 +132,21 @@ void set_num_threads(int count) {
 
 bool in_parallel_region() { return inside; }
 
+void set_threads_elsewhere(int count) { elsewhere.store(count, std::memory_order_relaxed); }
+
+OneThread::OneThread() : team_(omp_get_max_threads()) {
+  inside = true;
+  omp_set_num_threads(1);
+}
+
+OneThread::~OneThread() {
+  inside = false;
+  omp_set_num_threads(team_);
+}
+
 void detail::run_chunks(int64_t count, Chunk chunk, void* context) {
-  const int threads = static_cast<int>(std::min<int64_t>(num_threads(), count));
+  const int free = num_threads() - elsewhere.load(std::memory_order_relaxed);
+  const int threads = static_cast<int>(std::min<int64_t>(free, count));
   if (threads <= 1 || inside) {
     for (int64_t i = 0; i < count; ++i) chunk(context, i);
     return;

@@ -153,7 +153,8 @@ PyObject* set_execution(PyObject*, PyObject* args) {
   const graph::Execution before = graph::execution;
   int optimized = before.optimized, fuses = before.fuses;
   if (!PyArg_ParseTuple(args, "|pp", &optimized, &fuses)) return nullptr;
-  graph::execution = {.optimized = optimized != 0, .fuses = fuses != 0};
+  graph::execution.optimized = optimized != 0;
+  graph::execution.fuses = fuses != 0;
   return Py_BuildValue("ii", before.optimized, before.fuses);
 }
 

@@ -27,20 +27,10 @@ namespace {
 
 // --- Function
 
-// A member of an enum stands for its value.
-bool member_to_datum(PyObject* value, const graph::Type& type, Datum& datum) {
-  auto* const cls = reinterpret_cast<PyObject*>(Py_TYPE(value));
-  if (!PyObject_HasAttrString(cls, "__members__") || !PyObject_HasAttrString(value, "_value_"))
-    return false;
-  const wisp::python::Ref plain = owned(PyObject_GetAttrString(value, "_value_"));
-  return to_datum(plain.get(), type, datum);
-}
-
 Datum argument(const Function& function, size_t position, PyObject* value) {
   const Parameter& param = function.params[position];
   Datum datum;
   if (WISP_LIKELY(to_datum(value, *param.type, datum))) return datum;
-  if (member_to_datum(value, *param.type, datum)) return datum;
   const wisp::python::Ref shown = owned(PyObject_Repr(value));
   std::string text = text_of(shown.get());
   if (text.size() > 200) text = text.substr(0, 200) + "...";
@@ -271,6 +261,11 @@ PyObject* object_part(PyObject* self, PyObject* name) {
   });
 }
 
+// An object of one program, for files.
+PyObject* object_united(PyObject* self, PyObject*) {
+  return guarded([&] { return make_object(*graph::united(data_of(self))); });
+}
+
 PyObject* object_set(PyObject* self, PyObject* args) {
   PyObject *name, *value;
   if (!PyArg_ParseTuple(args, "UO", &name, &value)) return nullptr;
@@ -384,6 +379,7 @@ void destroy_object(ObjectObject& self) { self.object.~Ref(); }
 
 PyMethodDef object_methods_table[] = {{"get", object_get, METH_O, nullptr},
                                       {"part", object_part, METH_O, nullptr},
+                                      {"united", object_united, METH_NOARGS, nullptr},
                                       {"set", object_set, METH_VARARGS, nullptr},
                                       {"method", object_method, METH_O, nullptr},
                                       {"call", object_call, METH_VARARGS, nullptr},

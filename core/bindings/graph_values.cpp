@@ -48,8 +48,27 @@ bool to_list(PyObject* value, const Type& type, Datum& datum) {
   return true;
 }
 
+// Whether a class of Python has the name of a class of a program: "Net" and "__wisp__.Net".
+bool is_named(const PyTypeObject* found, std::string_view wanted) {
+  const std::string_view name = found->tp_name;
+  return name.substr(name.rfind('.') + 1) == wanted.substr(wanted.rfind('.') + 1);
+}
+
+// A member of an enum is a tuple of its name and its value.
+bool member_to_tuple(PyObject* value, const Type& type, Datum& datum) {
+  if (type.fields.empty() || type.fields[0] != "_name_" || !is_named(Py_TYPE(value), type.name))
+    return false;
+  std::vector<Datum> items(type.items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Ref item = owned(PyObject_GetAttrString(value, type.fields[i].c_str()));
+    if (!to_datum(item.get(), *type.items[i], items[i])) return false;
+  }
+  datum = Datum::tuple(std::move(items));
+  return true;
+}
+
 bool to_tuple(PyObject* value, const Type& type, Datum& datum) {
-  if (!PyTuple_Check(value)) return false;
+  if (!PyTuple_Check(value)) return member_to_tuple(value, type, datum);
   const Nesting counted;
   std::vector<Datum> items(static_cast<size_t>(PyTuple_GET_SIZE(value)));
   if (items.size() != type.items.size()) return false;
@@ -126,12 +145,6 @@ bool to_integer(PyObject* value, Datum& datum) {
   if (is_tensor(value) || !to_int(value, integer)) return false;
   datum = Datum(integer);
   return true;
-}
-
-// Whether a class of Python has the name of a class of a program: "Net" and "__wisp__.Net".
-bool is_named(const PyTypeObject* found, std::string_view wanted) {
-  const std::string_view name = found->tp_name;
-  return name.substr(name.rfind('.') + 1) == wanted.substr(wanted.rfind('.') + 1);
 }
 
 // An object of the class as Python has it: scripts get a copy with the same attributes.

@@ -241,6 +241,13 @@ void Compiler::emit_call(const Node& node, const Values& last, const std::string
   for (const Value* value : node.outputs) output(*value);
 }
 
+void Compiler::emit_named_call(const Node& node, const Values& last) {
+  NamedCall& call = code_.named_calls.emplace_back();
+  call = {word(node), node.output().type};
+  simple(Step::call_named, node, last);
+  current().named_call = &call;
+}
+
 void Compiler::emit_host_call(const Node& node, const Values& last) {
   HostFunction& function = code_.host_functions.emplace_back();
   function.name = word(node);
@@ -303,6 +310,7 @@ void Compiler::emit(const Node& node, const Values& last) {
     case Prim::CallFunction:
       return emit_call(node, last, word(node));
     case Prim::CallMethod:
+      if (node.input(0).type->kind == Kind::any) return emit_named_call(node, last);
       return emit_call(node, last, method_of(node, word(node)));
     case Prim::HostCall:
       return emit_host_call(node, last);

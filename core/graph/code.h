@@ -47,7 +47,8 @@ enum class Step : uint8_t {
   slices,      // a product with a slice of each round, if they can be made together; else goes on
   parallel,    // the branches up to `target`, beside each other if that is worth it
   end_branch,  // of one of them
-  fork,        // a call of its own, now or later
+  call_named,  // a method of an object whose class is known only now
+  fork,        // a call that may run beside what follows
   wait,        // for the result of one
   raise,
   print,
@@ -88,10 +89,16 @@ struct SliceProduct {
   int32_t made, first;  // registers: products of some rounds, and the first of those rounds
 };
 
+struct NamedCall {
+  std::string method;
+  TypeRef result;
+};
+
 struct ForkBody {
   std::shared_ptr<const Code> code;  // of what it captures
-  bool may_wait = false;
-  std::vector<const Function*> calls;  // functions, for which there has to be code before it waits
+  bool may_run_beside = false;
+  bool waits = false;                  // maybe for forks that are not its own
+  std::vector<const Function*> calls;  // functions, for which there has to be code before it begins
 };
 
 struct Instruction {
@@ -110,6 +117,7 @@ struct Instruction {
     const ops::Chain* chain;
     const Branches* branches;
     const ForkBody* fork;
+    const NamedCall* named_call;
     const TailedCall* tailed;
     const SliceProduct* slices;
   };
@@ -128,6 +136,7 @@ struct Code::Impl {
   std::vector<std::unique_ptr<ops::Chain>> chains;
   std::deque<Branches> branches;
   std::deque<ForkBody> forks;
+  std::deque<NamedCall> named_calls;
   std::deque<TailedCall> tailed_calls;
   std::deque<SliceProduct> slice_products;
   Program* program = nullptr;

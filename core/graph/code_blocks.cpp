@@ -212,7 +212,9 @@ void Compiler::emit_fork(const Node& node, const Values& last) {
   if (!forks_) forks_.emplace(graph_);
   ForkBody& fork = code_.forks.emplace_back();
   fork.code = std::make_shared<Code>(*body, code_.function_name);
-  fork.may_wait = forks_->may_wait(node, fork.calls);
+  fork.may_run_beside = forks_->may_run_beside(node, fork.calls);
+  fork.waits |= std::any_of(captured.begin(), captured.end(),
+                            [](const Value* value) { return value->type->kind == Kind::future; });
   begin(Step::fork, node.span).fork = &fork;
   for (const Value* value : captured) input(*value);
   mark_last(last);

@@ -150,6 +150,7 @@ class Compiler {
   void emit_fusion_group(const Node& node, const Values& last);
   std::optional<size_t> emit_tail(const Node& node, const Values& last);
   void emit_parallel(const Node& node, const Values& last);
+  void emit_named_call(const Node& node, const Values& last);
   void emit_fork(const Node& node, const Values& last);
   bool can_run_parallel(const Node& node);
   void emit_call(const Node& node, const Values& last, const std::string& function);

@@ -153,13 +153,42 @@ void Frame::host_call(const Instruction& in) {
   if (in.output_count) put(in, 0, std::move(result));
 }
 
-// Now, unless others may run beside it later.
+// Nobody has checked what the method takes and returns.
+void Frame::call_named(const Instruction& in) {
+  const NamedCall& named = *in.named_call;
+  std::vector<Datum> arguments = take_all(in);
+  WISP_CHECK_TYPE(arguments[0].tag() == Tag::object, "an object is needed to call '", named.method,
+                  "' of");
+  const ClassDef& cls = *arguments[0].object().cls;
+  const auto found = cls.methods.find(named.method);
+  WISP_CHECK(found != cls.methods.end(), cls.name, " has no method '", named.method, "'");
+  const Function& function = *found->second;
+  const auto& params = function.params;
+  WISP_CHECK_TYPE(arguments.size() <= params.size() + 1, declaration(function), " is called with ",
+                  arguments.size() - 1, " arguments");
+  for (size_t i = arguments.size() - 1; i < params.size(); ++i) {
+    WISP_CHECK_TYPE(params[i].has_default, declaration(function), " needs the argument '",
+                    params[i].name, "'");
+    arguments.push_back(deep_copy(params[i].fallback));
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    WISP_CHECK_TYPE(is_of_type(arguments[i + 1], *params[i].type), declaration(function),
+                    ": the argument '", params[i].name, "' is of another type");
+  }
+  Datum result = graph::call(function, std::move(arguments));
+  WISP_CHECK_TYPE(is_of_type(result, *named.result), declaration(function),
+                  " was expected to give ", to_string(*named.result));
+  put(in, 0, std::move(result));
+}
+
+// On another thread, unless it would be seen that it is not made here and now.
 void Frame::fork(const Instruction& in) {
-  auto future = Ref<FutureData>::adopt(new FutureData(in.fork->code, take_all(in)));
-  if (optimized_ && in.fork->may_wait && graph::may_run_beside() && future->is_unrecorded()) {
-    if (!waiting_) waiting_ = std::make_shared<Waiting>();
-    for (const Function* function : in.fork->calls) prepare(*function);
-    future->put_off(waiting_);
+  const ForkBody& body = *in.fork;
+  auto future = Ref<FutureData>::adopt(new FutureData(body.code, take_all(in), body.waits));
+  if (optimized_ && body.may_run_beside && may_fork() && future->is_unrecorded()) {
+    if (!forked_) forked_ = std::make_unique<Forked>();
+    for (const Function* function : body.calls) prepare(*function);
+    future->begin(*forked_);
   } else {
     future->run();
   }

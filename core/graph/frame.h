@@ -16,7 +16,6 @@ class Frame {
 
   ~Frame() {
     if (collecting_) mode.deferrer = nullptr;
-    if (WISP_UNLIKELY(waiting_ != nullptr)) waiting_->futures.clear();
   }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -77,6 +76,7 @@ class Frame {
   void get(const Instruction& in);
   void set(const Instruction& in);
   void host_call(const Instruction& in);
+  void call_named(const Instruction& in);
   void fork(const Instruction& in);
   void print(const Instruction& in);
   [[noreturn]] void raise_exception(const Instruction& in);
@@ -98,8 +98,8 @@ class Frame {
   const Code::Impl& code_;
   std::unique_ptr<Datum[]> registers_;
   const bool optimized_ = execution.optimized, fuses_ = optimized_ && execution.fuses;
-  bool collecting_ = false;           // a group whose kernels are put off until its end
-  std::shared_ptr<Waiting> waiting_;  // forks; null before the first
+  bool collecting_ = false;         // a group whose kernels are put off until its end
+  std::unique_ptr<Forked> forked_;  // null before the first fork
 };
 
 inline void Frame::drop_last(const Instruction& in) {

@@ -10,23 +10,96 @@ namespace wisp::graph {
 
 namespace {
 
-// Replaces what a method reads of its object's attributes by constants.
+using Objects = std::unordered_map<const Value*, ObjectData*>;
+
+// What a node reads or writes of an object that is known; null if it does not.
+const Datum* attribute_of(const Node& node, const Objects& objects) {
+  if (!node.is(Prim::GetAttr) && !node.is(Prim::SetAttr)) return nullptr;
+  const auto object = objects.find(node.inputs[0]);
+  if (object == objects.end()) return nullptr;
+  const int slot = object->second->cls->find(node.attributes.at("name").string());
+  if (slot < 0 || static_cast<size_t>(slot) >= object->second->slots.size()) return nullptr;
+  return &object->second->slots[static_cast<size_t>(slot)];
+}
+
+const Function* method_called(const Node& call, const ClassDef& cls) {
+  const auto found = cls.methods.find(call.attributes.at("name").string());
+  return found == cls.methods.end() ? nullptr : found->second;
+}
+
+// Whether a call by an interface is one of a method that the class has, as the class has it.
+bool can_call(const Node& call, const ClassDef& cls) {
+  const Function* function = method_called(call, cls);
+  if (!function || call.inputs.size() > function->params.size() + 1) return false;
+  for (size_t i = 0; i < function->params.size(); ++i) {
+    const Parameter& param = function->params[i];
+    const bool given = i + 1 < call.inputs.size();
+    if (given ? !is_subtype(*call.inputs[i + 1]->type, *param.type) : !param.has_default)
+      return false;
+  }
+  return is_subtype(*function->result, *call.output().type);
+}
+
+// Says of what class the value of an interface is, if all calls of its methods can be made.
+bool narrow(Graph& graph, Value& value, ClassDef& cls) {
+  std::vector<Node*> calls;
+  for (Node* user : value.uses) {
+    if (user && user->is(Prim::CallMethod) && user->inputs[0] == &value) calls.push_back(user);
+  }
+  if (!std::all_of(calls.begin(), calls.end(), [&](Node* call) { return can_call(*call, cls); }))
+    return false;
+  for (Node* call : calls) {
+    const auto& params = method_called(*call, cls)->params;
+    for (size_t i = call->inputs.size() - 1; i < params.size(); ++i)
+      graph.add_input(*call, graph.constant(*call, params[i].fallback, params[i].type));
+  }
+  value.type = object_of(cls);
+  return true;
+}
+
+// Gives attributes that are only known by an interface the class of what they hold now, unless they
+// are assigned. Says whether there were any.
+bool narrow(Graph& graph, ObjectData& self) {
+  std::unordered_set<std::string> assigned;
+  for_each_node(graph.top(), [&](Node& node) {
+    if (node.is(Prim::SetAttr)) assigned.insert(node.attributes.at("name").string());
+  });
+  Objects objects = {{graph.top().params[0], &self}};
+  bool changed = false;
+  for_each_node(graph.top(), [&](Node& node) {
+    const Datum* value = attribute_of(node, objects);
+    if (!value || value->tag() != Tag::object || !node.is(Prim::GetAttr)) return;
+    if (assigned.contains(node.attributes.at("name").string())) return;
+    objects[&node.output()] = &value->object();
+    const bool any = node.output().type->kind == Kind::any;
+    changed = (any && narrow(graph, node.output(), *value->object().cls)) || changed;
+  });
+  return changed;
+}
+
+// Replaces what methods read of their object's attributes by constants.
 class Freezing {
  public:
-  Freezing(Graph& graph, ObjectData& self, const std::vector<std::string>& kept)
-      : graph_(graph), self_(self), kept_(kept) {}
+  Freezing(std::vector<std::unique_ptr<Graph>>& graphs, ObjectData& self,
+           const std::vector<std::string>& kept)
+      : graphs_(graphs), self_(self), kept_(kept) {}
 
   // What is written may turn out to be so in a branch that is never taken.
   void run() {
     do {
       changed_ = false;
-      objects_ = {{graph_.top().params[0], &self_}};
+      objects_.clear();
       written_.clear();
-      find_objects(graph_.top());
-      find_written();
-      for_each_node(graph_.top(), [&](Node& node) { replace(node); });
-      constant_folding(graph_);
-      dead_code(graph_);
+      for (const auto& graph : graphs_) {
+        objects_[graph->top().params[0]] = &self_;
+        find_objects(graph->top());
+        find_written(*graph);
+      }
+      for (const auto& graph : graphs_) {
+        for_each_node(graph->top(), [&](Node& node) { replace(*graph, node); });
+        constant_folding(*graph);
+        dead_code(*graph);
+      }
     } while (changed_);
   }
 
@@ -40,17 +113,10 @@ class Freezing {
     });
   }
 
-  const Datum* attribute(const Node& node) const {
-    if (!node.is(Prim::GetAttr) && !node.is(Prim::SetAttr)) return nullptr;
-    const auto object = objects_.find(node.inputs[0]);
-    if (object == objects_.end()) return nullptr;
-    const int slot = object->second->cls->find(node.attributes.at("name").string());
-    if (slot < 0 || static_cast<size_t>(slot) >= object->second->slots.size()) return nullptr;
-    return &object->second->slots[static_cast<size_t>(slot)];
-  }
+  const Datum* attribute(const Node& node) const { return attribute_of(node, objects_); }
 
-  void find_written() {
-    for_each_node(graph_.top(), [&](Node& node) {
+  void find_written(Graph& graph) {
+    for_each_node(graph.top(), [&](Node& node) {
       const Datum* value = attribute(node);
       if (!value) return;
       if (node.is(Prim::SetAttr) || writes_into(node.output())) written_.insert(value);
@@ -76,21 +142,21 @@ class Freezing {
                       kept_.end();
   }
 
-  void replace(Node& node) {
+  void replace(Graph& graph, Node& node) {
     const Datum* value = attribute(node);
     if (!value || node.is(Prim::SetAttr) || value->tag() == Tag::object || is_kept(node, value))
       return;
     Datum constant = value->is_tensor() ? Datum(detached(value->tensor())) : *value;
-    Value& made = graph_.constant(node, std::move(constant), without_shapes(node.output().type));
-    graph_.replace_uses(node.output(), made);
-    graph_.remove(node);
+    Value& made = graph.constant(node, std::move(constant), without_shapes(node.output().type));
+    graph.replace_uses(node.output(), made);
+    graph.remove(node);
     changed_ = true;
   }
 
-  Graph& graph_;
+  std::vector<std::unique_ptr<Graph>>& graphs_;
   ObjectData& self_;
   const std::vector<std::string>& kept_;
-  std::unordered_map<const Value*, ObjectData*> objects_;
+  Objects objects_;
   std::unordered_set<const Datum*> written_;
   bool changed_ = false;
 };
@@ -103,12 +169,14 @@ void forget_shapes(Block& block) {
   });
 }
 
-// Whether objects other than the method's own are still read.
-bool names_inner_objects(const Graph& graph) {
+// Whether functions that could not be inlined are given objects other than the method's own.
+bool passes_inner_objects(const Graph& graph) {
   bool found = false;
   for_each_node(const_cast<Graph&>(graph).top(), [&](Node& node) {
-    for (const Value* output : node.outputs) {
-      found = found || (node.is(Prim::GetAttr) && output->type->kind == Kind::object);
+    const bool call = node.is(Prim::CallFunction) || node.is(Prim::CallMethod);
+    for (const Value* input : node.inputs) {
+      const bool inner = input->node && input->node->is(Prim::GetAttr);
+      found = found || (call && inner && input->type->kind == Kind::object);
     }
   });
   return found;
@@ -121,12 +189,18 @@ class FrozenModule {
       : from_(from), kept_(kept), program_(Ref<Program>::adopt(new Program)), linker_(*program_) {}
 
   Ref<ObjectData> make(const std::vector<std::string>& methods) {
-    for (const std::string& name : methods) graphs_.push_back(frozen_graph(name));
+    for (const std::string& name : methods) graphs_.push_back(inlined_graph(name));
+    Freezing(graphs_, from_, kept_).run();
+    for (const auto& graph : graphs_) {
+      WISP_CHECK(!passes_inner_objects(*graph), "freeze: a submodule is passed to a function that ",
+                 "calls itself");
+    }
     ClassDef& cls = program_->add_class(from_.cls->name);
     cls.is_module = true;
     linker_.replace(*from_.cls, cls);
     auto made = Ref<ObjectData>::adopt(new ObjectData(program_, cls));
-    add_attributes(*made);
+    find_named();
+    add_attributes(from_, *made);
     for (size_t i = 0; i < methods.size(); ++i) add_method(cls, methods[i], std::move(graphs_[i]));
     return made;
   }
@@ -138,32 +212,57 @@ class FrozenModule {
     return *found->second;
   }
 
-  std::unique_ptr<Graph> frozen_graph(const std::string& name) {
+  std::unique_ptr<Graph> inlined_graph(const std::string& name) {
     std::unique_ptr<Graph> graph = method(name).graph->clone();
-    inlining(*graph);
+    do {
+      inlining(*graph);
+    } while (narrow(*graph, from_));
     forget_shapes(graph->top());
-    Freezing(*graph, from_, kept_).run();
-    WISP_CHECK(!names_inner_objects(*graph), "freeze: '", name, "' writes attributes of a ",
-               "submodule, or passes one to a function that calls itself");
     return graph;
   }
 
-  // Those that a method still names.
-  void add_attributes(ObjectData& made) {
-    std::unordered_set<std::string> named(kept_.begin(), kept_.end());
-    named.insert("training");
+  void find_named() {
+    named_.insert(kept_.begin(), kept_.end());
+    named_.insert("training");
     for (const auto& graph : graphs_) {
       for_each_node(graph->top(), [&](Node& node) {
-        if (node.is(Prim::GetAttr) || node.is(Prim::SetAttr))
-          named.insert(node.attributes.at("name").string());
+        if (!node.is(Prim::GetAttr) && !node.is(Prim::SetAttr)) return;
+        named_.insert(node.attributes.at("name").string());
+        inner_ = inner_ || node.inputs[0]->node;  // not the method's own object
       });
     }
-    for (size_t i = 0; i < from_.cls->attributes.size(); ++i) {
-      const Attribute& attribute = from_.cls->attributes[i];
-      if (!named.contains(attribute.name) || attribute.type->kind == Kind::object) continue;
-      made.cls->attributes.push_back(attribute);
-      made.slots.push_back(i < from_.slots.size() ? from_.slots[i] : Datum());
+  }
+
+  // Those of the attributes that a method still names.
+  void add_attributes(const ObjectData& from, ObjectData& made) {
+    for (size_t i = 0; i < from.cls->attributes.size(); ++i) {
+      Attribute attribute = from.cls->attributes[i];
+      if (!named_.contains(attribute.name)) continue;
+      Datum value = i < from.slots.size() ? from.slots[i] : Datum();
+      if (value.tag() == Tag::object) {
+        if (!inner_) continue;
+        value = Datum(reduced(value.object()));
+        attribute.type = object_of(*value.object().cls);
+      }
+      if (made.cls->find(attribute.name) < 0) made.cls->attributes.push_back(attribute);
+      made.slots.resize(made.cls->attributes.size());
+      made.slots[static_cast<size_t>(made.cls->find(attribute.name))] = std::move(value);
     }
+  }
+
+  // An object among the attributes, with what methods name of it.
+  Ref<ObjectData> reduced(ObjectData& object) {
+    if (const auto known = objects_.find(&object); known != objects_.end()) return known->second;
+    ClassDef*& cls = classes_[object.cls];
+    if (!cls) {
+      cls = &program_->add_class(free_class_name(*program_, object.cls->name));
+      cls->is_module = object.cls->is_module;
+      linker_.replace(*object.cls, *cls);
+    }
+    auto made = Ref<ObjectData>::adopt(new ObjectData(program_, *cls));
+    objects_[&object] = made;
+    add_attributes(object, *made);
+    return made;
   }
 
   void add_method(ClassDef& cls, const std::string& name, std::unique_ptr<Graph> graph) {
@@ -185,13 +284,18 @@ class FrozenModule {
   const Ref<Program> program_;
   Linker linker_;
   std::vector<std::unique_ptr<Graph>> graphs_;
+  std::unordered_set<std::string> named_;
+  bool inner_ = false;  // whether methods name attributes of other objects than their own
+  std::unordered_map<const ObjectData*, Ref<ObjectData>> objects_;
+  std::unordered_map<const ClassDef*, ClassDef*> classes_;
 };
 
 }  // namespace
 
 Ref<ObjectData> freeze(ObjectData& object, const std::vector<std::string>& methods,
                        const std::vector<std::string>& kept) {
-  return FrozenModule(object, kept).make(methods);
+  const Ref<ObjectData> from = united(object);
+  return FrozenModule(*from, kept).make(methods);
 }
 
 }  // namespace wisp::graph

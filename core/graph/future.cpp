@@ -11,67 +11,36 @@
 
 namespace wisp::graph {
 
-bool FutureData::is_unrecorded() const {
-  uint64_t key = 0;
-  return std::all_of(arguments_.begin(), arguments_.end(), [&](const Datum& value) {
-    if (value.tag() == Tag::object) return !mode.grad;
-    return value.tag() == Tag::string || graph::is_unrecorded(value, key);
-  });
-}
-
-// Arguments stay: they may be the last to hold something of the host's, which another thread must
-// not drop.
-void FutureData::run() {
-  done_ = true;
-  try {
-    std::vector<Datum> results = graph::run(*code_, arguments_);
-    result_ = std::move(results[0]);
-  } catch (const Error&) {
-    error_ = std::current_exception();
-  }
-}
-
-void FutureData::forget() {
-  code_.reset();
-  arguments_.clear();
-  waiting_.reset();
-}
-
-void FutureData::put_off(const std::shared_ptr<Waiting>& waiting) {
-  waiting_ = waiting;
-  waiting->futures.push_back(Ref<FutureData>::share(this));
-}
-
-void FutureData::run_all(std::vector<Ref<FutureData>> futures) {
-  if (futures.size() > 1 && may_run_beside()) {
-    const auto failure = run_beside(static_cast<int64_t>(futures.size()),
-                                    [&](int64_t i) { futures[static_cast<size_t>(i)]->run(); });
-    if (failure) std::rethrow_exception(failure->error);
-  } else {
-    for (const auto& future : futures) future->run();
-  }
-  for (const auto& future : futures) future->forget();
-}
-
-Datum FutureData::wait() {
-  if (!done_ && waiting_) run_all(std::exchange(waiting_->futures, {}));
-  if (!done_) run();
-  forget();
-  if (!error_) return result_;
-  try {
-    std::rethrow_exception(error_);
-  } catch (const ScriptError& error) {
-    throw ScriptError(error);  // a copy: those who wait add their own places
-  }
-}
-
-// --- Which may wait
-
 namespace {
 
 bool holds(const Type& type, Kind kind) {
   return type.kind == kind || std::any_of(type.items.begin(), type.items.end(),
                                           [&](const auto& item) { return holds(*item, kind); });
+}
+
+// The innermost fork that a node stands in, or is; null if there is none.
+const Node* fork_around(const Node& node) {
+  const Node* at = &node;
+  while (at && !at->is(Prim::Fork)) at = at->block->owner;
+  return at;
+}
+
+// A list or dict that nobody sees who may run beside the one that made it: it is only asked and
+// changed, or given to operators, up to the end.
+bool is_private(const Value& value) {
+  if (!value.node || (!value.node->is(Prim::ListConstruct) && !value.node->is(Prim::DictConstruct)))
+    return false;
+  const Node* home = fork_around(*value.node);
+  return std::all_of(value.uses.begin(), value.uses.end(), [&](const Node* user) {
+    if (user == home) return true;  // a result of the fork, or of the graph
+    const bool subject = user && user->builtin && user->inputs[0] == &value &&
+                         std::count(user->inputs.begin(), user->inputs.end(), &value) == 1;
+    return user && (user->op || subject) && fork_around(*user) == home;
+  });
+}
+
+bool changes_private(const Node& node) {
+  return node.builtin && !is_barrier(node) && !node.inputs.empty() && is_private(node.input(0));
 }
 
 class Quiet {
@@ -86,7 +55,7 @@ class Quiet {
 
   bool holds_for(const Node& node) {
     if (shows_tensor(node)) return false;
-    if (node.op || node.builtin) return !node.has_side_effects();
+    if (node.op || node.builtin) return !node.has_side_effects() || changes_private(node);
     if (const Function* function = called_by(node)) {
       // A function that calls itself does what it does.
       const bool fresh = seen_.insert(function).second;
@@ -120,24 +89,6 @@ class Quiet {
   std::unordered_set<const Function*> seen_;
 };
 
-bool stands_in_fork(const Node& node) {
-  const Node* at = &node;
-  while (at && !at->is(Prim::Fork)) at = at->block->owner;
-  return at != nullptr;
-}
-
-// A list or dict that no fork can read: it is only asked and changed, or given to operators.
-bool is_private(const Value& value) {
-  if (!value.node || (!value.node->is(Prim::ListConstruct) && !value.node->is(Prim::DictConstruct)))
-    return false;
-  return std::all_of(value.uses.begin(), value.uses.end(), [&](const Node* user) {
-    if (!user) return true;  // a result of the graph
-    const bool subject = user->builtin && user->inputs[0] == &value &&
-                         std::count(user->inputs.begin(), user->inputs.end(), &value) == 1;
-    return (user->op || subject) && !stands_in_fork(*user);
-  });
-}
-
 enum class Change { none, containers, anything };
 
 // What a node outside of forks changes that a fork might read.
@@ -146,9 +97,7 @@ Change change_of(const Node& node, Quiet& quiet) {
   if (quiet.holds_for(node) || node.is(Prim::Print)) return Change::none;
   if (node.op) return written_inputs(node).empty() ? Change::none : Change::anything;
   if (!node.builtin || is_barrier(node)) return Change::anything;
-  const Value& changed = node.input(0);
-  const bool harmless = holds(*changed.type, Kind::future) || is_private(changed);
-  return harmless ? Change::none : Change::containers;
+  return holds(*node.input(0).type, Kind::future) ? Change::none : Change::containers;
 }
 
 template <class F>
@@ -174,12 +123,13 @@ Forks::Forks(const Graph& graph) {
   }
 }
 
-bool Forks::may_wait(const Node& fork, std::vector<const Function*>& calls) const {
+bool Forks::may_run_beside(const Node& fork, std::vector<const Function*>& calls) const {
   Quiet quiet;
   if (!calm_ || !quiet.holds_for(*fork.blocks[0])) return false;
   calls.assign(quiet.called().begin(), quiet.called().end());
   for (const Value* value : captured_values(fork)) {
-    const Type& type = *value->type;
+    // One that is captured itself was forked before: forks cannot wait for each other in a circle.
+    const Type& type = value->type->kind == Kind::future ? *value->type->items[0] : *value->type;
     if (holds(type, Kind::future) || holds(type, Kind::generator) || holds(type, Kind::any))
       return false;
     if (changes_containers_ &&

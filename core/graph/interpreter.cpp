@@ -14,7 +14,6 @@ namespace {
 
 // Calls of script functions inside one another; each takes some of the thread's stack.
 constexpr int max_depth = 1000;
-constinit WISP_THREAD_LOCAL int depth = 0;
 
 // How often a loop goes round before the host may see to its signals and other threads.
 constexpr int64_t rounds_between_looks = 256;
@@ -22,13 +21,13 @@ constexpr int64_t rounds_between_looks = 256;
 class Depth {
  public:
   Depth() {
-    if (WISP_UNLIKELY(++depth > max_depth)) {
-      --depth;
+    if (WISP_UNLIKELY(++execution.depth > max_depth)) {
+      --execution.depth;
       raise("RecursionError", "maximum recursion depth exceeded: script functions called one ",
             "another ", max_depth, " times");
     }
   }
-  ~Depth() { --depth; }
+  ~Depth() { --execution.depth; }
   Depth(const Depth&) = delete;
   Depth& operator=(const Depth&) = delete;
 };
@@ -61,6 +60,8 @@ void Frame::simple(const Instruction& in) {
       return set(in);
     case Step::host_call:
       return host_call(in);
+    case Step::call_named:
+      return call_named(in);
     case Step::fork:
       return fork(in);
     case Step::wait:
@@ -72,7 +73,7 @@ void Frame::simple(const Instruction& in) {
     case Step::cast:
       return put(in, 0, take(inputs(in)[0]));
     case Step::collect:
-      if (in_parallel_region()) return;  // of other threads too
+      if (in_parallel_region() || forks_are_under_way()) return;  // of other threads too
       collecting_ = fuses_ && !mode.deferrer && fusing;
       if (collecting_) mode.deferrer = fusing;
       return;
@@ -121,10 +122,7 @@ const Instruction* Frame::control(const Instruction& in) {
       Datum& counter = registers_[code_.outputs[in.outputs]];
       const int64_t count = counter.integer() + 1;
       counter = Datum(count);
-      if (WISP_UNLIKELY(count % rounds_between_looks == 0) && !in_parallel_region()) {
-        if (host.check_interrupt) host.check_interrupt();
-        HostUnlock others(true);
-      }
+      if (WISP_UNLIKELY(count % rounds_between_looks == 0)) look_around();
       return target;
     }
   }
@@ -266,6 +264,7 @@ void Frame::run(F take_result) {
   const Instruction* in = code_.instructions.data();
   try {
     steps<false>(in);
+    if (WISP_UNLIKELY(forked_ != nullptr)) forked_->finish();
     for (size_t i = 0; i < in->input_count; ++i) take_result(i, take(inputs(*in)[i]));
   } catch (const Error&) {
     rethrow_at(*in);

@@ -2,6 +2,7 @@
 // would see of the same calls from Python.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct Execution {
   // order.
   bool optimized = true;
   bool fuses = true;  // whether several nodes may be done in one step
+  int depth = 0;      // calls inside one another; forks go on counting where they stand
+  // Of a fork: whether nobody wants its result any more.
+  const std::atomic<bool>* unwanted = nullptr;
 };
 extern constinit WISP_THREAD_LOCAL Execution execution;
 

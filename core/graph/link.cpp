@@ -1,6 +1,7 @@
 #include "graph/link.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace wisp::graph {
 
@@ -17,6 +18,10 @@ std::string free_name(const std::string& wanted, F is_taken) {
 
 std::string free_function_name(Program& program, const std::string& wanted) {
   return free_name(wanted, [&](const auto& name) { return program.find_function(name); });
+}
+
+std::string free_class_name(Program& program, const std::string& wanted) {
+  return free_name(wanted, [&](const auto& name) { return program.find_class(name); });
 }
 
 Function& Linker::add(const Function& function) {
@@ -36,8 +41,7 @@ Function& Linker::add(const Function& function) {
 ClassDef& Linker::add(const ClassDef& cls) {
   ClassDef*& made = classes_[&cls];
   if (made) return *made;
-  made =
-      &to_.add_class(free_name(cls.name, [&](const auto& name) { return to_.find_class(name); }));
+  made = &to_.add_class(free_class_name(to_, cls.name));
   ClassDef& result = *made;
   result.is_module = cls.is_module;
   for (const Attribute& attribute : cls.attributes) {
@@ -57,6 +61,25 @@ Ref<ObjectData> Linker::add(ObjectData& object, Ref<Program> to) {
     made->slots[i] = value.tag() == Tag::object ? Datum(add(value.object(), to)) : value;
   }
   return made;
+}
+
+namespace {
+
+bool is_of_one_program(const ObjectData& object, std::unordered_set<const ObjectData*>& seen) {
+  if (!seen.insert(&object).second) return true;
+  return std::all_of(object.slots.begin(), object.slots.end(), [&](const Datum& value) {
+    if (value.tag() != Tag::object) return true;
+    return value.object().program == object.program && is_of_one_program(value.object(), seen);
+  });
+}
+
+}  // namespace
+
+Ref<ObjectData> united(ObjectData& object) {
+  std::unordered_set<const ObjectData*> seen;
+  if (is_of_one_program(object, seen)) return Ref<ObjectData>::share(&object);
+  const auto program = Ref<Program>::adopt(new Program);
+  return Linker(*program).add(object, program);
 }
 
 TypeRef Linker::adopted(const TypeRef& type) {

@@ -9,8 +9,9 @@
 
 namespace wisp::graph {
 
-// The name, or the name with a number if a function of the program has it already.
+// The name, or the name with a number if a function or class of the program has it already.
 std::string free_function_name(Program& program, const std::string& wanted);
+std::string free_class_name(Program& program, const std::string& wanted);
 
 // Copies functions and classes into a program, with all that they name. A name that is taken there
 // gets a number.
@@ -36,9 +37,12 @@ class Linker {
   std::unordered_map<const ObjectData*, Ref<ObjectData>> objects_;
 };
 
+// The object, or one like it of a new program if some of the objects in it are of other programs.
+Ref<ObjectData> united(ObjectData& object);
+
 // An object of a new program that does what these methods of `object` do with the attributes as
 // they are now: they become constants, except those named in `kept` and those that the methods
-// write.
+// write, of objects among the attributes too.
 Ref<ObjectData> freeze(ObjectData& object, const std::vector<std::string>& methods,
                        const std::vector<std::string>& kept);
 

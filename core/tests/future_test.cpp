@@ -1,7 +1,9 @@
 #include "graph/future.h"
 
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "base/parallel.h"
 #include "dispatch/mode.h"
@@ -21,7 +23,7 @@ const Node& first_fork(const Block& block) {
 }
 
 // Of a graph with a fork of `body`, and `rest` between it and where it is waited for.
-bool may_wait(const std::string& body, const std::string& rest, const char* result = "%y") {
+bool may_run_beside(const std::string& body, const std::string& rest, const char* result = "%y") {
   const auto graph = parse(
       "graph(%x : Tensor, %xs : Tensor[]):\n"
       "  %one : int = prim::Constant[value=1]()\n"
@@ -38,7 +40,7 @@ bool may_wait(const std::string& body, const std::string& rest, const char* resu
       "  return (" +
       result + ")\n");
   std::vector<const Function*> calls;
-  return Forks(*graph).may_wait(first_fork(graph->top()), calls);
+  return Forks(*graph).may_run_beside(first_fork(graph->top()), calls);
 }
 
 constexpr const char* program_text =
@@ -76,25 +78,25 @@ constexpr const char* program_text =
 
 TEST("future: which forks may wait") {
   const std::string calm = "aten::tanh(%x)", nothing = "%z : Tensor = aten::neg(%x)";
-  CHECK(may_wait(calm, nothing));
-  CHECK(may_wait(calm, "%z : Tensor = aten::dropout(%x, %half, %true, %false)"));
-  CHECK(!may_wait("aten::dropout(%x, %half, %true, %false)", nothing));
-  CHECK(may_wait("aten::dropout(%x, %half, %false, %false)", nothing));
-  CHECK(!may_wait("aten::tanh_(%x)", nothing));
-  CHECK(!may_wait(calm, "%z : Tensor = aten::neg_(%x)"));
+  CHECK(may_run_beside(calm, nothing));
+  CHECK(may_run_beside(calm, "%z : Tensor = aten::dropout(%x, %half, %true, %false)"));
+  CHECK(!may_run_beside("aten::dropout(%x, %half, %true, %false)", nothing));
+  CHECK(may_run_beside("aten::dropout(%x, %half, %false, %false)", nothing));
+  CHECK(!may_run_beside("aten::tanh_(%x)", nothing));
+  CHECK(!may_run_beside(calm, "%z : Tensor = aten::neg_(%x)"));
 }
 
 TEST("future: what is put off may change, lists of futures aside") {
   const std::string calm = "aten::tanh(%x)", reads = "aten::stack(%xs, %one)";
-  CHECK(may_wait(calm, "= aten::append.t(%fs, %f)"));
-  CHECK(may_wait(calm, "= aten::append.t(%xs, %x)"));
-  CHECK(may_wait(reads, "= aten::append.t(%fs, %f)"));
-  CHECK(!may_wait(reads, "= aten::append.t(%xs, %x)"));
+  CHECK(may_run_beside(calm, "= aten::append.t(%fs, %f)"));
+  CHECK(may_run_beside(calm, "= aten::append.t(%xs, %x)"));
+  CHECK(may_run_beside(reads, "= aten::append.t(%fs, %f)"));
+  CHECK(!may_run_beside(reads, "= aten::append.t(%xs, %x)"));
   const std::string makes = "%own : Tensor[] = prim::ListConstruct(%x)\n  ";
-  CHECK(may_wait(reads, makes + "= aten::append.t(%own, %x)"));
-  CHECK(!may_wait(reads, makes + "%t : (Tensor[], int) = prim::TupleConstruct(%own, %one)\n"
-                                 "  = aten::append.t(%own, %x)"));
-  CHECK(!may_wait(calm, "%z : Tensor = aten::neg(%x)", "%f"));  // leaves the graph
+  CHECK(may_run_beside(reads, makes + "= aten::append.t(%own, %x)"));
+  CHECK(!may_run_beside(reads, makes + "%t : (Tensor[], int) = prim::TupleConstruct(%own, %one)\n"
+                                       "  = aten::append.t(%own, %x)"));
+  CHECK(!may_run_beside(calm, "%z : Tensor = aten::neg(%x)", "%f"));  // leaves the graph
 }
 
 TEST("future: functions that are called") {
@@ -102,10 +104,10 @@ TEST("future: functions that are called") {
   program->parse(program_text);
   std::vector<const Function*> calls;
   const Graph& both = *program->find_function("both")->graph;
-  CHECK(Forks(both).may_wait(first_fork(both.top()), calls));
+  CHECK(Forks(both).may_run_beside(first_fork(both.top()), calls));
   CHECK(calls.size() == 1 && calls[0] == program->find_function("calm"));
   const Graph& other = *program->find_function("other")->graph;
-  CHECK(!Forks(other).may_wait(first_fork(other.top()), calls));
+  CHECK(!Forks(other).may_run_beside(first_fork(other.top()), calls));
 }
 
 TEST("future: damaged text gives errors, in forks and branches too") {
@@ -144,29 +146,91 @@ TEST("future: damaged text gives errors, in forks and branches too") {
   CHECK(read > 0 && read < 3000);
 }
 
-TEST("future: those put off run when one is waited for, and errors stay with theirs") {
-  const int before = num_threads();
-  set_num_threads(2);
-  const auto graph = parse(
-      "graph(%x : Tensor, %w : Tensor):\n"
-      "  %r : Tensor = aten::mm(%x, %w)\n"
-      "  return (%r)\n");
-  const auto code = std::make_shared<Code>(*graph, "f");
-  const Tensor x = Tensor::empty({3, 4}, DType::float32), w = Tensor::empty({4, 2}, DType::float32);
-  std::fill_n(x.data<float>(), 12, 1.0f);
-  std::fill_n(w.data<float>(), 8, 2.0f);
-  const auto waiting = std::make_shared<Waiting>();
+namespace {
+
+class TwoThreads {
+ public:
+  TwoThreads() : before_(num_threads()) { set_num_threads(2); }
+  ~TwoThreads() { set_num_threads(before_); }
+
+ private:
+  const int before_;
+};
+
+std::shared_ptr<const Code> code_for(const std::string& body) {
+  const auto graph = parse("graph(%x : Tensor, %w : Tensor):\n" + body + "  return (%r)\n");
+  return std::make_shared<Code>(*graph, "f");
+}
+
+Tensor full(std::initializer_list<int64_t> sizes, float value) {
+  const Tensor made = Tensor::empty(sizes, DType::float32);
+  std::fill_n(made.data<float>(), made->numel(), value);
+  return made;
+}
+
+bool ends_by_itself(const FutureData& future) {
+  for (int i = 0; i < 20000 && !future.is_done(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return future.is_done();
+}
+
+const std::string endless =
+    "  %many : int = prim::Constant[value=9223372036854775807]()\n"
+    "  %true : bool = prim::Constant[value=True]()\n"
+    "  %r : Tensor = prim::Loop(%many, %true, %x)\n"
+    "    block0(%i : int, %y : Tensor):\n"
+    "      -> (%true, %y)\n";
+
+}  // namespace
+
+TEST("future: calls are made without anybody waiting, and errors stay with theirs") {
+  const TwoThreads two;
+  const auto code = code_for("  %r : Tensor = aten::mm(%x, %w)\n");
+  const Tensor x = full({3, 4}, 1), w = full({4, 2}, 2);
+  Forked forked;
   std::vector<Ref<FutureData>> futures;
   for (int i = 0; i < 5; ++i) {
     const std::vector<Datum> arguments = {Datum(x), Datum(i == 3 ? x : w)};
     futures.push_back(Ref<FutureData>::adopt(new FutureData(code, arguments)));
-    CHECK(futures.back()->is_unrecorded());
-    futures.back()->put_off(waiting);
+    CHECK(futures.back()->is_unrecorded() && !futures.back()->is_done());
+    futures.back()->begin(forked);
   }
-  CHECK(waiting->futures.size() == 5);
+  for (const auto& future : futures) CHECK(ends_by_itself(*future));
   CHECK(futures[1]->wait().tensor().data<float>()[0] == 8);
-  CHECK(waiting->futures.empty());
   for (int i = 0; i < 2; ++i) CHECK_THROWS(futures[3]->wait(), "3x4");
   CHECK(futures[4]->wait().tensor().data<float>()[5] == 8);
-  set_num_threads(before);
+}
+
+TEST("future: a call that nobody wants any more ends") {
+  const TwoThreads two;
+  const Tensor x = full({2, 2}, 1);
+  std::vector<Ref<FutureData>> futures;
+  {
+    Forked forked;
+    for (int i = 0; i < 3; ++i) {
+      const std::vector<Datum> arguments = {Datum(x), Datum(x)};
+      futures.push_back(Ref<FutureData>::adopt(new FutureData(code_for(endless), arguments)));
+      futures.back()->begin(forked);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(!futures[0]->is_done());
+  }
+  CHECK(!forks_are_under_way());
+}
+
+TEST("future: whoever waits makes calls that no thread is free for") {
+  const TwoThreads two;
+  const auto quick = code_for("  %r : Tensor = aten::mm(%x, %w)\n");
+  const Tensor x = full({2, 2}, 1);
+  const std::vector<Datum> arguments = {Datum(x), Datum(x)};
+  Forked forked;
+  const auto blocks = Ref<FutureData>::adopt(new FutureData(code_for(endless), arguments));
+  blocks->begin(forked);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (int i = 0; i < 100; ++i) {
+    const auto future = Ref<FutureData>::adopt(new FutureData(quick, arguments));
+    future->begin(forked);
+    CHECK(future->wait().tensor().data<float>()[0] == 2);
+  }
 }

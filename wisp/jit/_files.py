@@ -26,6 +26,7 @@ import io
 import json
 import math
 import zlib
+from enum import Enum
 
 from wisp import _C
 from wisp._C import Tensor, _jit
@@ -80,6 +81,8 @@ class _Writer:
             return {"complex": [str(value.real), str(value.imag)]}
         if isinstance(value, Tensor):
             return self.tensor(value, path)
+        if isinstance(value, Enum):
+            value = (value.name, value.value)
         if isinstance(value, (list, tuple)):
             items = [self.value(item, f"{path}.{i}") for i, item in enumerate(value)]
             return {"list" if isinstance(value, list) else "tuple": items}
@@ -122,12 +125,13 @@ def _chunks(m, extra):
         raise TypeError(
             f"expected a compiled function or module, got {type(m).__name__}: see wisp.jit.script and trace"
         )
-    writer, program = _Writer(), m._c.program
+    bare = m._c if isinstance(m, ScriptFunction) else m._c.united()
+    writer, program = _Writer(), bare.program
     document = {"version": _VERSION, "objects": writer.objects}
     if isinstance(m, ScriptFunction):
         document["function"] = m._c.name
     else:
-        document |= {"module": writer.object(m._c, "")["object"], "name": m.original_name}
+        document |= {"module": writer.object(bare, "")["object"], "name": m.original_name}
     if inputs := _inputs(m):
         document["inputs"] = inputs
     text, constants = program.to_text()

@@ -26,8 +26,8 @@ def fork(func, *args, **kwargs):
     Grad mode and inference mode are those of the caller. Where more than that belongs to the calling thread (a
     transform, autocast, a trace, lazy evaluation), the function is called at once.
 
-    In compiled functions, calls that only compute something begin when the first of them is waited for, all on the
-    threads of the kernels. Others are made at once, as are all of them while gradients are recorded.
+    In compiled functions, calls that only compute something begin at once on another thread. Others are made where
+    they stand, as are all of them while gradients are recorded.
 
     >>> future = wisp.jit.fork(wisp.neg, wisp.ones(2))
     >>> wisp.jit.wait(future)

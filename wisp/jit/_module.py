@@ -1,5 +1,6 @@
 """Compiled functions and modules as Python objects."""
 
+import inspect
 from collections.abc import MutableMapping
 from copy import deepcopy
 
@@ -42,6 +43,11 @@ class ScriptFunction:
     def schema(self):
         return self._c.schema
 
+    def graph_for(self, *args, **kwargs):
+        """The graph that runs for these arguments, after a call with them: one graph serves all."""
+        self(*args, **kwargs)
+        return self.inlined_graph
+
     def save(self, f, _extra_files=None):
         """Saves the function for ``wisp.jit.load()``."""
         from wisp.jit._files import save
@@ -59,6 +65,21 @@ class ScriptFunction:
 
     def __reduce__(self):
         raise TypeError(f"{self!r} cannot be pickled: use wisp.jit.save()")
+
+
+class BroadcastingFunction(ScriptFunction):
+    """One with parameters of which a single number may stand for a list of so many."""
+
+    def __init__(self, function, original, sizes):
+        super().__init__(function, original)
+        self._sizes = sizes
+
+    def __call__(self, *args, **kwargs):
+        given = inspect.signature(self.__wrapped__).bind(*args, **kwargs).arguments
+        for name, size in self._sizes.items():
+            if isinstance(given.get(name), (int, float)):
+                given[name] = [given[name]] * size
+        return self._c(**given)
 
 
 class ScriptObject:
@@ -131,6 +152,11 @@ class _Children(_Slots):
         return made
 
     def __setitem__(self, name, value):
+        if isinstance(value, Module) and not isinstance(value, ScriptModule):
+            raise RuntimeError(
+                f"the submodule '{name}' of a compiled module can only be exchanged for a compiled module: "
+                f"script() the {type(value).__name__} first"
+            )
         super().__setitem__(name, value)
         self._made[name] = value
 
@@ -217,6 +243,11 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
     def code(self):
         """The graph as Python."""
         return code_of(self._c.method("forward"))
+
+    def graph_for(self, *args, **kwargs):
+        """The graph that runs for these arguments, after a call with them: one graph serves all."""
+        self(*args, **kwargs)
+        return self.inlined_graph
 
     @property
     def original_name(self):

@@ -35,7 +35,9 @@ class Inliner {
     if (!method && !node.is(Prim::CallFunction)) return nullptr;
     const std::string& name = node.attributes.at("name").string();
     if (!method) return graph_.program ? graph_.program->find_function(name) : nullptr;
-    const auto& methods = node.input(0).type->cls->methods;
+    const Type& type = *node.input(0).type;
+    if (type.kind != Kind::object) return nullptr;
+    const auto& methods = type.cls->methods;
     const auto found = methods.find(name);
     return found == methods.end() ? nullptr : found->second;
   }

@@ -4,6 +4,7 @@ import inspect
 import sys
 import warnings
 from builtins import isinstance as _is
+from functools import partial
 
 from wisp.jit._marks import (
     Attribute,
@@ -22,9 +23,11 @@ from wisp.jit._marks import (
 from wisp.jit._marks import (
     isinstance as isinstance,
 )
+from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError
 from wisp.jit._script.modules import ModuleSpec
 from wisp.jit._script.program import Program
+from wisp.jit.annotations import Broadcasted
 from wisp.nn import Module
 
 
@@ -99,12 +102,15 @@ _overload_method = _overload
 
 def script_function(fn):
     """A compiled function."""
-    from wisp.jit._module import ScriptFunction
+    from wisp.jit._module import BroadcastingFunction, ScriptFunction
 
     program = Program()
     fn = inspect.unwrap(fn)
     compiled = program.function_of(fn)
-    made = ScriptFunction(program.native().function(compiled.name), fn)
+    sizes = {p.name: T.without_none(p.type).host for p in compiled.params}
+    sizes = {name: host.size for name, host in sizes.items() if _is(host, Broadcasted)}
+    make = partial(BroadcastingFunction, sizes=sizes) if sizes else ScriptFunction
+    made = make(program.native().function(compiled.name), fn)
     made.__dict__["_scripted"] = fn
     return made
 

@@ -9,7 +9,10 @@ import typing
 from dataclasses import replace
 
 from wisp import _C
+from wisp.jit import annotations as names
+from wisp.jit._script import enums
 from wisp.jit._script import types as T
+from wisp.jit.annotations import Broadcasted
 
 _SIMPLE = {
     int: T.INT, float: T.FLOAT, bool: T.BOOL, str: T.STR, complex: T.COMPLEX, None: T.NONE, type(None): T.NONE,
@@ -36,6 +39,8 @@ class _Names(dict):
             return getattr(typing, name)
         if name == "Tensor":
             return _C.Tensor
+        if name.startswith("BroadcastingList"):
+            return getattr(names, name)
         if name == "number":
             return T.NUMBER
         raise NameError(f"name '{name}' is not defined")
@@ -66,6 +71,8 @@ def from_object(obj, program, lookup=None):
             return _SIMPLE[obj]
     except TypeError:
         pass
+    if isinstance(obj, Broadcasted):
+        return replace(T.list_of(from_object(obj.item, program, lookup)), host=obj)
     origin, parts = typing.get_origin(obj), typing.get_args(obj)
     if origin is not None and (parts or obj is not getattr(typing, getattr(obj, "_name", "") or "", None)):
         return _from_generic(obj, origin, parts, program, lookup)
@@ -114,12 +121,14 @@ def _from_class(cls, program):
     if issubclass(cls, _C.Tensor):
         return T.TENSOR
     if issubclass(cls, enum.Enum):
-        kinds = {type(member.value) for member in cls}
-        if len(kinds) == 1 and kinds <= set(_SIMPLE):
-            return replace(_SIMPLE[kinds.pop()], host=cls)
+        from wisp.jit._script import ir
+
+        found = enums.type_of_enum(cls, ir.type_of_constant)
+        if found is not None:
+            return found
         raise TypeError(f"the members of {cls.__name__} need values of one simple type")
-    if getattr(cls, "_wisp_interface", False):
-        raise TypeError(f"'{cls.__name__}' is an interface: modules are known by what they are")
+    if vars(cls).get("_wisp_interface", False):
+        return program.interface(cls).type()
     found = program.class_type(cls)
     if found is None:
         raise TypeError(f"unknown type '{cls.__name__}': a class of yours has to be decorated with @jit.script")
@@ -183,8 +192,6 @@ def signature(fn, node, lookup, program, skip=0):
             kind = type_of_annotation(arg.type_comment, lookup, program)
         else:
             kind = _from_default(default, program)
-        if isinstance(default, enum.Enum):
-            default = default.value
         found.append(Parameter(arg.arg, kind, default, i >= len(positional)))
     if comments is not None:
         return found, comments[1]

@@ -6,6 +6,7 @@ import types as python_types
 
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
+from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.plain import FUNCTIONS, MATH
 from wisp.jit._script.values import (
     NONE,
@@ -101,6 +102,8 @@ class Calls:
         if isinstance(function, Const):
             return self._call_object(function.obj, arguments, keywords, node)
         found = self.type_of(function)
+        if interface_of(found) is not None:
+            return self.call_interface(function, "forward", arguments, keywords, node)
         if found is not None and found.kind == "class":
             return self.call(self.attribute(function, "__call__", node), arguments, keywords, node)
         return self.fail(f"{self.what_is(function)} cannot be called", node)
@@ -113,6 +116,8 @@ class Calls:
             return self._static_dict_method(owner, function.name, arguments, node)
         if self.type_of(owner) is not None and self.type_of(owner).kind == "future":
             return self._future_method(owner, function.name, node)
+        if interface_of(owner.type) is not None:
+            return self.call_interface(owner, function.name, arguments, keywords, node)
         if owner.type == T.TENSOR:
             return self.tensor_method(owner, function.name, arguments, keywords)
         return self.plain_method(owner, function.name, arguments, keywords, node)

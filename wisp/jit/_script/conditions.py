@@ -2,6 +2,7 @@
 
 import ast
 
+from wisp.jit._script import enums
 from wisp.jit._script import types as T
 from wisp.jit._script.control import Condition
 from wisp.jit._script.values import (
@@ -184,6 +185,8 @@ class Conditions:
             return Const((left.obj is right.obj) == wanted)
         if left is right:
             return Const(wanted)
+        if all(map(enums.is_enum, types)):
+            return self.equality("eq" if wanted else "ne", left, right, None)
         return self.builtin("__is__" if wanted else "__isnot__", left, right)
 
     def contains(self, container, item, node):

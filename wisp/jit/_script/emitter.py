@@ -1,9 +1,11 @@
 """The state of a compilation, and how values get into the graph."""
 
-from wisp.jit._script import ir
+from wisp.jit._script import enums, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError, describe
+from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.values import NONE, UNSET, Const, Iterable, ModuleValue, StaticDict, Tuple, Undefined
+from wisp.jit.annotations import Broadcasted
 
 
 class Frame:
@@ -111,7 +113,7 @@ class EmitterBase:
         if isinstance(value, ModuleValue):
             return value.value.type
         if isinstance(value, Const):
-            return ir.type_of_constant(self.program.plain(value.obj))
+            return ir.type_of_constant(value.obj)
         if isinstance(value, Tuple):
             items = [self.type_of(item) for item in value.items]
             if None in items:
@@ -125,8 +127,9 @@ class EmitterBase:
             return value
         if isinstance(value, ModuleValue):
             return value.value
+        value = enums.unfolded(value)
         if isinstance(value, Const):
-            return self._materialize_constant(self.program.plain(value.obj), wanted)
+            return self._materialize_constant(value.obj, wanted)
         if isinstance(value, Tuple):
             items = [self.materialize(item) for item in value.items]
             return self.emit_one("prim::TupleConstruct", items, self.type_of(value))
@@ -193,9 +196,13 @@ class EmitterBase:
             self.fail(value.reason)
         if value is UNSET:
             return self.materialize(value, wanted)
-        inner = T.without_none(wanted)
+        inner, value = T.without_none(wanted), enums.unfolded(value)
+        if interface_of(inner) is not None:
+            return self.as_interface(value, inner)
+        if isinstance(inner.host, Broadcasted) and self.type_of(value) in T.NUMBERS:
+            value = Tuple([value] * inner.host.size)
         if isinstance(value, Const):
-            return self._convert_constant(self.program.plain(value.obj), wanted, inner)
+            return self._convert_constant(value.obj, wanted, inner)
         if isinstance(value, Tuple):
             return self._convert_tuple(value, wanted, inner)
         if isinstance(value, Iterable) and inner.kind == "list":

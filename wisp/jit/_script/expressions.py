@@ -164,8 +164,8 @@ class Expressions:
     def as_number(self, value, wanted):
         """A number as another kind of number: bool, int, float, complex, or any (Scalar)."""
         if isinstance(value, Const) and wanted != T.NUMBER:
-            number = self.program.plain(value.obj)
-            return self.materialize(Const({"int": int, "float": float, "complex": complex}[wanted.kind](number)))
+            kind = {"int": int, "float": float, "complex": complex}[wanted.kind]
+            return self.materialize(Const(kind(value.obj)))
         value = self.materialize(value)
         if value.type == wanted or wanted == T.NUMBER:
             return value

@@ -1,9 +1,11 @@
 """Graphs while they are built, and their text."""
 
+import enum
 import json
 import math
 
 from wisp import _C
+from wisp.jit._script import enums
 from wisp.jit._script import types as T
 
 
@@ -187,6 +189,8 @@ def type_of_constant(value):
     if isinstance(value, tuple):
         items = list(map(type_of_constant, value))
         return T.tuple_of(items) if all(items) else None
+    if isinstance(value, enum.Enum):
+        return enums.type_of_enum(type(value), type_of_constant)
     if isinstance(value, dict):
         keys, values = list(map(type_of_constant, value)), list(map(type_of_constant, value.values()))
         key = _common(keys, lambda t: t, T.STR)

@@ -1,12 +1,12 @@
 """Attributes and items of values."""
 
 import ast
-import enum
 import inspect
 
 from wisp import _C
-from wisp.jit._script import annotations, ir
+from wisp.jit._script import annotations, enums, ir
 from wisp.jit._script import types as T
+from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.values import (
     NONE,
     UNSET,
@@ -62,6 +62,7 @@ class Members:
         return self.wrap(found)
 
     def _tuple_attribute(self, owner, name, node):
+        name = enums.field_of(owner, name)
         if name in owner.fields:
             return owner.items[owner.fields.index(name)]
         if name != "_replace" and owner.name and inspect.isfunction(getattr(owner.host, name, None)):
@@ -74,6 +75,9 @@ class Members:
             return self.tensor_attribute(owner, name, node)
         if found.kind == "class":
             return self.object_attribute(owner, name, node)
+        if interface_of(found) is not None:
+            return self.interface_attribute(owner, name, node)
+        name = enums.field_of(found, name)
         if found.kind == "tuple" and name in found.fields:
             at = found.fields.index(name)
             return self.emit_one("prim::TupleIndex", [owner], found.items[at], {"index": ir.Constant(str(at))})
@@ -81,8 +85,8 @@ class Members:
             return Method(
                 Tuple(self.items_of(owner, None, node), found.name, found.fields, found.host), getattr(found.host, name)
             )
-        if isinstance(found.host, type) and issubclass(found.host, enum.Enum) and name in ("name", "value"):
-            return self._enum_attribute(owner, name, node)
+        if enums.is_plain_enum(found) and name in ("name", "value"):
+            return self._plain_member_attribute(owner, name, node)
         if found == T.DEVICE and name in ("type", "index"):
             return self.builtin(f"{name}.Device", owner)
         if found == T.DTYPE and name in ("is_floating_point", "is_complex"):
@@ -94,8 +98,7 @@ class Members:
             self.fail(f"'{name}' of an Optional[{inner}] cannot be read: test `is not None` or assert it before", node)
         return Attribute(owner, name)
 
-    def _enum_attribute(self, owner, name, node):
-        """Members of an Enum are their values here."""
+    def _plain_member_attribute(self, owner, name, node):
         if name == "value":
             return owner
         members = owner.type.host.__members__

@@ -1,5 +1,6 @@
 """Modules: what is known of an instance, and how scripts see its members."""
 
+import enum
 import inspect
 import typing
 
@@ -12,12 +13,13 @@ from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.hooks import hooks_of
 from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
+from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c",
              "_defined"}  # fmt: skip
-_PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple)
+_PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple, enum.Enum)
 
 
 class ModuleSpec:
@@ -28,6 +30,7 @@ class ModuleSpec:
         self.attributes = {}  # name -> (role, type)
         self.constants = {}  # name -> Python object
         self.children = {}  # name -> spec, or None
+        self.interfaces = {}  # name -> type, of children that are only known to have an interface
         self.methods = {}  # name -> compiled function
         self.name, self.type = None, None
         self.hooks = hooks_of(module)
@@ -53,6 +56,8 @@ class ModuleSpec:
         self.attributes["training"] = ("plain", T.BOOL)
         for name, child in module._modules.items():
             self.children[name] = None if child is None else self.program.spec_of(child)
+            if child is not None and interface_of(self._declared().get(name)) is not None:
+                self.interfaces[name] = self._declared()[name]
 
     def _declared(self):
         """Types that annotations of the class give to attributes; Final ones are constants."""
@@ -133,7 +138,8 @@ class ModuleSpec:
 
     def text(self):
         lines = [f"  {role} {name} : {kind}" for name, (role, kind) in self.attributes.items()]
-        lines += [f"  plain {name} : {child.name}" for name, child in self.children.items() if child is not None]
+        lines += [f"  plain {name} : {self.interfaces.get(name, child.type)}" for name, child in self.children.items()
+                  if child is not None]  # fmt: skip
         for name, value in self.constants.items():
             kind = ir.type_of_constant(value) if self._is_value(value) else None
             if kind is not None and name.isidentifier():
@@ -183,6 +189,9 @@ class Modules:
             child = spec.children[name]
             if child is None:
                 return NONE
+            if name in spec.interfaces:
+                self.check_implements(child, interface_of(spec.interfaces[name]))
+                return self.emit_one("prim::GetAttr", [owner.value], spec.interfaces[name], {"name": name})
             return ModuleValue(
                 self.emit_one("prim::GetAttr", [owner.value], child.type, {"name": name}), child, (*owner.path, name)
             )

@@ -2,7 +2,6 @@
 
 import builtins
 import dataclasses
-import enum
 import functools
 import inspect
 import sys
@@ -13,7 +12,7 @@ from wisp import _C
 from wisp.jit import _marks as marks
 from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._names import _fresh
-from wisp.jit._script import annotations, ir
+from wisp.jit._script import annotations, enums, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.calls import Calls
 from wisp.jit._script.classes import Classes, ClassSpec
@@ -25,6 +24,7 @@ from wisp.jit._script.expressions import Expressions
 from wisp.jit._script.functions import Functions
 from wisp.jit._script.hooks import HookCalls
 from wisp.jit._script.imported import Imports
+from wisp.jit._script.interfaces import Interface, Interfaces
 from wisp.jit._script.loops import Loops
 from wisp.jit._script.members import Members
 from wisp.jit._script.modules import Modules, ModuleSpec
@@ -45,7 +45,7 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
+class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
               Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
@@ -66,7 +66,9 @@ class Compiled:
         lines = [f"function {self.name} {{"]
         for param in self.params:
             if param.has_default:
-                default = program.plain(param.default)
+                default = param.default
+                if enums.is_member(default):
+                    default = (default.name, default.value)
                 if isinstance(default, tuple) and T.without_none(param.type).kind == "list":
                     default = list(default)
                 lines.append(f"  default {param.name} = {ir.constant_text(default, program.tensors)}")
@@ -302,6 +304,10 @@ class Program:
                 self.method_of(spec, cls.__init__)
         return self._specs[cls]
 
+    def interface(self, cls):
+        """What a class declares that is an interface."""
+        return self._specs.setdefault(("interface", cls), Interface(self, cls))
+
     def class_type(self, cls):
         spec = self.class_spec(cls)
         return None if spec is None else spec.type
@@ -327,10 +333,6 @@ class Program:
 
     def marker(self, fn):
         return marks.marker(fn)
-
-    def plain(self, obj):
-        """An object as a constant: members of enums are their values."""
-        return obj.value if isinstance(obj, enum.Enum) else obj
 
     def unwrap(self, obj):
         """What is compiled for an object: of a compiled function, the function it was made from."""
