@@ -186,6 +186,11 @@ def test_random_sampler():
     assert sorted(many[:5]) == sorted(many[5:10]) == FIVE and len(many) == 12
     drawn = list(RandomSampler(FIVE, replacement=True, num_samples=10_000))
     assert len(drawn) == 10_000 and min(collections.Counter(drawn).values()) > 1800
+    with pytest.raises(RuntimeError, match="randint"):
+        next(iter(RandomSampler([], replacement=True, num_samples=3)))
+    generator = wisp.Generator().manual_seed(7)
+    keys = iter(RandomSampler(FIVE, generator=generator))  # drawn when the first is asked for
+    assert list(keys) == list(RandomSampler(FIVE, generator=generator.manual_seed(7)))
     own = [list(RandomSampler(FIVE, generator=wisp.Generator().manual_seed(7))) for _ in range(2)]
     assert own[0] == own[1]
     with pytest.raises(TypeError, match="replacement should be a boolean value"):

@@ -12,6 +12,7 @@ from tests.datasets import Count, Random, Squares, lists, same
 from wisp.utils.data import (
     BatchSampler,
     DataLoader,
+    Dataset,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
@@ -21,6 +22,7 @@ from wisp.utils.data import (
     WeightedRandomSampler,
     random_split,
 )
+from wisp.utils.data._utils import generators
 
 FIVE = list(range(5))
 
@@ -46,6 +48,40 @@ def test_a_sample_sees_the_same_random_numbers_in_any_order_and_batch():
     wisp.manual_seed(9)
     first, second = by_key(loader := DataLoader(Random(), 4)), by_key(loader)
     assert first == found[0] and all(first[key] != second[key] for key in first)
+
+
+class Seeds(Dataset):
+    """What wisp's generator was seeded with for each sample."""
+
+    def __getitem__(self, key):
+        return wisp.initial_seed()
+
+
+def test_the_seed_of_a_sample_depends_on_any_kind_of_key():
+    keys = [0, 5, -1, -(2**63), 2**63 - 1, 2**63, -(2**70), True, np.int32(3), "name", (1, "a"), 2.5] * 8
+    loader = DataLoader(Seeds(), batch_size=12, sampler=keys, collate_fn=list)
+    iterator = iter(loader)
+    epoch = loader._epoch.seed
+    for batch in iterator:  # the first ones are watched, and seeded in another way
+        assert batch == [generators.seed_of(epoch, key) for key in keys[:12]]
+
+
+def test_keys_of_a_batch():
+    progress, seen = [None, None], []
+    keys = wisp._C._SampleKeys([7, 8, "x"], progress, 1, lambda key: seen.append((key, progress[1])), None)
+    assert iter(keys) is keys and list(keys) == [7, 8, "x"] and list(keys) == []
+    assert seen == [(7, 0), (8, 1), ("x", 2)] and progress == [None, 2]
+    assert list(wisp._C._SampleKeys((key for key in "ab"), progress, 0, None, None)) == ["a", "b"]
+    with pytest.raises(TypeError, match="not iterable"):
+        wisp._C._SampleKeys(3, progress, 0, None, None)
+    with pytest.raises(TypeError):
+        wisp._C._SampleKeys([3], progress, 0, None, "seed")
+    with pytest.raises(TypeError):
+        next(wisp._C._SampleKeys([3], (), 0, None, None))
+    with pytest.raises(IndexError):
+        next(wisp._C._SampleKeys([3], [], 0, None, 1))
+    with pytest.raises(ZeroDivisionError):
+        next(wisp._C._SampleKeys([3], progress, 0, lambda key: key / 0, None))
 
 
 def test_a_sample_of_a_subset_sees_its_own_random_numbers():

@@ -40,7 +40,16 @@ def test_out_may_be_an_input():
 
 @pytest.mark.parametrize(
     "m, k, n",
-    [(65, 64, 65), (200, 30, 301), (1, 700, 513), (513, 700, 1), (33, 1000, 31), (256, 160, 300), (1101, 260, 101)],
+    [
+        (65, 64, 65),
+        (200, 30, 301),
+        (1, 700, 513),
+        (513, 700, 1),
+        (33, 1000, 31),
+        (256, 160, 300),
+        (1101, 260, 101),
+        (50, 1001, 70),
+    ],
 )
 @pytest.mark.parametrize("left", ["plain", "transposed", "strided"])
 @pytest.mark.parametrize("right", ["plain", "transposed", "strided"])
@@ -64,7 +73,9 @@ def test_sizes_cut_into_pieces(m, k, n, left, right):
     np.testing.assert_allclose(two.tolist(), a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("rows, terms, columns", [(40, 33, 300), (350, 400, 70), (64, 1000, 129), (700, 32, 32)])
+@pytest.mark.parametrize(
+    "rows, terms, columns", [(40, 33, 300), (350, 400, 70), (64, 1000, 129), (700, 32, 32), (64, 1000, 100)]
+)
 @pytest.mark.parametrize("bias", ["row", "strided", "number", "per row"])
 def test_a_bias_is_added_on_the_way(rows, terms, columns, bias):
     wide = tensor(numbers(2, rows // 2, terms + 5))
@@ -80,6 +91,18 @@ def test_a_bias_is_added_on_the_way(rows, terms, columns, bias):
     exact = x.double() @ weight.double().t() + term
     assert results[0].equal(results[1]) and results[0].equal(results[2])
     assert (results[0] - exact).abs().max() < 3e-6 * terms**0.5
+
+
+def test_halves_of_the_terms_with_factors():
+    a, b, c = numbers(48, 801), numbers(80, 801, seed=1), numbers(48, 160, seed=2)
+    expected = 0.5 * c[:, ::2].astype(np.float64) - 2.0 * a.astype(np.float64) @ b.T
+    x = wisp.addmm(tensor(c)[:, ::2], tensor(a), tensor(b).t(), beta=0.5, alpha=-2.0)
+    np.testing.assert_allclose(x.tolist(), expected, rtol=1e-4, atol=2e-4)
+    wide = tensor(c)
+    target = wide[:, :80]  # its rows do not follow each other
+    target.addmm_(tensor(a), tensor(b).t(), beta=0.0)
+    np.testing.assert_allclose(target.tolist(), a.astype(np.float64) @ b.T, rtol=1e-4, atol=1e-4)
+    assert np.array_equal(wide[:, 80:].tolist(), c[:, 80:].astype(np.float64))
 
 
 def test_stacks_broadcast_without_copies():

@@ -100,6 +100,7 @@ void fill(PyObject* module) {
   add_interop_functions(module);
   add_lazy_functions(module);
   add_runtime_functions(module);
+  add_sample_keys(module);
   add_transforms(module);
   add_jit(module);
   must_succeed(PyModule_AddFunctions(module, functions));

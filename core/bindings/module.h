@@ -14,6 +14,7 @@ void add_creation_functions(PyObject* module);
 void add_interop_functions(PyObject* module);
 void add_lazy_functions(PyObject* module);
 void add_runtime_functions(PyObject* module);
+void add_sample_keys(PyObject* module);
 void add_transforms(PyObject* module);
 void add_jit(PyObject* module);
 

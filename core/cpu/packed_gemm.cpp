@@ -64,6 +64,15 @@ struct Cut {
   int64_t count() const { return down * across; }
 };
 
+// Of C that is too small to be cut, either half of the terms is added up on its own. By
+// measurement: of 33 to 95 rows and 32 to 112 columns, 1,000 terms are 0.98 to 1.7 times as fast so
+// as before (median 1.14), 3,000 are 1.1 to 1.9 times (1.3); 400 would be slower.
+bool cuts_terms(const Matrix& a, const Matrix& b) {
+  const int64_t vectors = ceil_div(b.cols, tile_kernels().width);
+  return a.cols >= 768 && a.rows * a.cols * b.cols >= 1'500'000 &&
+         Cut(a.rows, vectors).count() == 1;
+}
+
 // A part of C, in panels of columns that differ by at most one vector.
 struct Piece {
   int64_t top, bottom, left, right, width;
@@ -173,16 +182,40 @@ class Product {
 
 }  // namespace
 
+namespace {
+
+void add_halves(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
+                const float* row) {
+  const int64_t half = a.cols / 2;
+  const Scratch<float> other(c.rows * c.cols);
+  const Matrix second{reinterpret_cast<char*>(other.data()), c.rows, c.cols, c.cols, 1};
+  parallel_for(2, 1, [&](int64_t index, int64_t) {
+    Matrix left = a, right = b;
+    left.cols = right.rows = index == 0 ? half : a.cols - half;
+    left.data = reinterpret_cast<char*>(const_cast<float*>(at(a, 0, index * half)));
+    right.data = reinterpret_cast<char*>(const_cast<float*>(at(b, index * half, 0)));
+    index == 0 ? Product(left, right, c, alpha, beta, row).run()
+               : Product(left, right, second, alpha, 0, nullptr).run();
+  });
+  for (int64_t i = 0; i < c.rows; ++i) {
+    float* sums = reinterpret_cast<float*>(c.data) + i * c.row;
+    for (int64_t j = 0; j < c.cols; ++j) sums[j] += other[i * c.cols + j];
+  }
+}
+
+}  // namespace
+
 bool prefers_packed(const Matrix& a, const Matrix& b, const Matrix& c) {
   const bool lie_well = a.col == 1 && b.row == 1 && b.col != 1 && c.col == 1;
-  const bool can_be_cut = a.rows >= 32 * tile_rows || b.cols >= 128;
+  const bool can_be_cut = a.rows >= 32 * tile_rows || b.cols >= 128 || cuts_terms(a, b);
   return lie_well && can_be_cut && tile_kernels().masks &&
          std::min({a.rows, a.cols, b.cols}) >= 32 && a.rows * a.cols * b.cols > 64 * 64 * 64;
 }
 
 void packed_gemm(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
                  const float* row) {
-  Product(a, b, c, alpha, beta, row).run();
+  cuts_terms(a, b) ? add_halves(a, b, c, alpha, beta, row)
+                   : Product(a, b, c, alpha, beta, row).run();
 }
 
 }  // namespace wisp::cpu

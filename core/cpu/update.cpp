@@ -17,7 +17,7 @@ WISP_FOR_EACH_ISA(WISP_DECLARE)
 
 namespace {
 
-constexpr int64_t grain = 1 << 13;  // elements a thread takes at once
+constexpr int64_t grain = 1 << 12;  // elements a thread takes at once
 
 template <class T>
 void run(UpdateFn<T> rule, const Update& job, int64_t begin, int64_t end) {
@@ -35,7 +35,7 @@ template <class T>
 void update_all(UpdateFn<T> rule, std::span<const Update> updates) {
   int64_t total = 0;
   for (const Update& job : updates) total += job.count;
-  if (total <= 2 * grain) {
+  if (total <= 4 * grain) {
     for (const Update& job : updates) run(rule, job, 0, job.count);
     return;
   }

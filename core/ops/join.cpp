@@ -179,25 +179,32 @@ void infer_stack(Infer& infer) {
   infer.push(sizes, common_dtype(tensors), first.device());
 }
 
+// Whole rows are copied if all lie in memory one after the other, as the rows of a batch do.
+bool try_stack_rows(const Tensor& out, List tensors, int64_t dim) {
+  const int64_t rows = count_elements(out.sizes().first(static_cast<size_t>(dim)));
+  const int64_t bytes = tensors[0].numel() / rows * static_cast<int64_t>(out->item_size());
+  if (!out.is_contiguous() || (rows > 1 && bytes < 32)) return false;
+  std::vector<cpu::Piece> pieces;
+  pieces.reserve(tensors.size());
+  for (const Tensor& t : tensors) {
+    if (t.dtype() != out.dtype() || !t.is_contiguous()) return false;
+    pieces.push_back({t->bytes(), bytes});
+  }
+  cpu::interleave(out->bytes(), rows, pieces);
+  return true;
+}
+
 void stack_kernel(const Call& call) {
   const Tensor& out = call.out();
   const List tensors = call.tensors(0);
   const int64_t dim = wrap_dim(call.integer(1), out.ndim());
-  if (out.numel() == 0) return;
-  std::vector<Tensor> wide;
-  wide.reserve(tensors.size());
+  if (out.numel() == 0 || try_stack_rows(out, tensors, dim)) return;
+  Dims strides(out.strides());
+  strides.erase(dim);
+  char* at = out->bytes();
   for (const Tensor& t : tensors) {
-    Dims sizes(t.sizes()), strides(t.strides());
-    sizes.insert(dim, 1);
-    strides.insert(dim, dim < t.ndim() ? t->size(dim) * t->stride(dim) : 1);
-    wide.push_back(t.alias(sizes, strides, t->offset()));
-  }
-  if (out.is_contiguous() && try_interleave(out, wide, dim)) return;
-  for (size_t i = 0; i < wide.size(); ++i) {
-    char* at = out->bytes() +
-               static_cast<int64_t>(i) * out->stride(dim) * static_cast<int64_t>(out->item_size());
-    cpu::copy(wide[i].sizes(), {at, out.strides(), out.dtype()},
-              {wide[i]->bytes(), wide[i].strides(), wide[i].dtype()});
+    cpu::copy(t.sizes(), {at, strides, out.dtype()}, {t->bytes(), t.strides(), t.dtype()});
+    at += out->stride(dim) * static_cast<int64_t>(out->item_size());
   }
 }
 

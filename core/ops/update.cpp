@@ -61,10 +61,17 @@ UpdateNumbers mean_numbers(Settings s) {
   n.eps = s[4];
   return n;
 }
-UpdateNumbers adam_numbers(Settings s, double t, std::span<double>) {
+UpdateNumbers adamax_numbers(Settings s, double t, std::span<double>) {
   UpdateNumbers n = mean_numbers(s);
   n.rate = s[0] / (1 - std::pow(s[1], t));
-  n.correction = std::sqrt(1 - std::pow(s[2], t));
+  return n;
+}
+// step / (sqrt(square) / correction + eps), with one division less for every element.
+UpdateNumbers adam_numbers(Settings s, double t, std::span<double> kept) {
+  UpdateNumbers n = adamax_numbers(s, t, kept);
+  const double correction = std::sqrt(1 - std::pow(s[2], t));
+  n.rate *= correction;
+  n.eps *= correction;
   return n;
 }
 // Like momentum until enough steps have been averaged.
@@ -149,7 +156,7 @@ UpdateNumbers rprop_numbers(Settings s, double, std::span<double>) {
 const RuleInfo rules[] = {
     {"sgd", 7, 0, 3, false, UpdateRule::sgd, sgd_numbers},
     {"adam", 7, 2, 3, true, UpdateRule::adam, adam_numbers},
-    {"adamax", 7, 2, 3, true, UpdateRule::adamax, adam_numbers},
+    {"adamax", 7, 2, 3, true, UpdateRule::adamax, adamax_numbers},
     {"nadam", 8, 3, 2, true, UpdateRule::nadam, nadam_numbers},
     {"radam", 7, 2, 3, true, UpdateRule::radam, radam_numbers},
     {"rmsprop", 6, 1, 3, true, UpdateRule::rmsprop, rmsprop_numbers},

@@ -27,6 +27,9 @@ def stack():
     yield S([T(2), I(2)])
     yield S([T(0, 2), T(0, 2)])
     yield S([T(3, 2, layout="transposed"), T(3, 2)], 2)
+    yield S([T(3, 2, layout="transposed"), T(3, 2, layout="transposed")])
+    yield S([T(2, 33), T(2, 33), T(2, 33)], 1)  # (rows of all of them, interleaved)
+    yield S([T(2, 33), I(2, 33)], 1)
 
 
 @samples("hstack", "vstack", "row_stack", "dstack", "column_stack", dtypes=FLOAT + ("int64",))

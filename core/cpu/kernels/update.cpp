@@ -67,7 +67,7 @@ void adam(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n,
       const T p = param[i] * k.shrink;
       average(k, k.gradient(grad[i], p), mean[i], square[i]);
       largest[i] = square[i] > largest[i] || square[i] != square[i] ? square[i] : largest[i];
-      param[i] = p - k.rate * mean[i] / (std::sqrt(largest[i]) / k.correction + k.eps);
+      param[i] = p - k.rate * mean[i] / (std::sqrt(largest[i]) + k.eps);
     }
     return;
   }
@@ -75,7 +75,7 @@ void adam(T* param, const T* grad, T* mean, T* square, T* largest, int64_t n,
   for (int64_t i = 0; i < n; ++i) {
     const T p = param[i] * k.shrink;
     average(k, k.gradient(grad[i], p), mean[i], square[i]);
-    param[i] = p - k.rate * mean[i] / (std::sqrt(square[i]) / k.correction + k.eps);
+    param[i] = p - k.rate * mean[i] / (std::sqrt(square[i]) + k.eps);
   }
 }
 

@@ -1,6 +1,6 @@
 """The order in which samples are taken."""
 
-from itertools import islice
+from itertools import chain, islice
 from types import GenericAlias
 
 from wisp import _C
@@ -71,22 +71,26 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
+        return islice(chain.from_iterable(self._lists()), self.num_samples)
+
+    def _lists(self):
+        """Keys in lists, at least as many as are wanted. They are drawn when they are first asked for."""
         generator = self.generator
         if generator is None:
             generator = _C.Generator().manual_seed(drawn_seed())
         draw = self._with_replacement if self.replacement else self._in_random_order
-        yield from islice(draw(len(self.data_source), generator), self.num_samples)
+        yield from draw(len(self.data_source), generator)
 
     def _with_replacement(self, n, generator):
         missing = self.num_samples
         while missing > 0:
             count = min(missing, 8192)
-            yield from _randint(n, (count,), dtype=_C.int64, generator=generator).tolist()
+            yield _randint(n, (count,), dtype=_C.int64, generator=generator).tolist()
             missing -= count
 
     def _in_random_order(self, n, generator):
         while n > 0:
-            yield from _randperm(n, generator=generator).tolist()
+            yield _randperm(n, generator=generator).tolist()
 
     def __len__(self):
         return self.num_samples

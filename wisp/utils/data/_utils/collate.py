@@ -140,7 +140,7 @@ def collate(batch, *, collate_fn_map=None):
 
 
 def _collate_sequences(batch, first, collate_fn_map):
-    if any(len(sample) != len(first) for sample in batch):
+    if len(set(map(len, batch))) != 1:
         raise RuntimeError("each element in list of batch should be of equal size")
     columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)]
     return columns if isinstance(first, tuple) else _like_sequence(first, columns)

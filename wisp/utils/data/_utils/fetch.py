@@ -1,6 +1,7 @@
 """Batches made from a dataset, in whichever process or thread."""
 
 import sys
+from functools import partial
 from itertools import islice
 
 from wisp import _C
@@ -8,6 +9,7 @@ from wisp._C import Tensor
 from wisp.utils.data._utils.collate import default_collate, default_convert
 from wisp.utils.data.dataset import ConcatDataset, StackDataset, Subset, TensorDataset
 
+_SampleKeys = _C._SampleKeys
 END = object()  # what an IterableDataset's fetcher gives when there are no more samples
 _NESTS = {StackDataset: lambda d: d._parts(), Subset: lambda d: [d.dataset], ConcatDataset: lambda d: d.datasets}
 
@@ -97,11 +99,11 @@ class MapFetcher:
                 pass
         if self._seeding is None:
             return self._fetch(keys, None)
-        return self._seeding.run(lambda before: self._fetch(keys, before), seed)
+        return self._seeding.run(partial(self._fetch, keys), seed)
 
-    def _fetch(self, keys, before):
+    def _fetch(self, keys, before, seed=None):
         try:
-            return self._one(keys, before) if not self.batched else self._batch(keys, before)
+            return self._batch(keys, before, seed) if self.batched else self._one(keys, before)
         except StopIteration as stop:  # it would end the loop over the loader
             raise RuntimeError("the dataset raised StopIteration") from stop
 
@@ -111,32 +113,24 @@ class MapFetcher:
             before(key)
         return self.collate(self.dataset[key])
 
-    def _batch(self, keys, before):
-        samples = self._together(keys, before) if self._many or self._draws_nothing else self._each(keys, before)
+    def _batch(self, keys, before, seed):
+        if self._many or self._draws_nothing:
+            samples = self._together(keys, before)
+        else:
+            samples = self._each(keys, before, seed)
         self.progress[self.slot] = len(keys)
         return self.collate(samples)
 
-    def _each(self, keys, before):
-        dataset, progress, slot, samples = self.dataset, self.progress, self.slot, []
-        for i, key in enumerate(keys):
-            progress[slot] = i
-            before(key)
-            samples.append(dataset[key])
-        return samples
+    def _each(self, keys, before, seed=None):
+        dataset = self.dataset
+        return [dataset[key] for key in _SampleKeys(keys, self.progress, self.slot, before, seed)]
 
     def _together(self, keys, before):
         """Samples that are fetched by one call, or that draw nothing: one seed for the batch will do."""
-        dataset, progress, slot = self.dataset, self.progress, self.slot
-        progress[slot] = 0
+        self.progress[self.slot] = 0
         if before is not None:
             before(keys[0] if keys else 0)
-        if self._many:
-            return dataset.__getitems__(keys)
-        samples = []
-        for i, key in enumerate(keys):
-            progress[slot] = i
-            samples.append(dataset[key])
-        return samples
+        return self.dataset.__getitems__(keys) if self._many else self._each(keys, None)
 
 
 class IterableFetcher:
@@ -154,12 +148,12 @@ class IterableFetcher:
         if self._ended:
             return END
         # Every worker has a stream of its own.
-        batch = self._seeding.run(lambda before: self._fetch(before, skip), seed + self.slot)
+        batch = self._seeding.run(partial(self._fetch, skip), seed + self.slot)
         self._batches += 1
         self._ended = batch is END
         return batch
 
-    def _fetch(self, before, skip):
+    def _fetch(self, skip, before, seed=None):
         before(self._batches)
         if self._samples is None:
             self.progress[self.slot] = 0

@@ -55,26 +55,15 @@ def others():
     return (_PYTHONS,) if numpys is None else (_PYTHONS, _of_numpy(numpys))
 
 
-@cache
-def _memory():
-    """Functions that read and write memory."""
-    from ctypes import memmove, string_at
+def _twister_at(address):
+    """The memory of a twister: its attribute ``raw`` reads and writes it."""
+    from ctypes import c_char
 
-    return string_at, memmove
-
-
-def _read(address):
-    return _memory()[0](address, _SIZE)
-
-
-def _write(address, data):
-    _memory()[1](address, data, _SIZE)
+    return (c_char * _SIZE).from_address(address)
 
 
 class _Pythons:
     """Python's generator. Its twister lies behind the head of the object, as in all versions so far."""
-
-    _address = id(_python) + object.__basicsize__
 
     def seed(self, seed):
         """Starts it anew."""
@@ -82,7 +71,8 @@ class _Pythons:
 
     def saved(self):
         """Where it stands, for is_at() and put_back()."""
-        return (_read(self._address), _python.gauss_next) if _pythons_memory_is_known() else random.getstate()
+        twister = _pythons_twister()
+        return random.getstate() if twister is None else (twister.raw, _python.gauss_next)
 
     def is_at(self, saved):
         """Whether nobody has drawn from it since."""
@@ -90,21 +80,23 @@ class _Pythons:
 
     def put_back(self, saved):
         """Lets it stand there again."""
-        if not _pythons_memory_is_known():
+        twister = _pythons_twister()
+        if twister is None:
             random.setstate(saved)
-            return
-        memory, _python.gauss_next = saved
-        _write(self._address, memory)
+        else:
+            twister.raw, _python.gauss_next = saved
 
 
 @cache
-def _pythons_memory_is_known():
+def _pythons_twister():
+    """The memory of Python's twister, or None if it does not lie where it is expected."""
     if sys.implementation.name != "cpython" or random.Random.__basicsize__ < object.__basicsize__ + _SIZE:
-        return False
+        return None
     example = random.Random(1)
     example.random()
-    position, *words = memoryview(_read(id(example) + object.__basicsize__)).cast("I")
-    return (*words, position) == example.getstate()[1]
+    position, *words = memoryview(_twister_at(id(example) + object.__basicsize__).raw).cast("I")
+    known = (*words, position) == example.getstate()[1]
+    return _twister_at(id(_python) + object.__basicsize__) if known else None
 
 
 class _Numpys:
@@ -113,10 +105,14 @@ class _Numpys:
     def __init__(self, generator):
         self._generator = generator
         self._keeps_none = None  # the twister's memory when nothing was kept: as long as it stands there, nothing is
+        self._source = self._memory = None
 
     @property
-    def _address(self):
-        return self._generator._bit_generator.ctypes.state_address
+    def _twister(self):
+        source = self._generator._bit_generator  # which NumPy lets users replace
+        if source is not self._source:
+            self._source, self._memory = source, _twister_at(source.ctypes.state_address)
+        return self._memory
 
     def seed(self, seed):
         """Starts it anew."""
@@ -124,7 +120,7 @@ class _Numpys:
 
     def saved(self):
         """Where it stands, for is_at() and put_back(): its memory, and its state if that is not all."""
-        memory = _read(self._address)
+        memory = self._twister.raw
         if memory == self._keeps_none:
             return memory, None
         state = self._generator.get_state(legacy=False)
@@ -136,7 +132,7 @@ class _Numpys:
     def is_at(self, saved):
         """Whether nobody has drawn from it since."""
         memory, state = saved
-        if _read(self._address) != memory:
+        if self._twister.raw != memory:
             return False
         return state is None or self._generator.get_state(legacy=False)["has_gauss"] == 1
 
@@ -147,7 +143,7 @@ class _Numpys:
             self._generator.set_state(state)
             return
         self._generator.seed(0)  # drops a number that is kept
-        _write(self._address, memory)
+        self._twister.raw = memory
 
 
 _PYTHONS, _of_numpy = _Pythons(), cache(_Numpys)

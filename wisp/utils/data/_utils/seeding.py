@@ -27,7 +27,8 @@ class Seeding:
         self._marks = {}  # where the generators stood when the sample that is being watched began
 
     def run(self, fetch, seed):
-        """``fetch(before)``, which calls ``before(key)`` before every sample."""
+        """``fetch(before, seed)``, which calls ``before(key)`` before every sample. Unless ``seed`` is None, it may seed
+        wisp's generator by it and the key instead: there is no other to be seeded."""
         state = _wisp.get_state()
         try:
             return self._run(fetch, seed)
@@ -39,7 +40,7 @@ class Seeding:
         seeded = [generator for generator in generators if all_of_them or generator in self._drawn_from]
         saved = {generator: generator.saved() for generator in generators if self._put_back or generator not in seeded}
         try:
-            result = fetch(lambda key: self._begin_sample(seeded, seed_of(seed, key)))
+            result = fetch(lambda key: self._begin_sample(seeded, seed_of(seed, key)), None if seeded else seed)
             self._end_sample()
         finally:
             moved = [generator for generator in saved if generator in seeded or not generator.is_at(saved[generator])]

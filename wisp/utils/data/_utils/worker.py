@@ -88,11 +88,11 @@ class ThreadGenerators(SampleGenerators):
         self.seed = seed
 
     def run(self, fetch, seed):
-        """``fetch(before)``, which calls ``before(key)`` before every sample."""
+        """``fetch(before, None)``, which calls ``before(key)`` before every sample."""
 
         def before(key):
             if self.stopped:
                 raise RuntimeError("the loader was closed")
             self.seed = seed_of(seed, key)
 
-        return fetch(before)
+        return fetch(before, None)
