@@ -1,8 +1,11 @@
 #include "cpu/bfloat_gemm.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/parallel.h"
+#include "cpu/copy.h"
+#include "cpu/isa.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
 
@@ -26,12 +29,12 @@ struct Cut {
     across = ceil_div(n, cols);
     down = 1;
     if (work > 1e6) {
-      while (down * across < 8 && cols > 2 * panel_cols) set_across(n, 2 * across);
+      set_across(n, across);
+      while (across < 8 && cols > panel_cols) set_across(n, 2 * across);
       while (down * across < 8 && rows >= 16 * tile_rows) set_down(m, 2 * down);
-      while (down * across < 4 && cols > panel_cols) set_across(n, 2 * across);
+      // Two threads get equal shares.
+      if (down * across % 2 && across < 16 && rows >= 16 * tile_rows) set_down(m, 2 * down);
     }
-    set_across(n, across);
-    set_down(m, down);
   }
 
  private:
@@ -105,10 +108,34 @@ void run(const BFloatPiece& all) {
   });
 }
 
+// A copy of A whose rows are as the instructions want them.
+class EvenRows {
+ public:
+  explicit EvenRows(const Matrix& a)
+      : stride_(round_up(a.cols, 2)),
+        data_(a.rows * stride_),
+        matrix_{reinterpret_cast<char*>(data_.data()), a.rows, a.cols, stride_, 1} {
+    const int64_t sizes[] = {a.rows, a.cols}, from[] = {a.row, a.col}, to[] = {stride_, 1};
+    cpu::copy(sizes, {matrix_.data, to, DType::bfloat16}, {a.data, from, DType::bfloat16});
+    for (int64_t i = 0; a.cols < stride_ && i < a.rows; ++i)
+      data_[i * stride_ + a.cols] = BFloat16(0.0f);
+  }
+  const Matrix& matrix() const { return matrix_; }
+
+ private:
+  int64_t stride_;
+  Scratch<BFloat16> data_;
+  Matrix matrix_;
+};
+
+bool has_even_rows(const Matrix& a) { return a.col == 1 && a.cols % 2 == 0; }
+
 template <class Result>
 void run(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
          const BFloat16* row) {
-  BFloatPiece all = piece_of<Result>(a, b, c);
+  std::optional<EvenRows> even;
+  if (has_bfloat_instructions() && !has_even_rows(a)) even.emplace(a);
+  BFloatPiece all = piece_of<Result>(even ? even->matrix() : a, b, c);
   all.alpha = alpha;
   all.beta = beta;
   all.row = row;

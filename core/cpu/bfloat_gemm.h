@@ -15,7 +15,8 @@ void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, 
                              float beta);
 
 // What a kernel computes at once: some rows and columns of C, over the whole depth. Strides in
-// elements.
+// elements. Kernels that use the processor's instructions for bfloat16 read several rows of A in
+// pairs: each has to be consecutive, with a zero after it if their number is odd.
 struct BFloatPiece {
   static constexpr int64_t max_cols = 256, max_steps = 384;  // what is packed of B at once
   static constexpr int64_t max_panel = 64;                   // columns next to one another there

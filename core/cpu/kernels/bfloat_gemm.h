@@ -26,6 +26,7 @@ constexpr int bfloat_vector_bytes = 16, bfloat_columns = 2;
 constexpr int bfloat_rows = BFloatPiece::tile_rows, bfloat_width = bfloat_vector_bytes / 4;
 constexpr int bfloat_panel = bfloat_columns * bfloat_width;
 static_assert(BFloatPiece::max_panel % bfloat_panel == 0);
+static_assert(BFloatPiece::max_cols % bfloat_panel == 0);
 
 typedef float FloatVector __attribute__((vector_size(bfloat_vector_bytes), aligned(4), may_alias));
 typedef uint32_t PairVector
@@ -39,7 +40,7 @@ WISP_INLINE int64_t bfloat_parts(int64_t n, int64_t each) { return (n + each - 1
 struct Widened {
   using Packed = float;
   static constexpr int64_t step = 1;         // elements along the depth that are packed together
-  static constexpr bool reads_rows = false;  // whether rows of A need not be packed
+  static constexpr bool reads_rows = false;  // of A where they lie, in whole steps
   static constexpr bool narrows = false;     // whether panels may have fewer vectors
   // Multiplies a single row by columns, if it has a way of its own.
   static bool multiply_row(const BFloatPiece&, float*) { return false; }
@@ -109,25 +110,28 @@ struct BFloatGemm {
     int64_t width() const { return vectors * bfloat_width; }
   };
 
+  struct Panels {
+    explicit Panels(const BFloatPiece& p) : count(bfloat_parts(p.cols, bfloat_panel)) {
+      const int64_t vectors = bfloat_parts(p.cols, bfloat_width);
+      for (int64_t i = 0, first = 0; i < count; ++i) {
+        const int64_t end = Dot::narrows ? vectors * (i + 1) / count : (i + 1) * bfloat_columns;
+        const int64_t rest = p.cols - first * bfloat_width, width = (end - first) * bfloat_width;
+        all[i] = {first * bfloat_width, rest < width ? rest : width, end - first};
+        first = end;
+      }
+    }
+    const Panel* begin() const { return all; }
+    const Panel* end() const { return all + count; }
+
+    int64_t count;
+    Panel all[BFloatPiece::max_cols / bfloat_panel];
+  };
+
   // Rows of A: where the next row and the next step are, in bytes.
   struct Left {
     const char* data;
     int64_t row, step;
   };
-
-  static int64_t panels_of(const BFloatPiece& p) { return bfloat_parts(p.cols, bfloat_panel); }
-  static Panel panel_at(const BFloatPiece& p, int64_t index) {
-    const int64_t all = bfloat_parts(p.cols, bfloat_width), panels = panels_of(p);
-    auto begin = [&](int64_t i) { return Dot::narrows ? all * i / panels : i * bfloat_columns; };
-    const int64_t first = begin(index) * bfloat_width, vectors = begin(index + 1) - begin(index);
-    const int64_t rest = p.cols - first, width = vectors * bfloat_width;
-    return {first, rest < width ? rest : width, vectors};
-  }
-
-  static int64_t tiles_of(const BFloatPiece& p) { return bfloat_parts(p.rows, bfloat_rows); }
-  static int64_t tile_begin(const BFloatPiece& p, int64_t tile) {
-    return p.rows * tile / tiles_of(p);
-  }
 
   // Whether numbers next to one another along the depth can be read as pairs: they lie in memory as
   // they would be packed.
@@ -136,16 +140,9 @@ struct BFloatGemm {
            reinterpret_cast<uintptr_t>(data) % sizeof(Packed) == 0;
   }
 
-  static bool reads_rows(const BFloatPiece& p) {
-    return Dot::reads_rows && p.a_col == 1 && p.depth % step == 0;
-  }
-
   // One tile after the other, of each as many numbers per step as it has rows.
-  static void pack_left(const BFloatPiece& p, int64_t first_tile, int64_t end_tile,
-                        const Slab& slab) {
-    constexpr int64_t most = BFloatPiece::left_tiles * bfloat_rows;
-    Packed column[most];
-    const int64_t first = tile_begin(p, first_tile), rows = tile_begin(p, end_tile) - first;
+  static void pack_left(const BFloatPiece& p, int64_t first, int64_t rows, const Slab& slab) {
+    Packed column[BFloatPiece::left_tiles * bfloat_rows];
     for (int64_t d = 0; d < slab.depth; d += step) {
       const BFloat16* from = p.a + first * p.a_row + (slab.first + d) * p.a_col;
       if (p.a_row == 1) {
@@ -154,11 +151,10 @@ struct BFloatGemm {
         for (int64_t i = 0; i < rows; ++i)
           column[i] = Dot::pack(from + i * p.a_row, p.a_col, slab.depth - d);
       }
-      for (int64_t tile = first_tile; tile < end_tile; ++tile) {
-        const int64_t begin = tile_begin(p, tile) - first;
-        const int64_t count = tile_begin(p, tile + 1) - first - begin;
-        Packed* to = static_cast<Packed*>(p.left) + begin * slab.steps() + d / step * count;
-        for (int64_t i = 0; i < count; ++i) to[i] = column[begin + i];
+      for (int64_t tile = 0; tile < rows; tile += bfloat_rows) {
+        const int64_t count = rows - tile < bfloat_rows ? rows - tile : bfloat_rows;
+        Packed* to = static_cast<Packed*>(p.left) + tile * slab.steps() + d / step * count;
+        for (int64_t i = 0; i < count; ++i) to[i] = column[tile + i];
       }
     }
   }
@@ -211,14 +207,13 @@ struct BFloatGemm {
   }
 
   // Some rows of the product with all panels.
-  static void multiply_tile(const BFloatPiece& p, const Slab& slab, int64_t first, int64_t rows,
-                            const Left& left) {
+  static void multiply_tile(const BFloatPiece& p, const Panels& panels, const Slab& slab,
+                            int64_t first, int64_t rows, const Left& left) {
     float tile[bfloat_rows * bfloat_panel];
     const bool goes_on = slab.first > 0, is_last = slab.first + slab.depth == p.depth;
     const bool whole = !goes_on && is_last;
     const int64_t sums_row = whole ? bfloat_panel : p.sums_row;
-    for (int64_t j = 0; j < panels_of(p); ++j) {
-      const Panel panel = panel_at(p, j);
+    for (const Panel& panel : panels) {
       float* sums = whole ? tile : p.sums + first * sums_row + panel.first;
       micro_for(rows, panel.vectors, std::make_index_sequence<bfloat_rows * bfloat_columns>())(
           left, static_cast<const Packed*>(p.right) + panel.first * slab.steps(), slab.steps(),
@@ -228,40 +223,32 @@ struct BFloatGemm {
     }
   }
 
-  static void multiply_slab(const BFloatPiece& p, const Slab& slab) {
-    const bool direct = reads_rows(p);
-    const int64_t tiles = tiles_of(p);
-    for (int64_t tile = 0, packed = 0; tile < tiles; ++tile) {
-      const int64_t first = tile_begin(p, tile), rows = tile_begin(p, tile + 1) - first;
-      if (direct) {
-        const BFloat16* from = p.a + first * p.a_row + slab.first;
-        multiply_tile(p, slab, first, rows,
-                      {reinterpret_cast<const char*>(from),
-                       p.a_row * static_cast<int64_t>(sizeof(BFloat16)), sizeof(Packed)});
-        continue;
-      }
-      if (tile % BFloatPiece::left_tiles == 0) {
-        const int64_t end = tile + BFloatPiece::left_tiles;
-        pack_left(p, tile, end < tiles ? end : tiles, slab);
-        packed = first;
-      }
-      const auto* from = static_cast<const Packed*>(p.left) + (first - packed) * slab.steps();
-      multiply_tile(p, slab, first, rows,
-                    {reinterpret_cast<const char*>(from), sizeof(Packed),
-                     rows * static_cast<int64_t>(sizeof(Packed))});
+  static Left left_of(const BFloatPiece& p, const Slab& slab, int64_t first, int64_t rows) {
+    constexpr int64_t item = sizeof(BFloat16), packed = sizeof(Packed);
+    if constexpr (Dot::reads_rows) {
+      const BFloat16* from = p.a + first * p.a_row + slab.first;
+      return {reinterpret_cast<const char*>(from), p.a_row * item, packed};
+    } else {
+      constexpr int64_t at_once = BFloatPiece::left_tiles * bfloat_rows;
+      const int64_t rest = p.rows - first, done = first % at_once;
+      if (done == 0) pack_left(p, first, rest < at_once ? rest : at_once, slab);
+      return {static_cast<const char*>(p.left) + done * slab.steps() * packed, packed,
+              rows * packed};
     }
   }
 
   static void multiply(const BFloatPiece& p) {
+    const Panels panels(p);
     const int64_t slabs = bfloat_parts(p.depth, max_depth);
     const int64_t depth = bfloat_parts(bfloat_parts(p.depth, slabs), step) * step;
     for (int64_t k = 0; k < p.depth; k += depth) {
       const Slab slab{k, p.depth - k < depth ? p.depth - k : depth};
-      for (int64_t j = 0; j < panels_of(p); ++j) {
-        const Panel panel = panel_at(p, j);
+      for (const Panel& panel : panels)
         pack_right(p, panel, slab, static_cast<Packed*>(p.right) + panel.first * slab.steps());
+      for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
+        const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
+        multiply_tile(p, panels, slab, i, rows, left_of(p, slab, i, rows));
       }
-      multiply_slab(p, slab);
     }
   }
 
