@@ -1,10 +1,9 @@
 #include "cpu/bfloat_gemm.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstring>
 
 #include "base/parallel.h"
-#include "cpu/copy.h"
 #include "cpu/isa.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
@@ -17,6 +16,41 @@ constexpr int64_t tile_rows = BFloatPiece::tile_rows, panel_cols = BFloatPiece::
 
 int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 int64_t round_up(int64_t n, int64_t step) { return ceil_div(n, step) * step; }
+
+uint32_t pair_of(const BFloat16* low, int64_t step, bool has_high) {
+  return low->bits | (has_high ? static_cast<uint32_t>(low[step].bits) << 16 : 0u);
+}
+
+// Six pairs from two columns, of which eight numbers can be read; writes eight.
+void pack_column(const BFloat16* low, const BFloat16* high, uint32_t* out) {
+  typedef uint16_t Eight __attribute__((vector_size(16)));
+  Eight l, h;
+  std::memcpy(&l, low, sizeof(Eight));
+  std::memcpy(&h, high, sizeof(Eight));
+  const Eight made[] = {__builtin_shufflevector(l, h, 0, 8, 1, 9, 2, 10, 3, 11),
+                        __builtin_shufflevector(l, h, 4, 12, 5, 13, 6, 14, 7, 15)};
+  std::memcpy(out, made, sizeof(made));
+}
+
+// Some tiles next to one another. Columns that are consecutive are read from their beginning to
+// their end.
+void pack_tiles(const Matrix& a, int64_t first, int64_t end, uint32_t* out) {
+  const auto* from = reinterpret_cast<const BFloat16*>(a.data);
+  const int64_t steps = ceil_div(a.cols, 2);
+  for (int64_t d = 0; d < steps; ++d) {
+    const bool has_high = 2 * d + 1 < a.cols;
+    for (int64_t i = first; i < end; i += tile_rows) {
+      const BFloat16* low = from + i * a.row + 2 * d * a.col;
+      uint32_t* to = out + i * steps + d * tile_rows;
+      if (a.row == 1 && has_high && i + 8 <= a.rows && d + 1 < steps) {
+        pack_column(low, low + a.col, to);
+        continue;
+      }
+      for (int64_t r = 0; r < std::min(tile_rows, a.rows - i); ++r)
+        to[r] = pair_of(low + r * a.row, a.col, has_high);
+    }
+  }
+}
 
 // How C is cut. It depends on the shape alone, so that results do not depend on the number of
 // threads. Columns are cut before rows: what is cut off is packed by one thread then.
@@ -54,6 +88,7 @@ BFloatPiece piece_of(const Matrix& a, const Matrix& b, const Matrix& c) {
   return {.a = reinterpret_cast<const BFloat16*>(a.data),
           .a_row = a.row,
           .a_col = a.col,
+          .pairs = nullptr,
           .b = reinterpret_cast<const BFloat16*>(b.data),
           .b_row = b.row,
           .b_col = b.col,
@@ -72,10 +107,11 @@ BFloatPiece piece_of(const Matrix& a, const Matrix& b, const Matrix& c) {
           .sums_row = 0};
 }
 
-// A part of a piece.
+// A part of a piece, whose first row begins a tile.
 BFloatPiece part_of(const BFloatPiece& all, int64_t row, int64_t rows, int64_t col, int64_t cols) {
   BFloatPiece part = all;
   part.a += row * all.a_row;
+  if (all.pairs) part.pairs += row * ceil_div(all.depth, 2);
   part.b += col * all.b_col;
   if (all.c) part.c += row * all.c_row + col;
   if (all.float_c) part.float_c += row * all.c_row + col;
@@ -108,34 +144,16 @@ void run(const BFloatPiece& all) {
   });
 }
 
-// A copy of A whose rows are as the instructions want them.
-class EvenRows {
- public:
-  explicit EvenRows(const Matrix& a)
-      : stride_(round_up(a.cols, 2)),
-        data_(a.rows * stride_),
-        matrix_{reinterpret_cast<char*>(data_.data()), a.rows, a.cols, stride_, 1} {
-    const int64_t sizes[] = {a.rows, a.cols}, from[] = {a.row, a.col}, to[] = {stride_, 1};
-    cpu::copy(sizes, {matrix_.data, to, DType::bfloat16}, {a.data, from, DType::bfloat16});
-    for (int64_t i = 0; a.cols < stride_ && i < a.rows; ++i)
-      data_[i * stride_ + a.cols] = BFloat16(0.0f);
-  }
-  const Matrix& matrix() const { return matrix_; }
-
- private:
-  int64_t stride_;
-  Scratch<BFloat16> data_;
-  Matrix matrix_;
-};
-
-bool has_even_rows(const Matrix& a) { return a.col == 1 && a.cols % 2 == 0; }
-
 template <class Result>
 void run(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
          const BFloat16* row) {
-  std::optional<EvenRows> even;
-  if (has_bfloat_instructions() && !has_even_rows(a)) even.emplace(a);
-  BFloatPiece all = piece_of<Result>(even ? even->matrix() : a, b, c);
+  const bool in_pairs = has_bfloat_instructions() && (a.col != 1 || a.cols % 2 == 1);
+  const Scratch<uint32_t> pairs(in_pairs ? size_of_pairs(a) : 0);
+  BFloatPiece all = piece_of<Result>(a, b, c);
+  if (in_pairs) {
+    pack_pairs(a, pairs.data());
+    all.pairs = pairs.data();
+  }
   all.alpha = alpha;
   all.beta = beta;
   all.row = row;
@@ -143,6 +161,17 @@ void run(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float b
 }
 
 }  // namespace
+
+int64_t size_of_pairs(const Matrix& a) { return round_up(a.rows, tile_rows) * ceil_div(a.cols, 2); }
+
+void pack_pairs(const Matrix& a, uint32_t* out) {
+  constexpr int64_t at_once = 5 * tile_rows;  // about a line of each column
+  const int64_t grain = std::max<int64_t>(1, (1 << 16) / (at_once * a.cols));
+  parallel_for(ceil_div(a.rows, at_once), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      pack_tiles(a, i * at_once, std::min(a.rows, (i + 1) * at_once), out);
+  });
+}
 
 void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
                     const BFloat16* row) {

@@ -15,8 +15,7 @@ void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, 
                              float beta);
 
 // What a kernel computes at once: some rows and columns of C, over the whole depth. Strides in
-// elements. Kernels that use the processor's instructions for bfloat16 read several rows of A in
-// pairs: each has to be consecutive, with a zero after it if their number is odd.
+// elements.
 struct BFloatPiece {
   static constexpr int64_t max_cols = 256, max_steps = 384;  // what is packed of B at once
   static constexpr int64_t max_panel = 64;                   // columns next to one another there
@@ -25,6 +24,10 @@ struct BFloatPiece {
 
   const BFloat16* a;
   int64_t a_row, a_col;
+  // A by pack_pairs(), from the piece's first row on. Kernels that use the processor's instructions
+  // for bfloat16 need it if there are several rows and their numbers do not follow one another, or
+  // are an odd number; others do not look at it.
+  const uint32_t* pairs;
   const BFloat16* b;
   int64_t b_row, b_col;
   BFloat16* c;
@@ -41,5 +44,11 @@ struct BFloatPiece {
   float* sums;
   int64_t sums_row;
 };
+
+// Numbers that follow one another in a row of A, in pairs, the last with a zero if they are odd: of
+// tile_rows rows those that belong together, then what follows them in these rows. Makes
+// size_of_pairs() of them.
+void pack_pairs(const Matrix& a, uint32_t* out);
+int64_t size_of_pairs(const Matrix& a);
 
 }  // namespace wisp::cpu

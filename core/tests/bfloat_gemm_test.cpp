@@ -44,18 +44,6 @@ struct Numbers {
   }
 };
 
-// The rows of A with zeros behind them, as kernels that read them where they lie want them.
-std::vector<BFloat16> even_rows(const std::vector<BFloat16>& a, int64_t rows, int64_t cols,
-                                int64_t row, int64_t col) {
-  const int64_t stride = (cols + 1) / 2 * 2;
-  std::vector<BFloat16> made(static_cast<size_t>(rows * stride), BFloat16(0.0f));
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j)
-      made[static_cast<size_t>(i * stride + j)] = a[static_cast<size_t>(i * row + j * col)];
-  }
-  return made;
-}
-
 template <class Pairs>
 void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows, int64_t step,
                  float beta, bool adds_row) {
@@ -74,10 +62,14 @@ void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows
   auto sums = room(k > BFloatPiece::max_steps ? m * width : 0);
   const int64_t a_row = (a_by_rows ? k : 1) * step, a_col = (a_by_rows ? 1 : m) * step;
   const int64_t b_row = (b_by_rows ? n : 1) * step, b_col = (b_by_rows ? 1 : k) * step;
-  const auto even = even_rows(a, m, k, a_row, a_col);
-  BFloatPiece piece{.a = Pairs::reads_rows ? even.data() : a.data(),
-                    .a_row = Pairs::reads_rows ? (k + 1) / 2 * 2 : a_row,
-                    .a_col = Pairs::reads_rows ? 1 : a_col,
+  auto* a_bytes = reinterpret_cast<char*>(const_cast<BFloat16*>(a.data()));
+  const Matrix a_matrix{a_bytes, m, k, a_row, a_col};
+  std::vector<uint32_t> pairs(static_cast<size_t>(size_of_pairs(a_matrix)));
+  pack_pairs(a_matrix, pairs.data());
+  BFloatPiece piece{.a = a.data(),
+                    .a_row = a_row,
+                    .a_col = a_col,
+                    .pairs = a_col != 1 || k % 2 == 1 ? pairs.data() : nullptr,
                     .b = b.data(),
                     .b_row = b_row,
                     .b_col = b_col,

@@ -186,14 +186,22 @@ struct BFloatGemm {
   template <int rows, int vectors>
   static void micro(const Left& a, const Packed* b, int64_t steps, float* sums, int64_t sums_row,
                     bool goes_on) {
-    FloatVector acc[rows][vectors] = {};
+    FloatVector acc[rows][vectors];  // in registers, which takes loops that are unrolled
+#pragma GCC unroll 6
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < vectors; ++j) acc[i][j] = FloatVector{};
+    }
     const char* left = a.data;
     for (int64_t d = 0; d < steps; ++d, left += a.step, b += vectors * bfloat_width)
       Dot::template add<rows, vectors>(acc, left, a.row, b);
+#pragma GCC unroll 6
     for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
       for (int j = 0; j < vectors; ++j) {
         auto* to = reinterpret_cast<FloatVector*>(sums + i * sums_row + j * bfloat_width);
-        *to = goes_on ? *to + acc[i][j] : acc[i][j];
+        if (goes_on) acc[i][j] += *to;
+        *to = acc[i][j];
       }
     }
   }
@@ -206,6 +214,17 @@ struct BFloatGemm {
     return all[(rows - 1) * bfloat_columns + vectors - 1];
   }
 
+  // A tile of C comes out of memory while it is computed.
+  static void fetch(const BFloatPiece& p, int64_t first, int64_t rows, const Panel& panel) {
+    const int64_t item = p.float_c ? sizeof(float) : sizeof(BFloat16);
+    const auto* c =
+        p.float_c ? reinterpret_cast<const char*>(p.float_c) : reinterpret_cast<const char*>(p.c);
+    for (int64_t i = 0; i < rows; ++i) {
+      const char* from = c + ((first + i) * p.c_row + panel.first) * item;
+      for (int64_t at = 0; at < panel.cols * item; at += 64) __builtin_prefetch(from + at, 1);
+    }
+  }
+
   // Some rows of the product with all panels.
   static void multiply_tile(const BFloatPiece& p, const Panels& panels, const Slab& slab,
                             int64_t first, int64_t rows, const Left& left) {
@@ -215,6 +234,7 @@ struct BFloatGemm {
     const int64_t sums_row = whole ? bfloat_panel : p.sums_row;
     for (const Panel& panel : panels) {
       float* sums = whole ? tile : p.sums + first * sums_row + panel.first;
+      if (is_last) fetch(p, first, rows, panel);
       micro_for(rows, panel.vectors, std::make_index_sequence<bfloat_rows * bfloat_columns>())(
           left, static_cast<const Packed*>(p.right) + panel.first * slab.steps(), slab.steps(),
           sums, sums_row, goes_on);
@@ -226,6 +246,12 @@ struct BFloatGemm {
   static Left left_of(const BFloatPiece& p, const Slab& slab, int64_t first, int64_t rows) {
     constexpr int64_t item = sizeof(BFloat16), packed = sizeof(Packed);
     if constexpr (Dot::reads_rows) {
+      if (p.pairs) {
+        const int64_t steps = bfloat_parts(p.depth, step);
+        return {reinterpret_cast<const char*>(p.pairs + first * steps +
+                                              slab.first / step * bfloat_rows),
+                packed, bfloat_rows * packed};
+      }
       const BFloat16* from = p.a + first * p.a_row + slab.first;
       return {reinterpret_cast<const char*>(from), p.a_row * item, packed};
     } else {
