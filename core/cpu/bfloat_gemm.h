@@ -1,6 +1,8 @@
 // Products of bfloat16 matrices without float32 copies of them.
 #pragma once
 
+#include <algorithm>
+
 #include "base/half.h"
 #include "cpu/gemm.h"
 
@@ -24,10 +26,6 @@ struct BFloatPiece {
 
   const BFloat16* a;
   int64_t a_row, a_col;
-  // A by pack_pairs(), from the piece's first row on. Kernels that use the processor's instructions
-  // for bfloat16 need it if there are several rows and their numbers do not follow one another, or
-  // are an odd number; others do not look at it.
-  const uint32_t* pairs;
   const BFloat16* b;
   int64_t b_row, b_col;
   BFloat16* c;
@@ -37,18 +35,19 @@ struct BFloatPiece {
   float alpha, beta;
   const BFloat16* row;  // null: none
   // Memory to work in. Packed numbers have four bytes, and at most max_steps of them follow one
-  // another along the depth. `left` has room for left_tiles of rows (or, if there is one row only,
-  // for all of it), `right` for all columns, rounded up to whole panels; `sums`, which may be null
-  // if the depth is at most max_steps, for all of the piece, likewise rounded up.
+  // another along the depth. `left` has room for left_size() numbers, `right` for all columns,
+  // rounded up to whole panels; `sums`, which may be null if the depth is at most max_steps, for
+  // all of the piece, likewise rounded up.
+  static int64_t left_size(int64_t rows, int64_t depth);
   void *left, *right;
   float* sums;
   int64_t sums_row;
 };
 
-// Numbers that follow one another in a row of A, in pairs, the last with a zero if they are odd: of
-// tile_rows rows those that belong together, then what follows them in these rows. Makes
-// size_of_pairs() of them.
-void pack_pairs(const Matrix& a, uint32_t* out);
-int64_t size_of_pairs(const Matrix& a);
+// Of tiles that are packed, or of a single row as it is.
+inline int64_t BFloatPiece::left_size(int64_t rows, int64_t depth) {
+  const int64_t tiles = std::min((rows + tile_rows - 1) / tile_rows, left_tiles);
+  return std::max(tiles * tile_rows * std::min(depth, max_steps), rows == 1 ? depth : 0);
+}
 
 }  // namespace wisp::cpu

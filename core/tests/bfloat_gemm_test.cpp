@@ -53,23 +53,17 @@ void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows
   auto c = numbers.some(m * n);
   const auto before = c;
   std::vector<float> float_c(c.begin(), c.end());
-  const int64_t width = (n + BFloatPiece::max_panel - 1) / BFloatPiece::max_panel *
-                        BFloatPiece::max_panel,
-                left_rows = BFloatPiece::left_tiles * BFloatPiece::tile_rows;
+  const int64_t width =
+      (n + BFloatPiece::max_panel - 1) / BFloatPiece::max_panel * BFloatPiece::max_panel;
   const int64_t steps = std::min(k, BFloatPiece::max_steps);
   auto room = [](int64_t size) { return std::vector<float>(static_cast<size_t>(size)); };
-  auto left = room(m == 1 ? k : std::min(m, left_rows) * steps), right = room(width * steps);
+  auto left = room(BFloatPiece::left_size(m, k)), right = room(width * steps);
   auto sums = room(k > BFloatPiece::max_steps ? m * width : 0);
   const int64_t a_row = (a_by_rows ? k : 1) * step, a_col = (a_by_rows ? 1 : m) * step;
   const int64_t b_row = (b_by_rows ? n : 1) * step, b_col = (b_by_rows ? 1 : k) * step;
-  auto* a_bytes = reinterpret_cast<char*>(const_cast<BFloat16*>(a.data()));
-  const Matrix a_matrix{a_bytes, m, k, a_row, a_col};
-  std::vector<uint32_t> pairs(static_cast<size_t>(size_of_pairs(a_matrix)));
-  pack_pairs(a_matrix, pairs.data());
   BFloatPiece piece{.a = a.data(),
                     .a_row = a_row,
                     .a_col = a_col,
-                    .pairs = a_col != 1 || k % 2 == 1 ? pairs.data() : nullptr,
                     .b = b.data(),
                     .b_row = b_row,
                     .b_col = b_col,

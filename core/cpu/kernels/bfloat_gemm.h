@@ -7,6 +7,7 @@
 // by the same operations in the same order wherever the cuts are.
 #pragma once
 
+#include <cstring>
 #include <utility>
 
 #include "cpu/bfloat_gemm.h"
@@ -24,6 +25,7 @@ constexpr int bfloat_vector_bytes = 32, bfloat_columns = 2;
 constexpr int bfloat_vector_bytes = 16, bfloat_columns = 2;
 #endif
 constexpr int bfloat_rows = BFloatPiece::tile_rows, bfloat_width = bfloat_vector_bytes / 4;
+static_assert(bfloat_rows == 6);
 constexpr int bfloat_panel = bfloat_columns * bfloat_width;
 static_assert(BFloatPiece::max_panel % bfloat_panel == 0);
 static_assert(BFloatPiece::max_cols % bfloat_panel == 0);
@@ -49,6 +51,10 @@ struct Widened {
   static void pack_across(const BFloat16* from, int64_t, int64_t, int64_t n, Packed* out) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = from[i];
+  }
+  // Six of them, of which eight can be read; may write eight.
+  static WISP_INLINE void pack_six(const BFloat16* from, int64_t, Packed* out) {
+    for (int i = 0; i < 6; ++i) out[i] = from[i];
   }
   // Sums of rows x vectors go on by one step. Rows of A are `row` bytes apart.
   template <int rows, int vectors>
@@ -87,6 +93,16 @@ struct Paired {
                                                 __builtin_convertvector(high, PairVector) << 16;
     }
     for (; i < n; ++i) out[i] = pack(from + i, stride, count);
+  }
+  static WISP_INLINE void pack_six(const BFloat16* from, int64_t stride, Packed* out) {
+    typedef uint16_t Eight __attribute__((vector_size(16)));
+    Eight low, high;
+    std::memcpy(&low, from, sizeof(Eight));
+    std::memcpy(&high, from + stride, sizeof(Eight));
+    const Eight first = __builtin_shufflevector(low, high, 0, 8, 1, 9, 2, 10, 3, 11);
+    const Eight last = __builtin_shufflevector(low, high, 4, 12, 5, 13, 6, 14, 7, 15);
+    std::memcpy(out, &first, sizeof(Eight));
+    std::memcpy(out + 4, &last, sizeof(Eight));
   }
   static void round(const float* from, int64_t n, BFloat16* to) { Widened::round(from, n, to); }
 };
@@ -140,23 +156,40 @@ struct BFloatGemm {
            reinterpret_cast<uintptr_t>(data) % sizeof(Packed) == 0;
   }
 
-  // One tile after the other, of each as many numbers per step as it has rows.
+  template <int to_write = 0>
+  static WISP_INLINE void fetch(const void* data, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 64)
+      __builtin_prefetch(static_cast<const char*>(data) + at, to_write);
+  }
+
+  static bool reads_rows(const BFloatPiece& p) {
+    return Dot::reads_rows && p.a_col == 1 && p.depth % step == 0;
+  }
+
+  // What follows in some rows of A, tile after tile, of each tile_rows numbers per step. Columns
+  // lie far apart, so a few are asked for together, and stay in a cache for all tiles.
   static void pack_left(const BFloatPiece& p, int64_t first, int64_t rows, const Slab& slab) {
-    Packed column[BFloatPiece::left_tiles * bfloat_rows];
-    for (int64_t d = 0; d < slab.depth; d += step) {
-      const BFloat16* from = p.a + first * p.a_row + (slab.first + d) * p.a_col;
-      if (p.a_row == 1) {
-        Dot::pack_across(from, p.a_col, slab.depth - d, rows, column);
-      } else {
-        for (int64_t i = 0; i < rows; ++i)
-          column[i] = Dot::pack(from + i * p.a_row, p.a_col, slab.depth - d);
-      }
+    constexpr int64_t at_once = 64;
+    const BFloat16* from = p.a + first * p.a_row + slab.first * p.a_col;
+    for (int64_t begin = 0; begin < slab.depth; begin += at_once) {
+      const int64_t end = slab.depth - begin < at_once ? slab.depth : begin + at_once;
+      for (int64_t d = begin; p.a_row == 1 && d < end; ++d)
+        fetch(from + d * p.a_col, rows * sizeof(BFloat16));
       for (int64_t tile = 0; tile < rows; tile += bfloat_rows) {
-        const int64_t count = rows - tile < bfloat_rows ? rows - tile : bfloat_rows;
-        Packed* to = static_cast<Packed*>(p.left) + tile * slab.steps() + d / step * count;
-        for (int64_t i = 0; i < count; ++i) to[i] = column[tile + i];
+        Packed* out = static_cast<Packed*>(p.left) + tile * slab.steps();
+        for (int64_t d = begin; d < end; d += step)
+          pack_tile(p, from + d * p.a_col + tile * p.a_row, p.rows - first - tile, slab.depth - d,
+                    out + d / step * bfloat_rows);
       }
     }
+  }
+
+  // Of one tile of `rows` rows or more, what belongs to one step.
+  static WISP_INLINE void pack_tile(const BFloatPiece& p, const BFloat16* from, int64_t rows,
+                                    int64_t count, Packed* out) {
+    if (p.a_row == 1 && rows >= 8 && count > step) return Dot::pack_six(from, p.a_col, out);
+    for (int64_t i = 0; i < bfloat_rows && i < rows; ++i)
+      out[i] = Dot::pack(from + i * p.a_row, p.a_col, count);
   }
 
   static void pack_right(const BFloatPiece& p, const Panel& panel, const Slab& slab, Packed* out) {
@@ -215,13 +248,11 @@ struct BFloatGemm {
   }
 
   // A tile of C comes out of memory while it is computed.
-  static void fetch(const BFloatPiece& p, int64_t first, int64_t rows, const Panel& panel) {
-    const int64_t item = p.float_c ? sizeof(float) : sizeof(BFloat16);
-    const auto* c =
-        p.float_c ? reinterpret_cast<const char*>(p.float_c) : reinterpret_cast<const char*>(p.c);
+  static void fetch_result(const BFloatPiece& p, int64_t first, int64_t rows, const Panel& panel) {
     for (int64_t i = 0; i < rows; ++i) {
-      const char* from = c + ((first + i) * p.c_row + panel.first) * item;
-      for (int64_t at = 0; at < panel.cols * item; at += 64) __builtin_prefetch(from + at, 1);
+      const int64_t at = (first + i) * p.c_row + panel.first;
+      p.float_c ? fetch<1>(p.float_c + at, panel.cols * sizeof(float))
+                : fetch<1>(p.c + at, panel.cols * sizeof(BFloat16));
     }
   }
 
@@ -234,7 +265,7 @@ struct BFloatGemm {
     const int64_t sums_row = whole ? bfloat_panel : p.sums_row;
     for (const Panel& panel : panels) {
       float* sums = whole ? tile : p.sums + first * sums_row + panel.first;
-      if (is_last) fetch(p, first, rows, panel);
+      if (is_last) fetch_result(p, first, rows, panel);
       micro_for(rows, panel.vectors, std::make_index_sequence<bfloat_rows * bfloat_columns>())(
           left, static_cast<const Packed*>(p.right) + panel.first * slab.steps(), slab.steps(),
           sums, sums_row, goes_on);
@@ -243,24 +274,17 @@ struct BFloatGemm {
     }
   }
 
-  static Left left_of(const BFloatPiece& p, const Slab& slab, int64_t first, int64_t rows) {
+  static Left left_of(const BFloatPiece& p, const Slab& slab, int64_t first) {
     constexpr int64_t item = sizeof(BFloat16), packed = sizeof(Packed);
-    if constexpr (Dot::reads_rows) {
-      if (p.pairs) {
-        const int64_t steps = bfloat_parts(p.depth, step);
-        return {reinterpret_cast<const char*>(p.pairs + first * steps +
-                                              slab.first / step * bfloat_rows),
-                packed, bfloat_rows * packed};
-      }
+    if (reads_rows(p)) {
       const BFloat16* from = p.a + first * p.a_row + slab.first;
       return {reinterpret_cast<const char*>(from), p.a_row * item, packed};
-    } else {
-      constexpr int64_t at_once = BFloatPiece::left_tiles * bfloat_rows;
-      const int64_t rest = p.rows - first, done = first % at_once;
-      if (done == 0) pack_left(p, first, rest < at_once ? rest : at_once, slab);
-      return {static_cast<const char*>(p.left) + done * slab.steps() * packed, packed,
-              rows * packed};
     }
+    constexpr int64_t at_once = BFloatPiece::left_tiles * bfloat_rows;
+    const int64_t rest = p.rows - first, done = first % at_once;
+    if (done == 0) pack_left(p, first, rest < at_once ? rest : at_once, slab);
+    return {static_cast<const char*>(p.left) + done * slab.steps() * packed, packed,
+            bfloat_rows * packed};
   }
 
   static void multiply(const BFloatPiece& p) {
@@ -273,7 +297,7 @@ struct BFloatGemm {
         pack_right(p, panel, slab, static_cast<Packed*>(p.right) + panel.first * slab.steps());
       for (int64_t i = 0; i < p.rows; i += bfloat_rows) {
         const int64_t rows = p.rows - i < bfloat_rows ? p.rows - i : bfloat_rows;
-        multiply_tile(p, panels, slab, i, rows, left_of(p, slab, i, rows));
+        multiply_tile(p, panels, slab, i, rows, left_of(p, slab, i));
       }
     }
   }
