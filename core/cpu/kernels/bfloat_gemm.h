@@ -156,10 +156,10 @@ struct BFloatGemm {
            reinterpret_cast<uintptr_t>(data) % sizeof(Packed) == 0;
   }
 
-  template <int to_write = 0>
+  template <int to_write, int locality>
   static WISP_INLINE void fetch(const void* data, size_t bytes) {
     for (size_t at = 0; at < bytes; at += 64)
-      __builtin_prefetch(static_cast<const char*>(data) + at, to_write);
+      __builtin_prefetch(static_cast<const char*>(data) + at, to_write, locality);
   }
 
   static bool reads_rows(const BFloatPiece& p) {
@@ -167,14 +167,15 @@ struct BFloatGemm {
   }
 
   // What follows in some rows of A, tile after tile, of each tile_rows numbers per step. Columns
-  // lie far apart, so a few are asked for together, and stay in a cache for all tiles.
+  // lie far apart: they are asked for some time before, and few stay in the first-level cache
+  // together, for all tiles.
   static void pack_left(const BFloatPiece& p, int64_t first, int64_t rows, const Slab& slab) {
-    constexpr int64_t at_once = 64;
+    constexpr int64_t at_once = 8, ahead = 4 * at_once;
     const BFloat16* from = p.a + first * p.a_row + slab.first * p.a_col;
     for (int64_t begin = 0; begin < slab.depth; begin += at_once) {
       const int64_t end = slab.depth - begin < at_once ? slab.depth : begin + at_once;
       for (int64_t d = begin; p.a_row == 1 && d < end; ++d)
-        fetch(from + d * p.a_col, rows * sizeof(BFloat16));
+        fetch<0, 2>(from + (d + ahead) * p.a_col, rows * sizeof(BFloat16));
       for (int64_t tile = 0; tile < rows; tile += bfloat_rows) {
         Packed* out = static_cast<Packed*>(p.left) + tile * slab.steps();
         for (int64_t d = begin; d < end; d += step)
@@ -251,8 +252,8 @@ struct BFloatGemm {
   static void fetch_result(const BFloatPiece& p, int64_t first, int64_t rows, const Panel& panel) {
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t at = (first + i) * p.c_row + panel.first;
-      p.float_c ? fetch<1>(p.float_c + at, panel.cols * sizeof(float))
-                : fetch<1>(p.c + at, panel.cols * sizeof(BFloat16));
+      p.float_c ? fetch<1, 3>(p.float_c + at, panel.cols * sizeof(float))
+                : fetch<1, 3>(p.c + at, panel.cols * sizeof(BFloat16));
     }
   }
 
