@@ -1,14 +1,17 @@
 // Products of bfloat16 matrices without float32 copies of them.
 #pragma once
 
+#include <algorithm>
+
 #include "base/half.h"
 #include "cpu/gemm.h"
 
 namespace wisp::cpu {
 
 // C = beta * C + alpha * A * B, none of them empty, summed in float32 and rounded once. C is
-// consecutive along its rows.
-void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta);
+// consecutive along its rows. With a row of bfloat16 (and beta 0) it is added to every row.
+void bfloat_product(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
+                    const BFloat16* row = nullptr);
 // The same into a C of float32.
 void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, float alpha,
                              float beta);
@@ -16,9 +19,10 @@ void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, 
 // What a kernel computes at once: some rows and columns of C, over the whole depth. Strides in
 // elements.
 struct BFloatPiece {
-  static constexpr int64_t max_rows = 384, max_cols = 256,
-                           max_depth = 256;  // depth: packed at once
-  static constexpr int64_t max_panel = 64;   // columns packed next to one another
+  static constexpr int64_t max_cols = 256, max_steps = 384;  // what is packed of B at once
+  static constexpr int64_t max_panel = 64;                   // columns next to one another there
+  static constexpr int64_t tile_rows = 6;                    // rows that are multiplied at once
+  static constexpr int64_t left_tiles = 16;                  // packed at once, if A has to be
 
   const BFloat16* a;
   int64_t a_row, a_col;
@@ -29,10 +33,21 @@ struct BFloatPiece {
   int64_t c_row;
   int64_t rows, cols, depth;
   float alpha, beta;
-  // Memory to work in: room for rows x max_depth (of a single row: for all of it) and for max_depth
-  // x max_panel packed numbers; and for the sums, whose rows are max_cols apart.
+  const BFloat16* row;  // null: none
+  // Memory to work in. Packed numbers have four bytes, and at most max_steps of them follow one
+  // another along the depth. `left` has room for left_size() numbers, `right` for all columns,
+  // rounded up to whole panels; `sums`, which may be null if the depth is at most max_steps, for
+  // all of the piece, likewise rounded up.
+  static int64_t left_size(int64_t rows, int64_t depth);
   void *left, *right;
   float* sums;
+  int64_t sums_row;
 };
+
+// Of tiles that are packed, or of a single row as it is.
+inline int64_t BFloatPiece::left_size(int64_t rows, int64_t depth) {
+  const int64_t tiles = std::min((rows + tile_rows - 1) / tile_rows, left_tiles);
+  return std::max(tiles * tile_rows * std::min(depth, max_steps), rows == 1 ? depth : 0);
+}
 
 }  // namespace wisp::cpu

@@ -15,15 +15,13 @@ namespace wisp::cpu {
 namespace {
 
 struct ByInstruction : Paired {
-  static constexpr bool has_rows = true;
-
   static __m512bh load(const BFloat16* from, __mmask32 which) {
     return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(which, from));
   }
 
   // Some columns at once: each has sums that wait for one another.
   template <int columns>
-  static void multiply_row_by(const BFloatPiece& p, int64_t first) {
+  static void multiply_row_by(const BFloatPiece& p, int64_t first, float* out) {
     __m512 sums[columns] = {};
     for (int64_t d = 0; d < p.depth; d += 32) {
       const int64_t left = p.depth - d;
@@ -32,24 +30,35 @@ struct ByInstruction : Paired {
       for (int j = 0; j < columns; ++j)
         sums[j] = _mm512_dpbf16_ps(sums[j], a, load(p.b + (first + j) * p.b_col + d, which));
     }
-    for (int j = 0; j < columns; ++j) p.sums[first + j] = _mm512_reduce_add_ps(sums[j]);
+    for (int j = 0; j < columns; ++j) out[first + j] = _mm512_reduce_add_ps(sums[j]);
   }
-  static void multiply_row(const BFloatPiece& p) {
+  static bool multiply_row(const BFloatPiece& p, float* out) {
+    if (p.b_row != 1 || p.a_col != 1) return false;
     int64_t j = 0;
-    for (; j + 8 <= p.cols; j += 8) multiply_row_by<8>(p, j);
-    for (; j < p.cols; ++j) multiply_row_by<1>(p, j);
+    for (; j + 8 <= p.cols; j += 8) multiply_row_by<8>(p, j, out);
+    for (; j < p.cols; ++j) multiply_row_by<1>(p, j, out);
+    return true;
   }
 
-  template <int rows>
-  static WISP_INLINE void add(FloatVector (&sums)[rows][bfloat_columns], const Packed* a,
+  template <int rows, int vectors>
+  static WISP_INLINE void add(FloatVector (&sums)[rows][vectors], const char* a, int64_t row,
                               const Packed* b) {
-    __m512bh right[bfloat_columns];
-    for (int j = 0; j < bfloat_columns; ++j)
+    __m512bh right[vectors];
+    for (int j = 0; j < vectors; ++j)
       right[j] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + j * bfloat_width));
     for (int i = 0; i < rows; ++i) {
-      const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[i])));
-      for (int j = 0; j < bfloat_columns; ++j)
+      const Packed left = *reinterpret_cast<const Packed*>(a + i * row);
+      const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(left)));
+      for (int j = 0; j < vectors; ++j)
         sums[i][j] = FloatVector(_mm512_dpbf16_ps(__m512(sums[i][j]), pair, right[j]));
+    }
+  }
+
+  static void round(const float* from, int64_t n, BFloat16* to) {
+    for (int64_t i = 0; i < n; i += 16) {
+      const __mmask16 which = n - i >= 16 ? 0xffff : static_cast<__mmask16>((1u << (n - i)) - 1);
+      const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(which, from + i));
+      _mm256_mask_storeu_epi16(to + i, which, reinterpret_cast<__m256i>(rounded));
     }
   }
 };

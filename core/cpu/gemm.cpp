@@ -349,11 +349,17 @@ void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, con
 
 bool gemm_onto_row(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b,
                    const Matrix& c, const char* row) {
-  if (dtype != DType::float32) return false;
+  if (dtype != DType::float32 && dtype != DType::bfloat16) return false;
   Stack rest = stack;
   Matrix left = a, out = c;
   fold(rest, left, out);
-  if (!rest.sizes.empty() || !prefers_packed(left, b, out)) return false;
+  if (!rest.sizes.empty()) return false;
+  if (dtype == DType::bfloat16) {
+    if (out.cols == 1 || left.cols == 0) return false;
+    bfloat_product(left, b, out, 1, 0, reinterpret_cast<const BFloat16*>(row));
+    return true;
+  }
+  if (!prefers_packed(left, b, out)) return false;
   packed_gemm(left, b, out, 1, 0, reinterpret_cast<const float*>(row));
   return true;
 }

@@ -2,6 +2,7 @@
 // but the instruction itself is what they use.
 #include "cpu/kernels/bfloat_gemm.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -17,13 +18,14 @@ namespace {
 struct Emulated : Paired {
   static float low(uint32_t pair) { return detail::bits_to_float(pair << 16); }
   static float high(uint32_t pair) { return detail::bits_to_float(pair >> 16 << 16); }
-  template <int rows>
-  static void add(FloatVector (&sums)[rows][bfloat_columns], const Packed* a, const Packed* b) {
+  template <int rows, int vectors>
+  static void add(FloatVector (&sums)[rows][vectors], const char* a, int64_t row, const Packed* b) {
     for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j < bfloat_panel; ++j) {
+      const uint32_t left = *reinterpret_cast<const Packed*>(a + i * row);
+      for (int j = 0; j < vectors * bfloat_width; ++j) {
         float& sum = reinterpret_cast<float*>(&sums[i][0])[j];
-        sum += high(a[i]) * high(b[j]);
-        sum += low(a[i]) * low(b[j]);
+        sum += high(left) * high(b[j]);
+        sum += low(left) * low(b[j]);
       }
     }
   }
@@ -44,15 +46,19 @@ struct Numbers {
 
 template <class Pairs>
 void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows, int64_t step,
-                 float beta) {
+                 float beta, bool adds_row) {
   Numbers numbers;
   const auto a = numbers.some(m * k * step), b = numbers.some(n * k * step);
+  const auto row = numbers.some(n);
   auto c = numbers.some(m * n);
   const auto before = c;
   std::vector<float> float_c(c.begin(), c.end());
-  std::vector<float> left(BFloatPiece::max_rows * BFloatPiece::max_depth);
-  std::vector<float> right(BFloatPiece::max_depth * BFloatPiece::max_panel);
-  std::vector<float> sums(BFloatPiece::max_rows * BFloatPiece::max_cols);
+  const int64_t width =
+      (n + BFloatPiece::max_panel - 1) / BFloatPiece::max_panel * BFloatPiece::max_panel;
+  const int64_t steps = std::min(k, BFloatPiece::max_steps);
+  auto room = [](int64_t size) { return std::vector<float>(static_cast<size_t>(size)); };
+  auto left = room(BFloatPiece::left_size(m, k)), right = room(width * steps);
+  auto sums = room(k > BFloatPiece::max_steps ? m * width : 0);
   const int64_t a_row = (a_by_rows ? k : 1) * step, a_col = (a_by_rows ? 1 : m) * step;
   const int64_t b_row = (b_by_rows ? n : 1) * step, b_col = (b_by_rows ? 1 : k) * step;
   BFloatPiece piece{.a = a.data(),
@@ -69,9 +75,11 @@ void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows
                     .depth = k,
                     .alpha = 0.5f,
                     .beta = beta,
+                    .row = adds_row ? row.data() : nullptr,
                     .left = left.data(),
                     .right = right.data(),
-                    .sums = sums.data()};
+                    .sums = sums.data(),
+                    .sums_row = width};
   BFloatGemm<Pairs>::run(piece);
   piece.c = nullptr;
   piece.float_c = float_c.data();
@@ -84,7 +92,9 @@ void check_piece(int64_t m, int64_t n, int64_t k, bool a_by_rows, bool b_by_rows
                static_cast<double>(b[static_cast<size_t>(p * b_row + j * b_col)]);
       }
       const auto at = static_cast<size_t>(i * n + j);
-      const double want = 0.5 * sum + static_cast<double>(beta) * static_cast<double>(before[at]);
+      const double added = adds_row ? static_cast<double>(row[static_cast<size_t>(j)])
+                                    : static_cast<double>(beta) * static_cast<double>(before[at]);
+      const double want = 0.5 * sum + added;
       CHECK(std::abs(static_cast<double>(c[at]) - want) <=
             std::abs(want) * 0x1p-8 + static_cast<double>(k) * 1e-7);
       CHECK(std::abs(static_cast<double>(float_c[at]) - want) <= static_cast<double>(k + 8) * 1e-7);
@@ -98,14 +108,17 @@ void check_pieces() {
                          {6, 16, 2},
                          {7, 17, 3},
                          {13, 65, 257},
-                         {96, 256, 256},
-                         {95, 250, 513},
+                         {97, 256, 256},
+                         {95, 250, 771},
                          {200, 100, 64},
+                         {19, 176, 1540},
+                         {2, 33, 768},
                          {1, 70, 100},
                          {5, 64, 600}}) {
     for (int layout = 0; layout < 4; ++layout)
-      check_piece<Pairs>(m, n, k, layout & 1, layout & 2, 1, layout & 1 ? 0.0f : 2.0f);
-    check_piece<Pairs>(m, n, k, true, true, 2, 0);
+      check_piece<Pairs>(m, n, k, layout & 1, layout & 2, 1, layout & 1 ? 0.0f : 2.0f, false);
+    check_piece<Pairs>(m, n, k, true, true, 2, 0, false);
+    check_piece<Pairs>(m, n, k, true, false, 1, 0, true);
   }
 }
 
