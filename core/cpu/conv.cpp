@@ -137,17 +137,31 @@ class Convolution {
                  });
   }
 
+  // Some channels of x make a part of the weight. Where these are few, the sum over all images is
+  // cut as well: its parts are added up in their order.
   void weight() const {
     const int64_t channels = channels_at_once(), rows = channels * window_, tile = tile_for(rows);
-    const int64_t blocks = (x_channels_ + channels - 1) / channels;
-    parallel_for(s_.groups * blocks, grain(rows * y_channels_ * positions_ * s_.batch),
+    const int64_t blocks = (x_channels_ + channels - 1) / channels, pieces = s_.groups * blocks;
+    const int64_t tiles = (positions_ + tile - 1) / tile, steps = s_.batch * tiles;
+    const int64_t size = s_.groups * y_channels_ * x_channels_ * window_;
+    const int64_t parts = parts_of_sum(pieces, steps, rows * y_channels_ * tile);
+    const Scratch<T> others((parts - 1) * size);
+    parallel_for(pieces * parts, grain(rows * y_channels_ * tile * steps / parts),
                  [&](int64_t begin, int64_t end) {
                    const Scratch<T> buffer(plain_ ? 0 : rows * tile);
-                   for (int64_t piece = begin; piece < end; ++piece) {
-                     weight_channels(piece / blocks, piece % blocks * channels, channels, tile,
-                                     buffer.data());
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t part = i / pieces, piece = i % pieces;
+                     T* sum = part ? others.data() + (part - 1) * size : all_weights();
+                     weight_channels({piece / blocks, piece % blocks * channels, channels, tile,
+                                      steps * part / parts, steps * (part + 1) / parts},
+                                     sum, buffer.data());
                    }
                  });
+    for (int64_t part = 1; part < parts; ++part) {
+      const T* other = others.data() + (part - 1) * size;
+      T* sum = all_weights();
+      for (int64_t i = 0; i < size; ++i) sum[i] = static_cast<T>(sum[i] + other[i]);
+    }
   }
 
  private:
@@ -158,10 +172,7 @@ class Convolution {
   T* y_at(int64_t image) const {
     return reinterpret_cast<T*>(call_.y) + image * y_channels_ * positions_;
   }
-  T* weight_at(int64_t group, int64_t channel) const {
-    return reinterpret_cast<T*>(call_.weight) +
-           (group * y_channels_ * x_channels_ + channel) * window_;
-  }
+  T* all_weights() const { return reinterpret_cast<T*>(call_.weight); }
 
   int64_t tile_for(int64_t rows) const {
     return std::clamp<int64_t>(buffer_size / std::max<int64_t>(rows, 1) / 16 * 16, 64,
@@ -169,6 +180,12 @@ class Convolution {
   }
   int64_t channels_at_once() const {
     return std::clamp<int64_t>(256 / window_, 1, std::max<int64_t>(x_channels_, 1));
+  }
+  // As many as keep some threads busy, if the work is worth it; the number of threads is not asked.
+  static int64_t parts_of_sum(int64_t pieces, int64_t steps, int64_t step_work) {
+    constexpr int64_t enough = 8, least_work = 1 << 18;
+    const int64_t worth = steps * step_work / least_work;
+    return std::clamp<int64_t>(std::min(worth, enough / pieces), 1, std::max<int64_t>(steps, 1));
   }
   static int64_t grain(int64_t work) {
     return std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(work, 1));
@@ -178,9 +195,9 @@ class Convolution {
     return {const_cast<char*>(reinterpret_cast<const char*>(data)), rows, cols, row, col};
   }
   // The weights of all channels of y for some of x: one row per channel of y.
-  Matrix weights(int64_t group, int64_t channel, int64_t channels) const {
-    return matrix(weight_at(group, channel), y_channels_, channels * window_, x_channels_ * window_,
-                  1);
+  Matrix weights(const T* all, int64_t group, int64_t channel, int64_t channels) const {
+    return matrix(all + (group * y_channels_ * x_channels_ + channel) * window_, y_channels_,
+                  channels * window_, x_channels_ * window_, 1);
   }
   Matrix transposed(const Matrix& m) const { return {m.data, m.cols, m.rows, m.col, m.row}; }
 
@@ -203,7 +220,7 @@ class Convolution {
     for (int64_t c = 0; bias() && c < y_channels_; ++c) {
       std::fill_n(out + c * positions_, end - begin, bias()[group * y_channels_ + c]);
     }
-    gemm(call_.dtype, weights(group, 0, x_channels_),
+    gemm(call_.dtype, weights(all_weights(), group, 0, x_channels_),
          unfolded(image, 0, x_channels_, begin, end, buffer),
          matrix(out, y_channels_, end - begin, positions_, 1), 1, bias() ? 1 : 0);
   }
@@ -213,7 +230,7 @@ class Convolution {
     for (int64_t c = channel; c < channel + channels; ++c) {
       std::fill_n(x_at(image, c), s_.x_size(), bias() ? bias()[group * x_channels_ + c] : T(0));
     }
-    const Matrix factor = transposed(weights(group, channel, channels));
+    const Matrix factor = transposed(weights(all_weights(), group, channel, channels));
     for (int64_t begin = 0; begin < positions_; begin += tile) {
       const int64_t end = std::min(begin + tile, positions_), count = end - begin;
       const Matrix y = matrix(y_at(image) + begin, y_channels_, count, positions_, 1);
@@ -230,18 +247,20 @@ class Convolution {
     }
   }
 
-  void weight_channels(int64_t group, int64_t channel, int64_t most, int64_t tile,
-                       T* buffer) const {
-    const int64_t channels = std::min(most, x_channels_ - channel);
-    const Matrix out = weights(group, channel, channels);
-    bool first = true;
-    for (int64_t image = group; image < s_.batch * s_.groups; image += s_.groups) {
-      for (int64_t begin = 0; begin < positions_; begin += tile, first = false) {
-        const int64_t end = std::min(begin + tile, positions_);
-        gemm(call_.dtype, matrix(y_at(image) + begin, y_channels_, end - begin, positions_, 1),
-             transposed(unfolded(image, channel, channels, begin, end, buffer)), out, 1,
-             first ? 0 : 1);
-      }
+  // A part of the weight, from some steps (tiles of images, one image after the other).
+  struct WeightPart {
+    int64_t group, channel, most, tile, first, last;
+  };
+  void weight_channels(const WeightPart& part, T* sum, T* buffer) const {
+    const int64_t channels = std::min(part.most, x_channels_ - part.channel);
+    const int64_t tiles = (positions_ + part.tile - 1) / part.tile;
+    const Matrix out = weights(sum, part.group, part.channel, channels);
+    for (int64_t step = part.first; step < part.last; ++step) {
+      const int64_t image = step / tiles * s_.groups + part.group, begin = step % tiles * part.tile;
+      const int64_t end = std::min(begin + part.tile, positions_);
+      gemm(call_.dtype, matrix(y_at(image) + begin, y_channels_, end - begin, positions_, 1),
+           transposed(unfolded(image, part.channel, channels, begin, end, buffer)), out, 1,
+           step == part.first ? 0 : 1);
     }
   }
 

@@ -102,25 +102,32 @@ bool is_steady(const PrimitiveDesc& made) {
   return !has("gemm") && !has("brg") && !has("ref");
 }
 
-// Whether wide blocks would add a tenth to the channels of an image, or more, where narrow ones add
-// nothing. By measurement the arithmetic takes longer then, up to three times for 8 channels, and
-// what it makes has to be copied.
+// The channels of an image in whole blocks.
+int64_t rounded_channels(const Layout& image, int64_t block) {
+  return (image.sizes[1] + block - 1) / block * block;
+}
+
+// Whether wide blocks would make a tenth more channels than narrow ones, or more. By measurement
+// the arithmetic takes longer then, up to three times for 8 channels, and what it makes has to be
+// copied, if narrow blocks would need no padding.
 bool wants_narrow(const Layout& image) {
-  const int64_t channels = image.sizes[1];
-  return channels % 16 == 8 && channels <= 80;
+  const int64_t narrow = rounded_channels(image, 8);
+  return narrow != rounded_channels(image, 16) && narrow <= 80;
 }
 
-bool is_padded(const Layout& image, const_dnnl_memory_desc_t wanted) {
-  return library().memory_desc_get_size(wanted) > image.bytes();
+bool is_wide(const Layout& image, const_dnnl_memory_desc_t wanted) {
+  const size_t narrow = image.bytes() / static_cast<size_t>(image.sizes[1]) *
+                        static_cast<size_t>(rounded_channels(image, 8));
+  return library().memory_desc_get_size(wanted) > narrow;
 }
 
-// The first steady one that leaves images unpadded which want narrow blocks, else the first steady
-// one; null if there is none.
+// The first steady one that has narrow blocks where those are wanted, else the first steady one;
+// null if there is none.
 PrimitiveDesc primitive_for(const Key& key, const Layouts& layouts) {
   const bool narrow_x = wants_narrow(layouts.x), narrow_y = wants_narrow(layouts.y);
   const auto suits = [&](const PrimitiveDesc& made) {
-    return !(narrow_x && is_padded(layouts.x, wanted_x(made, key.pass))) &&
-           !(narrow_y && is_padded(layouts.y, wanted_y(made, key.pass)));
+    return !(narrow_x && is_wide(layouts.x, wanted_x(made, key.pass))) &&
+           !(narrow_y && is_wide(layouts.y, wanted_y(made, key.pass)));
   };
   for (bool any : {false, true}) {
     Described all = describe(key, layouts);
