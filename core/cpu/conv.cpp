@@ -164,6 +164,25 @@ class Convolution {
     }
   }
 
+  // Of a call that is_product(): one row per member of the batch, or channel of y.
+  void product(ConvPass pass) const {
+    const int64_t columns = x_channels_ * window_;
+    const Matrix x = matrix(x_at(0, 0), s_.batch, columns, columns, 1),
+                 y = matrix(y_at(0), s_.batch, y_channels_, y_channels_, 1),
+                 weight = weights(all_weights(), 0, 0, x_channels_);
+    if (pass == ConvPass::weight) return gemm(call_.dtype, transposed(y), x, weight);
+    for (int64_t n = 0; bias() && n < s_.batch; ++n) {
+      if (pass == ConvPass::y) std::copy_n(bias(), y_channels_, y_at(n));
+      for (int64_t c = 0; pass == ConvPass::x && c < x_channels_; ++c)
+        std::fill_n(x_at(n, c), window_, bias()[c]);
+    }
+    if (pass == ConvPass::y) {
+      gemm(call_.dtype, x, transposed(weight), y, 1, bias() ? 1 : 0);
+    } else {
+      gemm(call_.dtype, y, weight, x, 1, bias() ? 1 : 0);
+    }
+  }
+
  private:
   // Groups of the batch count as members of it: image = member * groups + group.
   T* x_at(int64_t image, int64_t channel) const {
@@ -301,22 +320,35 @@ class ByChannels {
   Use use_;
 };
 
-// Runs f(Convolution, call) with images by channels.
-template <class F>
-void run(const ConvCall& given, ByChannels::Use x_use, ByChannels::Use y_use, F f) {
+// With images by channels.
+void run(ConvPass pass, const ConvCall& given) {
   ConvCall call = given;
   const ConvShape& s = call.shape;
   if (call.channels_last) {
     call.channels_last = false;
-    const ByChannels x(call.x, call, s.x_channels, s.x_size(), x_use);
-    const ByChannels y(call.y, call, s.y_channels, s.y_size(), y_use);
-    return run(call, x_use, y_use, f);
+    const auto use = [&](ConvPass made) {
+      return pass == made ? ByChannels::written : ByChannels::read;
+    };
+    const ByChannels x(call.x, call, s.x_channels, s.x_size(), use(ConvPass::x));
+    const ByChannels y(call.y, call, s.y_channels, s.y_size(), use(ConvPass::y));
+    return run(pass, call);
   }
-  visit<dtypes::number & ~dtypes::half>(call.dtype, "convolution",
-                                        [&]<class T>() { f(Convolution<T>(call)); });
+  visit<dtypes::number & ~dtypes::half>(call.dtype, "convolution", [&]<class T>() {
+    const Convolution<T> convolution(call);
+    if (is_product(call)) return convolution.product(pass);
+    if (pass == ConvPass::y) convolution.y();
+    if (pass == ConvPass::x) convolution.x();
+    if (pass == ConvPass::weight) convolution.weight();
+  });
 }
 
 }  // namespace
+
+bool is_product(const ConvCall& call) {
+  const ConvShape& s = call.shape;
+  return !call.channels_last && s.groups == 1 && s.y_size() == 1 && s.kernel == s.x &&
+         s.padding == Sizes{0, 0, 0};
+}
 
 bool conv_fast(ConvPass pass, const ConvCall& call) {
   return winograd::conv(pass, call) || onednn::conv(pass, call);
@@ -328,19 +360,8 @@ std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call) {
   return call.has_tail() ? std::nullopt : block;  // it saves more than a tail costs
 }
 
-void conv_y(const ConvCall& call) {
-  if (conv_fast(ConvPass::y, call)) return;
-  run(call, ByChannels::read, ByChannels::written, [](const auto& c) { c.y(); });
-}
-
-void conv_x(const ConvCall& call) {
-  if (conv_fast(ConvPass::x, call)) return;
-  run(call, ByChannels::written, ByChannels::read, [](const auto& c) { c.x(); });
-}
-
-void conv_weight(const ConvCall& call) {
-  if (conv_fast(ConvPass::weight, call)) return;
-  run(call, ByChannels::read, ByChannels::read, [](const auto& c) { c.weight(); });
+void conv(ConvPass pass, const ConvCall& call) {
+  if (is_product(call) || !conv_fast(pass, call)) run(pass, call);
 }
 
 }  // namespace wisp::cpu

@@ -449,8 +449,8 @@ bool worth_it(Pass pass, const ConvCall& call) {
   if (call.channels_last || call.x_block || call.y_block) return true;
   if (call.dtype == DType::bfloat16) return true;  // the other way is by copies of float32
   if (s.window() == 1) return false;               // a plain product, of images as they are
-  if (pass == Pass::weight) return s.y_channels % 8 == 0;
-  return pass == Pass::y || (x_channels >= 8 && s.stride == ConvShape::Sizes{1, 1, 1});
+  if (pass == Pass::weight) return x_channels >= 8 || y_channels % 8 == 0;
+  return pass == Pass::y || x_channels >= 6;  // fewer would be mostly padding
 }
 
 bool takes(Pass pass, const ConvCall& call) {

@@ -93,6 +93,7 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
                   const Tensor& out, const Tensor& other = {}) {
   const bool known = work.dtype == DType::float32 || work.dtype == DType::bfloat16;
   if (work.channels_last || !known) return false;
+  if (work.dtype == DType::float32 && cpu::is_product(work)) return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
   for (const Tensor& t : {x, y, other}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
@@ -134,9 +135,7 @@ bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
   work.y = y->bytes();
   work.weight = weight->bytes();
   if (work.dtype == DType::bfloat16) return cpu::onednn::conv(pass, work);
-  if (pass == Pass::y) cpu::conv_y(work);
-  if (pass == Pass::x) cpu::conv_x(work);
-  if (pass == Pass::weight) cpu::conv_weight(work);
+  cpu::conv(pass, work);
   return true;
 }
 
