@@ -15,6 +15,7 @@ F = nn.functional
 CASES = {
     "8 channels": ((3, 8, 17, 19), (8, 8, 3, 3), 1, 1, 1, 1),
     "24 channels": ((2, 24, 13, 11), (40, 24, 3, 3), 2, 1, 1, 1),
+    "3x3": ((2, 32, 15, 14), (32, 32, 3, 3), 1, 1, 1, 1),
     "1x1 of 24": ((2, 24, 20, 20), (72, 24, 1, 1), 1, 0, 1, 1),
     "depthwise 24": ((2, 24, 20, 20), (24, 1, 3, 3), 1, 1, 1, 24),
     "depthwise 72, 5x5": ((2, 72, 12, 12), (72, 1, 5, 5), 1, 2, 1, 72),
@@ -205,6 +206,18 @@ def test_results_and_gradients_stay_in_blocks(case):
     assert _C._is_arranged(y)
     if x.shape[1] % 8 == 0:
         assert _C._is_arranged(wisp.autograd.grad(y, x, g.detach())[0])
+
+
+@pytest.mark.skipif(not mkldnn.is_available(), reason="built without oneDNN")
+@pytest.mark.parametrize("case, winograd", [("4x4, stride 2", False), ("3x3", False), ("3x3", True)])
+def test_transposed_results_with_a_bias_stay_in_blocks(case, winograd):
+    x, w, g = arguments(case)
+    bias = np.linspace(-1, 1, x.shape[1])
+    given, weight = tensors((g, w), wisp.float32)
+    with wisp.backends.cpu.flags(winograd=winograd):
+        made = transposed_convolution(case, x.shape[2:])(given, weight, wisp.tensor(bias, dtype=wisp.float32))
+    assert _C._is_arranged(made)
+    close(made, by_numpy(x, w, g, *CASES[case][2:])[1] + bias.reshape(-1, 1, 1), 2e-5)
 
 
 def test_a_network_of_8_channels_in_three_dimensions_as_in_double_precision():

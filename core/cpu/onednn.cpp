@@ -412,16 +412,20 @@ class Plans {
   std::unordered_map<Key, std::list<std::pair<Key, Plan> >::iterator, KeyHash> index_;
 };
 
-void add_bias(const ConvCall& call) {
+// Of an image in blocks of channels, all of them if they are last; 0: plane by plane.
+void add_bias(const ConvCall& call, int block) {
   const ConvShape& s = call.shape;
   const float* bias = reinterpret_cast<const float*>(call.bias);
   float* x = reinterpret_cast<float*>(call.x);
   const int64_t size = s.x_size(), channels = s.x_channels;
-  if (call.channels_last) {
-    parallel_for(s.batch * size, std::max<int64_t>(1, 32768 / channels),
+  if (call.channels_last || block) {
+    const int64_t lanes = call.channels_last ? channels : block, blocks = channels / lanes;
+    parallel_for(s.batch * blocks * size, std::max<int64_t>(1, 32768 / lanes),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i)
-                     for (int64_t c = 0; c < channels; ++c) x[i * channels + c] += bias[c];
+                   for (int64_t i = begin; i < end; ++i) {
+                     const float* own = bias + i / size % blocks * lanes;
+                     for (int64_t c = 0; c < lanes; ++c) x[i * lanes + c] += own[c];
+                   }
                  });
     return;
   }
@@ -494,7 +498,7 @@ bool conv(Pass pass, const ConvCall& call) {
   if (!plan) return false;
   if (call.relu) return plan->run_relu(call);
   plan->run(call);
-  if (pass == Pass::x && call.bias) add_bias(call);
+  if (pass == Pass::x && call.bias) add_bias(call, plan->result_block());
   return true;
 }
 

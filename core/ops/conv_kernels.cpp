@@ -109,7 +109,7 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   if ((given_x && !given_x->usable()) || (given_y && !given_y->usable())) return false;
   work.x_block = given_x ? given_x->block() : 0;
   work.y_block = given_y ? given_y->block() : 0;
-  work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
+  work.free_result = pass != Pass::weight && can_arrange(out);
   const std::optional<int> block = cpu::conv_result_block(pass, work);
   if (!block) return false;
   if (work.has_tail() && (!*block || (given_other && given_other->block() != *block))) return false;
