@@ -137,17 +137,50 @@ class Convolution {
                  });
   }
 
+  // Some channels of x make a part of the weight. Where these are few, the sum over all images is
+  // cut as well: its parts are added up in their order.
   void weight() const {
     const int64_t channels = channels_at_once(), rows = channels * window_, tile = tile_for(rows);
-    const int64_t blocks = (x_channels_ + channels - 1) / channels;
-    parallel_for(s_.groups * blocks, grain(rows * y_channels_ * positions_ * s_.batch),
+    const int64_t blocks = (x_channels_ + channels - 1) / channels, pieces = s_.groups * blocks;
+    const int64_t tiles = (positions_ + tile - 1) / tile, steps = s_.batch * tiles;
+    const int64_t size = s_.groups * y_channels_ * x_channels_ * window_;
+    const int64_t parts = parts_of_sum(pieces, steps, rows * y_channels_ * tile);
+    const Scratch<T> others((parts - 1) * size);
+    parallel_for(pieces * parts, grain(rows * y_channels_ * tile * steps / parts),
                  [&](int64_t begin, int64_t end) {
                    const Scratch<T> buffer(plain_ ? 0 : rows * tile);
-                   for (int64_t piece = begin; piece < end; ++piece) {
-                     weight_channels(piece / blocks, piece % blocks * channels, channels, tile,
-                                     buffer.data());
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t part = i / pieces, piece = i % pieces;
+                     T* sum = part ? others.data() + (part - 1) * size : all_weights();
+                     weight_channels({piece / blocks, piece % blocks * channels, channels, tile,
+                                      steps * part / parts, steps * (part + 1) / parts},
+                                     sum, buffer.data());
                    }
                  });
+    for (int64_t part = 1; part < parts; ++part) {
+      const T* other = others.data() + (part - 1) * size;
+      T* sum = all_weights();
+      for (int64_t i = 0; i < size; ++i) sum[i] = static_cast<T>(sum[i] + other[i]);
+    }
+  }
+
+  // Of a call that is_product(): one row per member of the batch, or channel of y.
+  void product(ConvPass pass) const {
+    const int64_t columns = x_channels_ * window_;
+    const Matrix x = matrix(x_at(0, 0), s_.batch, columns, columns, 1),
+                 y = matrix(y_at(0), s_.batch, y_channels_, y_channels_, 1),
+                 weight = weights(all_weights(), 0, 0, x_channels_);
+    if (pass == ConvPass::weight) return gemm(call_.dtype, transposed(y), x, weight);
+    for (int64_t n = 0; bias() && n < s_.batch; ++n) {
+      if (pass == ConvPass::y) std::copy_n(bias(), y_channels_, y_at(n));
+      for (int64_t c = 0; pass == ConvPass::x && c < x_channels_; ++c)
+        std::fill_n(x_at(n, c), window_, bias()[c]);
+    }
+    if (pass == ConvPass::y) {
+      gemm(call_.dtype, x, transposed(weight), y, 1, bias() ? 1 : 0);
+    } else {
+      gemm(call_.dtype, y, weight, x, 1, bias() ? 1 : 0);
+    }
   }
 
  private:
@@ -158,10 +191,7 @@ class Convolution {
   T* y_at(int64_t image) const {
     return reinterpret_cast<T*>(call_.y) + image * y_channels_ * positions_;
   }
-  T* weight_at(int64_t group, int64_t channel) const {
-    return reinterpret_cast<T*>(call_.weight) +
-           (group * y_channels_ * x_channels_ + channel) * window_;
-  }
+  T* all_weights() const { return reinterpret_cast<T*>(call_.weight); }
 
   int64_t tile_for(int64_t rows) const {
     return std::clamp<int64_t>(buffer_size / std::max<int64_t>(rows, 1) / 16 * 16, 64,
@@ -169,6 +199,12 @@ class Convolution {
   }
   int64_t channels_at_once() const {
     return std::clamp<int64_t>(256 / window_, 1, std::max<int64_t>(x_channels_, 1));
+  }
+  // As many as keep some threads busy, if the work is worth it; the number of threads is not asked.
+  static int64_t parts_of_sum(int64_t pieces, int64_t steps, int64_t step_work) {
+    constexpr int64_t enough = 8, least_work = 1 << 18;
+    const int64_t worth = steps * step_work / least_work;
+    return std::clamp<int64_t>(std::min(worth, enough / pieces), 1, std::max<int64_t>(steps, 1));
   }
   static int64_t grain(int64_t work) {
     return std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(work, 1));
@@ -178,9 +214,9 @@ class Convolution {
     return {const_cast<char*>(reinterpret_cast<const char*>(data)), rows, cols, row, col};
   }
   // The weights of all channels of y for some of x: one row per channel of y.
-  Matrix weights(int64_t group, int64_t channel, int64_t channels) const {
-    return matrix(weight_at(group, channel), y_channels_, channels * window_, x_channels_ * window_,
-                  1);
+  Matrix weights(const T* all, int64_t group, int64_t channel, int64_t channels) const {
+    return matrix(all + (group * y_channels_ * x_channels_ + channel) * window_, y_channels_,
+                  channels * window_, x_channels_ * window_, 1);
   }
   Matrix transposed(const Matrix& m) const { return {m.data, m.cols, m.rows, m.col, m.row}; }
 
@@ -203,7 +239,7 @@ class Convolution {
     for (int64_t c = 0; bias() && c < y_channels_; ++c) {
       std::fill_n(out + c * positions_, end - begin, bias()[group * y_channels_ + c]);
     }
-    gemm(call_.dtype, weights(group, 0, x_channels_),
+    gemm(call_.dtype, weights(all_weights(), group, 0, x_channels_),
          unfolded(image, 0, x_channels_, begin, end, buffer),
          matrix(out, y_channels_, end - begin, positions_, 1), 1, bias() ? 1 : 0);
   }
@@ -213,7 +249,7 @@ class Convolution {
     for (int64_t c = channel; c < channel + channels; ++c) {
       std::fill_n(x_at(image, c), s_.x_size(), bias() ? bias()[group * x_channels_ + c] : T(0));
     }
-    const Matrix factor = transposed(weights(group, channel, channels));
+    const Matrix factor = transposed(weights(all_weights(), group, channel, channels));
     for (int64_t begin = 0; begin < positions_; begin += tile) {
       const int64_t end = std::min(begin + tile, positions_), count = end - begin;
       const Matrix y = matrix(y_at(image) + begin, y_channels_, count, positions_, 1);
@@ -230,18 +266,20 @@ class Convolution {
     }
   }
 
-  void weight_channels(int64_t group, int64_t channel, int64_t most, int64_t tile,
-                       T* buffer) const {
-    const int64_t channels = std::min(most, x_channels_ - channel);
-    const Matrix out = weights(group, channel, channels);
-    bool first = true;
-    for (int64_t image = group; image < s_.batch * s_.groups; image += s_.groups) {
-      for (int64_t begin = 0; begin < positions_; begin += tile, first = false) {
-        const int64_t end = std::min(begin + tile, positions_);
-        gemm(call_.dtype, matrix(y_at(image) + begin, y_channels_, end - begin, positions_, 1),
-             transposed(unfolded(image, channel, channels, begin, end, buffer)), out, 1,
-             first ? 0 : 1);
-      }
+  // A part of the weight, from some steps (tiles of images, one image after the other).
+  struct WeightPart {
+    int64_t group, channel, most, tile, first, last;
+  };
+  void weight_channels(const WeightPart& part, T* sum, T* buffer) const {
+    const int64_t channels = std::min(part.most, x_channels_ - part.channel);
+    const int64_t tiles = (positions_ + part.tile - 1) / part.tile;
+    const Matrix out = weights(sum, part.group, part.channel, channels);
+    for (int64_t step = part.first; step < part.last; ++step) {
+      const int64_t image = step / tiles * s_.groups + part.group, begin = step % tiles * part.tile;
+      const int64_t end = std::min(begin + part.tile, positions_);
+      gemm(call_.dtype, matrix(y_at(image) + begin, y_channels_, end - begin, positions_, 1),
+           transposed(unfolded(image, part.channel, channels, begin, end, buffer)), out, 1,
+           step == part.first ? 0 : 1);
     }
   }
 
@@ -282,22 +320,35 @@ class ByChannels {
   Use use_;
 };
 
-// Runs f(Convolution, call) with images by channels.
-template <class F>
-void run(const ConvCall& given, ByChannels::Use x_use, ByChannels::Use y_use, F f) {
+// With images by channels.
+void run(ConvPass pass, const ConvCall& given) {
   ConvCall call = given;
   const ConvShape& s = call.shape;
   if (call.channels_last) {
     call.channels_last = false;
-    const ByChannels x(call.x, call, s.x_channels, s.x_size(), x_use);
-    const ByChannels y(call.y, call, s.y_channels, s.y_size(), y_use);
-    return run(call, x_use, y_use, f);
+    const auto use = [&](ConvPass made) {
+      return pass == made ? ByChannels::written : ByChannels::read;
+    };
+    const ByChannels x(call.x, call, s.x_channels, s.x_size(), use(ConvPass::x));
+    const ByChannels y(call.y, call, s.y_channels, s.y_size(), use(ConvPass::y));
+    return run(pass, call);
   }
-  visit<dtypes::number & ~dtypes::half>(call.dtype, "convolution",
-                                        [&]<class T>() { f(Convolution<T>(call)); });
+  visit<dtypes::number & ~dtypes::half>(call.dtype, "convolution", [&]<class T>() {
+    const Convolution<T> convolution(call);
+    if (is_product(call)) return convolution.product(pass);
+    if (pass == ConvPass::y) convolution.y();
+    if (pass == ConvPass::x) convolution.x();
+    if (pass == ConvPass::weight) convolution.weight();
+  });
 }
 
 }  // namespace
+
+bool is_product(const ConvCall& call) {
+  const ConvShape& s = call.shape;
+  return !call.channels_last && s.groups == 1 && s.y_size() == 1 && s.kernel == s.x &&
+         s.padding == Sizes{0, 0, 0};
+}
 
 bool conv_fast(ConvPass pass, const ConvCall& call) {
   return winograd::conv(pass, call) || onednn::conv(pass, call);
@@ -309,19 +360,8 @@ std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call) {
   return call.has_tail() ? std::nullopt : block;  // it saves more than a tail costs
 }
 
-void conv_y(const ConvCall& call) {
-  if (conv_fast(ConvPass::y, call)) return;
-  run(call, ByChannels::read, ByChannels::written, [](const auto& c) { c.y(); });
-}
-
-void conv_x(const ConvCall& call) {
-  if (conv_fast(ConvPass::x, call)) return;
-  run(call, ByChannels::written, ByChannels::read, [](const auto& c) { c.x(); });
-}
-
-void conv_weight(const ConvCall& call) {
-  if (conv_fast(ConvPass::weight, call)) return;
-  run(call, ByChannels::read, ByChannels::read, [](const auto& c) { c.weight(); });
+void conv(ConvPass pass, const ConvCall& call) {
+  if (is_product(call) || !conv_fast(pass, call)) run(pass, call);
 }
 
 }  // namespace wisp::cpu

@@ -60,6 +60,9 @@ struct ConvCall {
 // Which of the three is computed; see ConvShape.
 enum class ConvPass : uint8_t { y, x, weight };
 
+// Whether one window covers all of x, so that images and weight are plain matrices.
+bool is_product(const ConvCall& call);
+
 // By one of the ways that are made for some convolutions only, and take blocks: Winograd's, where
 // it is asked for, or oneDNN. False, with nothing done, if none knows this one.
 bool conv_fast(ConvPass pass, const ConvCall& call);
@@ -67,8 +70,6 @@ bool conv_fast(ConvPass pass, const ConvCall& call);
 // free result in (0: plain order), or nothing if none knows this one.
 std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call);
 
-void conv_y(const ConvCall& call);
-void conv_x(const ConvCall& call);
-void conv_weight(const ConvCall& call);
+void conv(ConvPass pass, const ConvCall& call);
 
 }  // namespace wisp::cpu

@@ -7,7 +7,6 @@
 #include <list>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,8 +38,7 @@ std::optional<int> result_block(Pass, const ConvCall&) { return std::nullopt; }
 
 #else
 
-#include "cpu/onednn_api.h"
-#include "cpu/onednn_shapes.h"
+#include "cpu/onednn_primitives.h"
 
 namespace wisp::cpu::onednn {
 
@@ -98,8 +96,8 @@ class Piece {
       : places_(key, slice), shares_x_(shares_x) {
     Layouts layouts = layouts_of(key, slice);
     const bool keep = keeps_order(key, slice);
-    PrimitiveDesc made = describe(key, layouts, keep);
-    if (!made.get() && keep && key.pass == Pass::weight) made = describe(key, layouts, false);
+    PrimitiveDesc made = primitive_for(key, layouts, keep);
+    if (!made.get() && keep && key.pass == Pass::weight) made = primitive_for(key, layouts, false);
     if (!made.get()) return;
     if (key.pass == Pass::weight) layouts.weight.type = dnnl_f32;
     const Library& lib = library();
@@ -110,9 +108,7 @@ class Piece {
                makes_weight = key.pass == Pass::weight;
     {
       const Threads threads(shares_x ? key.threads : omp_get_max_threads());
-      x_ = image(layouts.x, layouts.x.desc(),
-                 query(makes_x ? dnnl_query_diff_src_md : dnnl_query_src_md, 0), makes_x,
-                 key.free_result);
+      x_ = image(layouts.x, layouts.x.desc(), wanted_x(made, key.pass), makes_x, key.free_result);
     }
     const_dnnl_memory_desc_t weight =
         query(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
@@ -121,8 +117,7 @@ class Piece {
                   ? Port(weight)
                   : Port(layouts.weight.desc(), weight, makes_weight ? Port::written : Port::read);
     if (raw_weight) total_ = Port(layouts.weight.desc(), weight, Port::written);
-    y_ = image(layouts.y, y_desc(key, slice, layouts.y),
-               query(makes_y ? dnnl_query_dst_md : dnnl_query_diff_dst_md, 0), makes_y,
+    y_ = image(layouts.y, y_desc(key, slice, layouts.y), wanted_y(made, key.pass), makes_y,
                key.free_result);
     if (makes_y && key.bias) {
       check(lib.memory_create(bias_.out(), query(dnnl_query_weights_md, 1), lib.engine, nullptr),
@@ -194,8 +189,6 @@ class Piece {
   }
 
  private:
-  static PrimitiveDesc describe(const Key& key, const Layouts& layouts, bool keep);
-
   const KeptWeight& keep_weight(const ConvCall& call, Ref<Object>& kept) const {
     const std::span<const float> scale = scale_of(call);
     const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
@@ -251,86 +244,6 @@ class Piece {
   std::vector<dnnl_exec_arg_t> args_;
   Primitive primitive_;
 };
-
-// How the window moves, as oneDNN counts.
-struct Motion {
-  dnnl_dims_t strides, dilates, left, right;
-  explicit Motion(const ConvShape& s) {
-    const int dims = dims_of(s);
-    for (int i = 0; i < dims; ++i) {
-      const int from = ConvShape::dims - dims + i;
-      strides[i] = s.stride[from];
-      dilates[i] = s.dilation[from] - 1;
-      left[i] = s.padding[from];
-      right[i] = (s.y[from] - 1) * s.stride[from] + (s.kernel[from] - 1) * s.dilation[from] + 1 -
-                 s.x[from] - s.padding[from];
-    }
-  }
-};
-
-// Goes on to the first implementation whose sums have an order that does not depend on the number
-// of threads. Products of matrices ("gemm", "brg...") cut them accordingly; false if all others
-// are.
-bool settle(const PrimitiveDesc& desc) {
-  const Library& lib = library();
-  do {
-    const char* name = "";
-    lib.primitive_desc_query(desc.get(), dnnl_query_impl_info_str, 0, &name);
-    const std::string_view text = name;
-    auto has = [&](const char* part) { return text.find(part) != text.npos; };
-    if (!has("gemm") && !has("brg") && !has("ref")) return true;
-  } while (lib.primitive_desc_next_impl(desc.get()) == dnnl_success);
-  return false;
-}
-
-// What a primitive does besides, and where it keeps what it needs meanwhile.
-Attr attributes_of(const Key& key, const Layouts& layouts) {
-  const Library& lib = library();
-  Attr attr;
-  check(lib.primitive_attr_create(attr.out()), "make attributes");
-  check(lib.primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user),
-        "make attributes");
-  if (!key.adds && !key.relu) return attr;
-  PostOps tail;
-  check(lib.post_ops_create(tail.out()), "make attributes");
-  if (key.adds)
-    check(lib.post_ops_append_binary(tail.get(), dnnl_binary_add, layouts.y.any().get()),
-          "add an image");
-  if (key.relu)
-    check(lib.post_ops_append_eltwise(tail.get(), dnnl_eltwise_relu, 0, 0), "make attributes");
-  check(lib.primitive_attr_set_post_ops(attr.get(), tail.get()), "make attributes");
-  return attr;
-}
-
-// Null if oneDNN does not know such a convolution; `keep`: of images in the order they have.
-PrimitiveDesc Piece::describe(const Key& key, const Layouts& layouts, bool keep) {
-  const Library& lib = library();
-  const Attr attr = attributes_of(key, layouts);
-  const Desc x = keep ? layouts.x.desc() : layouts.x.any(),
-             y = keep ? layouts.y.desc() : layouts.y.any(), weight = layouts.weight.any();
-  Layout sums = layouts.weight;
-  sums.type = dnnl_f32;
-  Layout bias_layout;
-  bias_layout.add(layouts.y.sizes[1], 1);
-  const Desc bias = key.bias && key.pass == Pass::y ? bias_layout.desc() : Desc();
-  const Motion m(key.shape);
-  PrimitiveDesc forward, made;
-  dnnl_status_t status = lib.convolution_forward_primitive_desc_create(
-      forward.out(), lib.engine, dnnl_forward_training, dnnl_convolution_direct, x.get(),
-      weight.get(), bias.get(), y.get(), m.strides, m.dilates, m.left, m.right, attr.get());
-  if (status != dnnl_success) return {};
-  if (key.pass == Pass::y) return settle(forward) ? std::move(forward) : PrimitiveDesc();
-  if (key.pass == Pass::x) {
-    status = lib.convolution_backward_data_primitive_desc_create(
-        made.out(), lib.engine, dnnl_convolution_direct, x.get(), weight.get(), y.get(), m.strides,
-        m.dilates, m.left, m.right, forward.get(), attr.get());
-  } else {
-    status = lib.convolution_backward_weights_primitive_desc_create(
-        made.out(), lib.engine, dnnl_convolution_direct, x.get(), sums.any().get(), nullptr,
-        y.get(), m.strides, m.dilates, m.left, m.right, forward.get(), attr.get());
-  }
-  return status == dnnl_success && settle(made) ? std::move(made) : PrimitiveDesc();
-}
 
 // How the weight's pass is cut. oneDNN would cut sums over the batch by the number of threads;
 // pieces that depend on the shape alone make the result independent of it.
@@ -501,16 +414,20 @@ class Plans {
   std::unordered_map<Key, std::list<std::pair<Key, Plan> >::iterator, KeyHash> index_;
 };
 
-void add_bias(const ConvCall& call) {
+// Of an image in blocks of channels, all of them if they are last; 0: plane by plane.
+void add_bias(const ConvCall& call, int block) {
   const ConvShape& s = call.shape;
   const float* bias = reinterpret_cast<const float*>(call.bias);
   float* x = reinterpret_cast<float*>(call.x);
   const int64_t size = s.x_size(), channels = s.x_channels;
-  if (call.channels_last) {
-    parallel_for(s.batch * size, std::max<int64_t>(1, 32768 / channels),
+  if (call.channels_last || block) {
+    const int64_t lanes = call.channels_last ? channels : block, blocks = channels / lanes;
+    parallel_for(s.batch * blocks * size, std::max<int64_t>(1, 32768 / lanes),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i)
-                     for (int64_t c = 0; c < channels; ++c) x[i * channels + c] += bias[c];
+                   for (int64_t i = begin; i < end; ++i) {
+                     const float* own = bias + i / size % blocks * lanes;
+                     for (int64_t c = 0; c < lanes; ++c) x[i * lanes + c] += own[c];
+                   }
                  });
     return;
   }
@@ -538,8 +455,8 @@ bool worth_it(Pass pass, const ConvCall& call) {
   if (call.channels_last || call.x_block || call.y_block) return true;
   if (call.dtype == DType::bfloat16) return true;  // the other way is by copies of float32
   if (s.window() == 1) return false;               // a plain product, of images as they are
-  if (pass == Pass::weight) return s.y_channels % 8 == 0;
-  return pass == Pass::y || (x_channels >= 8 && s.stride == ConvShape::Sizes{1, 1, 1});
+  if (pass == Pass::weight) return x_channels >= 8 || y_channels % 8 == 0;
+  return pass == Pass::y || x_channels >= 6;  // fewer would be mostly padding
 }
 
 bool takes(Pass pass, const ConvCall& call) {
@@ -584,7 +501,7 @@ bool conv(Pass pass, const ConvCall& call) {
   if (!plan) return false;
   if (call.relu) return plan->run_relu(call);
   plan->run(call);
-  if (pass == Pass::x && call.bias) add_bias(call);
+  if (pass == Pass::x && call.bias) add_bias(call, plan->result_block());
   return true;
 }
 

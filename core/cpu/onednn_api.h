@@ -159,6 +159,12 @@ struct Layout {
           "describe a tensor");
     return made;
   }
+  // Of float32, if nothing is added.
+  size_t bytes() const {
+    size_t total = sizeof(float);
+    for (int i = 0; i < ndim; ++i) total *= static_cast<size_t>(sizes[i]);
+    return total;
+  }
   // Some of the channels of an image of this layout.
   Desc part(Channels channels) const {
     dnnl_dims_t some, offsets = {};

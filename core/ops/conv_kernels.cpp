@@ -115,6 +115,7 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   const cpu::ConvShape& s = work.shape;
   if (!known || (work.channels_last && stays_last(pass, s.x_channels, s.y_channels, {&x, &y})))
     return false;
+  if (work.dtype == DType::float32 && cpu::is_product(work)) return false;
   // Parts of a storage that another image may be the whole of: plain from here on.
   for (const Tensor& t : {x, y, other}) {
     if (t.defined() && !Arranged(t).exists()) t->bytes();
@@ -132,7 +133,7 @@ bool run_arranged(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& 
   }
   work.x_block = given_x ? given_x->block() : 0;
   work.y_block = given_y ? given_y->block() : 0;
-  work.free_result = pass != Pass::weight && can_arrange(out) && !(pass == Pass::x && work.bias);
+  work.free_result = pass != Pass::weight && can_arrange(out);
   const std::optional<int> block = cpu::conv_result_block(pass, work);
   if (!block || (work.channels_last && pass != Pass::weight && !*block)) return false;
   if (work.has_tail() && (!*block || (given_other && given_other->block() != *block))) return false;
@@ -174,9 +175,7 @@ bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
     return true;
   }
   if (work.dtype == DType::bfloat16) return cpu::onednn::conv(pass, work);
-  if (pass == Pass::y) cpu::conv_y(work);
-  if (pass == Pass::x) cpu::conv_x(work);
-  if (pass == Pass::weight) cpu::conv_weight(work);
+  cpu::conv(pass, work);
   return true;
 }
 

@@ -317,18 +317,15 @@ void largest_pixel(const PixelRow<T>& row, int64_t o, int64_t channel, int many)
   }
 }
 
-// As many channels as fill a register, all windows of a row.
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-#else
-constexpr int vector_bytes = 32;
-#endif
-constexpr int channels_at_once = vector_bytes / sizeof(float);
-using Channels = float __attribute__((vector_size(vector_bytes)));
-using Places = int32_t __attribute__((vector_size(vector_bytes)));
+// As many channels as fill a register, or half of a wide one, all windows of a row.
+template <int count>
+struct Lanes {
+  typedef float Channels __attribute__((vector_size(count * sizeof(float))));
+  typedef int32_t Places __attribute__((vector_size(count * sizeof(float))));
+};
 
 // Calls f(pixel, its channels) for all pixels of a window, in order.
-template <class F>
+template <class Channels, class F>
 WISP_INLINE void each_pixel(const PixelRow<float>& row, int64_t o, int64_t channel, F f) {
   for (int64_t r = 0; r < row.row_count; ++r) {
     int64_t pixel = row.rows[r] * row.width + row.start[o];
@@ -345,6 +342,7 @@ WISP_INLINE void each_pixel(const PixelRow<float>& row, int64_t o, int64_t chann
 
 // A maximum that ignores NaN is one instruction, and what follows waits for no other: the last NaN
 // is kept aside.
+template <class Channels>
 struct Largest {
   Channels best, nan;
   explicit Largest(float lowest) : best(Channels{} + lowest), nan{} {}
@@ -359,11 +357,11 @@ struct Largest {
 };
 
 // Windows `count` pixels wide, a number known when compiling: most are 2 or 3.
-template <int count>
+template <class Channels, int count>
 WISP_INLINE void largest_of_width(const PixelRow<float>& row, int64_t o, int64_t channel) {
   const int64_t line = row.width * row.channels, step = row.dilation * row.channels;
   const float* corner = row.plane + row.start[o] * row.channels + channel;
-  Largest largest(row.lowest);
+  Largest<Channels> largest(row.lowest);
   for (int64_t r = 0; r < row.row_count; ++r) {
     const float* from = corner + row.rows[r] * line;
     for (int k = 0; k < count; ++k) {
@@ -375,44 +373,62 @@ WISP_INLINE void largest_of_width(const PixelRow<float>& row, int64_t o, int64_t
   largest.put(row.y + o * row.channels + channel);
 }
 
+template <class Channels>
 void largest_vectors(const PixelRow<float>& given, int64_t channel) {
   const PixelRow<float> row = given;  // nothing that is written can change it
   for (int64_t o = 0; o < row.n; ++o) {
     if (row.count[o] == 2) {
-      largest_of_width<2>(row, o, channel);
+      largest_of_width<Channels, 2>(row, o, channel);
     } else if (row.count[o] == 3) {
-      largest_of_width<3>(row, o, channel);
+      largest_of_width<Channels, 3>(row, o, channel);
     } else {
-      Largest largest(row.lowest);
-      each_pixel(row, o, channel,
-                 [&](int64_t, Channels x) __attribute__((always_inline)) { largest.add(x); });
+      Largest<Channels> largest(row.lowest);
+      each_pixel<Channels>(row, o, channel,
+                           [&](int64_t, Channels x)
+                               __attribute__((always_inline)) { largest.add(x); });
       largest.put(row.y + o * row.channels + channel);
     }
   }
 }
 
+template <int count>
 void largest_vectors_at(const PixelRow<float>& row, int64_t channel) {
+  using Channels = typename Lanes<count>::Channels;
+  using Places = typename Lanes<count>::Places;
   for (int64_t o = 0; o < row.n; ++o) {
     const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
     Channels best = Channels{} + row.lowest;
     Places at = Places{} + static_cast<int32_t>(first);
-    each_pixel(row, o, channel, [&](int64_t pixel, Channels x) __attribute__((always_inline)) {
-      const Places take = (x > best) | (x != x);
-      best = take ? x : best;
-      at = take ? Places{} + static_cast<int32_t>(pixel) : at;
-    });
+    each_pixel<Channels>(row, o, channel,
+                         [&](int64_t pixel, Channels x) __attribute__((always_inline)) {
+                           const Places take = (x > best) | (x != x);
+                           best = take ? x : best;
+                           at = take ? Places{} + static_cast<int32_t>(pixel) : at;
+                         });
     const int64_t out = o * row.channels + channel;
     __builtin_memcpy(row.y + out, &best, sizeof best);
-    for (int c = 0; c < channels_at_once; ++c) row.index[out + c] = at[c];
+    for (int c = 0; c < count; ++c) row.index[out + c] = at[c];
   }
+}
+
+// From channel `c` on, while there are that many; returns where the rest begins.
+template <bool indexed, int count>
+int64_t largest_lanes(const PixelRow<float>& row, int64_t c) {
+  for (; c + count <= row.channels; c += count) {
+    indexed ? largest_vectors_at<count>(row, c)
+            : largest_vectors<typename Lanes<count>::Channels>(row, c);
+  }
+  return c;
 }
 
 template <class T, bool indexed>
 void largest_pixels_of(const PixelRow<T>& row) {
   int64_t c = 0;
   if constexpr (std::is_same_v<T, float>) {
-    for (; c + channels_at_once <= row.channels; c += channels_at_once)
-      indexed ? largest_vectors_at(row, c) : largest_vectors(row, c);
+#if defined(__AVX512F__)
+    c = largest_lanes<indexed, 16>(row, c);
+#endif
+    c = largest_lanes<indexed, 8>(row, c);
   }
   if (c == row.channels) return;
   for (int64_t o = 0; o < row.n; ++o)
