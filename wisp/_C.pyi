@@ -15,6 +15,7 @@ from wisp._storage import TypedStorage, UntypedStorage
 # What the package around the core calls.
 _Collected: Any
 _LinAlgError: Any
+_SampleKeys: Any
 _autocast: Any
 _cpu_capability: Any
 _differentiable_point: Any
