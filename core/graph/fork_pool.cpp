@@ -293,7 +293,10 @@ std::exception_ptr FutureData::call() {
   return nullptr;
 }
 
-void FutureData::begin(Forked& forked) { ForkPool::get().add(*this, forked); }
+void FutureData::begin(Forked& forked) {
+  handed_out_ = true;
+  ForkPool::get().add(*this, forked);
+}
 
 void FutureData::forget() {
   code_.reset();
@@ -302,9 +305,11 @@ void FutureData::forget() {
 
 Datum FutureData::wait() {
   if (state_ == State::fresh) run();
-  ForkPool& pool = ForkPool::get();
-  if (!is_done()) pool.finish(*this);
-  pool.settle(*this);
+  if (handed_out_) {
+    ForkPool& pool = ForkPool::get();
+    if (!is_done()) pool.finish(*this);
+    pool.settle(*this);
+  }
   if (!is_in_fork()) {  // others may be here too
     for (const std::string& message : std::exchange(warnings_, {})) warn(message);
     forget();

@@ -60,6 +60,8 @@ class FutureData : public Object {
   Mode mode_;
   Execution execution_;
   const bool waits_ = false;
+  bool handed_out_ =
+      false;  // else the pool is not asked: after fork() of the process it may be locked
   std::atomic<bool> unwanted_{false};
   // Everything below belongs to the thread that makes the call until it is done; `state_` and
   // `forked_` to the pool.
