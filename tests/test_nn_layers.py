@@ -453,9 +453,10 @@ def test_norms_to_clip_by_may_be_named():
 
 
 def test_an_empty_batch_gives_parameters_of_norms_no_gradient():
-    norm = wisp.nn.BatchNorm2d(3)
-    norm(wisp.rand(0, 3, 2, 2, requires_grad=True)).sum().backward()
-    assert norm.weight.grad.tolist() == norm.bias.grad.tolist() == [0.0] * 3
+    for dtype in (wisp.float32, wisp.float64):
+        norm = wisp.nn.BatchNorm2d(3, dtype=dtype)
+        norm(wisp.rand(0, 3, 2, 2, dtype=dtype, requires_grad=True)).sum().backward()
+        assert norm.weight.grad.tolist() == norm.bias.grad.tolist() == [0.0] * 3
 
 
 def test_arguments_that_make_no_sense():

@@ -256,7 +256,8 @@ void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad
       if (wanted & 2)
         reinterpret_cast<T*>(weight_grad.bytes())[c] =
             static_cast<T>(elements ? totals.products[c] * invstd : 0);
-      if (wanted & 4) reinterpret_cast<T*>(bias_grad.bytes())[c] = static_cast<T>(totals.grads[c]);
+      if (wanted & 4)
+        reinterpret_cast<T*>(bias_grad.bytes())[c] = static_cast<T>(elements ? totals.grads[c] : 0);
     }
     if (wanted & 1) scale_channels<T>(shape, x, along, constant, out, grad, &scale);
   });
