@@ -23,7 +23,7 @@ struct Cut {
   int64_t down = 1, across;
 
   explicit Cut(const BFloatPiece& p) : rows(p.rows) {
-    set_across(p.cols, ceil_div(p.cols, BFloatPiece::max_cols));
+    set_across(p.cols, ceil_div(p.cols, widest(p)));
     const double work = static_cast<double>(p.rows * p.cols) * static_cast<double>(p.depth);
     if (work <= 1e6) return;
     if (p.a_col == 1) cut_columns(p.cols);
@@ -34,6 +34,11 @@ struct Cut {
   }
 
  private:
+  static int64_t widest(const BFloatPiece& p) {
+    const int64_t steps =
+        p.a_col == 1 ? BFloatPiece::max_steps : std::min(p.depth, BFloatPiece::max_steps);
+    return std::min(BFloatPiece::max_right / steps, BFloatPiece::max_cols);
+  }
   void cut_columns(int64_t n) {
     while (down * across < 8 && cols > panel_cols) set_across(n, 2 * across);
   }

@@ -19,10 +19,11 @@ void bfloat_product_to_float(const Matrix& a, const Matrix& b, const Matrix& c, 
 // What a kernel computes at once: some rows and columns of C, over the whole depth. Strides in
 // elements.
 struct BFloatPiece {
-  static constexpr int64_t max_cols = 256, max_steps = 384;  // what is packed of B at once
-  static constexpr int64_t max_panel = 64;                   // columns next to one another there
-  static constexpr int64_t tile_rows = 6;                    // rows that are multiplied at once
-  static constexpr int64_t left_tiles = 16;                  // packed at once, if A has to be
+  static constexpr int64_t max_cols = 1024, max_steps = 384;
+  static constexpr int64_t max_right = 256 * max_steps;  // packed of B at once; fits into a cache
+  static constexpr int64_t max_panel = 64;               // columns next to one another there
+  static constexpr int64_t tile_rows = 6;                // rows that are multiplied at once
+  static constexpr int64_t left_tiles = 16;              // packed at once, if A has to be
 
   const BFloat16* a;
   int64_t a_row, a_col;
