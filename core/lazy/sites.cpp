@@ -84,12 +84,13 @@ void Sites::forget() {
 
 // False: there are too many.
 bool Sites::add(std::span<const Entry> entries) {
+  const auto before = static_cast<uint16_t>(function_.load(std::memory_order_relaxed) - 1);
   for (const Entry& entry : entries) {
     std::atomic<Slot>& slot = slot_of(entry.site);
     if (entry.site == 0 || slot.load(std::memory_order_relaxed).tag != 0) continue;
     if (known_ == most_sites) return false;
     const uint32_t party = known_++;
-    parties_[party].store({.in = party}, std::memory_order_relaxed);
+    parties_[party].store({.in = party, .since = before}, std::memory_order_relaxed);
     slot.store({tag_of(entry.site), party}, std::memory_order_relaxed);
   }
   return true;

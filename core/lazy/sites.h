@@ -63,7 +63,7 @@ class Sites {
   std::array<std::atomic<Slot>, slots> slots_{};
   std::array<std::atomic<Party>, most_sites> parties_{};
   uint32_t known_ = 0;                  // sites
-  std::atomic<uint16_t> function_ = 1;  // that runs; counted
+  std::atomic<uint16_t> function_ = 0;  // that runs; counted
   std::atomic<bool> asks_all_ = false;
   std::atomic<uint32_t> at_once_ = 0, functions_ = 0;  // since all were asked
   std::atomic<uint32_t> batches_ = 0;                  // since a function began
