@@ -122,7 +122,7 @@ def test_networks_train_to_the_bits_of_contiguous_ones(width, winograd):
     evaluated = expected.pop(1)
     close = 1e-4 * evaluated.abs().max().item()
     wisp.testing.assert_close(found.pop(1).contiguous(), evaluated, rtol=1e-4, atol=close)
-    if not winograd:  # with it a few last digits differ
+    if not winograd:  # with it last digits differ, and where a relu's input is nearly 0, so do gradients
         assert all(bits(a) == bits(b) for a, b in zip(found, expected, strict=True))
     for a, b in zip(found, expected, strict=True):
         wisp.testing.assert_close(a.contiguous(), b, rtol=1e-2, atol=1e-3 * max(1.0, b.abs().max().item()))
