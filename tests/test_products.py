@@ -162,6 +162,7 @@ def test_other_types_get_their_turn():
 
 
 SHAPES = [(1, 1, 1), (1, 300, 77), (5, 1, 9), (6, 64, 256), (7, 65, 257), (97, 260, 31), (200, 300, 600), (2, 3, 2000)]
+SHAPES += [(130, 150, 64), (103, 1100, 40), (1100, 90, 99), (33, 177, 1541)]
 
 
 @pytest.mark.parametrize("m, n, k", SHAPES)
@@ -173,7 +174,7 @@ def test_bfloat16_is_summed_in_float32(m, n, k, layout):
         step = 2 if layout == "strided" else 1
         return wisp.from_numpy(numbers(rows * step, cols * step, seed=seed)).bfloat16()[::step, ::step]
 
-    a, b, c = operand(m, k, 0), operand(k, n, 1), operand(m, n, 2)
+    a, b, c, row = operand(m, k, 0), operand(k, n, 1), operand(m, n, 2), operand(n, 1, 3)[:, 0].contiguous()
     exact = a.double() @ b.double()
     unit = 2.0**-8
 
@@ -184,6 +185,9 @@ def test_bfloat16_is_summed_in_float32(m, n, k, layout):
     check(a @ b, exact)
     check(wisp.addmm(c, a, b, beta=0.5, alpha=2), 0.5 * c.double() + 2 * exact)
     check(wisp.mm(a, b, out=wisp.empty(n, m, dtype=wisp.bfloat16).t()), exact)
+    check(a @ b.contiguous(), exact)
+    check(a.contiguous() @ b, exact)
+    check(wisp.nn.functional.linear(a, b.t(), row), exact + row.double())
 
 
 def test_bfloat16_products_of_nothing_and_of_infinity():
@@ -203,7 +207,7 @@ def test_bfloat16_products_do_not_depend_on_the_number_of_threads():
         results = []
         for count in (1, 2, 3):
             wisp.set_num_threads(count)
-            results.append((a @ b, batch @ b, wisp.bmm(batch, batch.transpose(1, 2))))
+            results.append((a @ b, a.t() @ b, a @ b.t(), batch @ b, wisp.bmm(batch, batch.transpose(1, 2))))
     finally:
         wisp.set_num_threads(threads)
     for other in results[1:]:

@@ -233,7 +233,8 @@ struct BFloatGemm {
     for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 4
       for (int j = 0; j < vectors; ++j) {
-        auto* to = reinterpret_cast<FloatVector*>(sums + i * sums_row + j * bfloat_width);
+        // Named, because `auto` would forget that it need not be aligned.
+        FloatVector* to = reinterpret_cast<FloatVector*>(sums + i * sums_row + j * bfloat_width);
         if (goes_on) acc[i][j] += *to;
         *to = acc[i][j];
       }
@@ -260,7 +261,7 @@ struct BFloatGemm {
   // Some rows of the product with all panels.
   static void multiply_tile(const BFloatPiece& p, const Panels& panels, const Slab& slab,
                             int64_t first, int64_t rows, const Left& left) {
-    float tile[bfloat_rows * bfloat_panel];
+    alignas(64) float tile[bfloat_rows * bfloat_panel];
     const bool goes_on = slab.first > 0, is_last = slab.first + slab.depth == p.depth;
     const bool whole = !goes_on && is_last;
     const int64_t sums_row = whole ? bfloat_panel : p.sums_row;
@@ -353,7 +354,8 @@ struct BFloatGemm {
   }
 
   // Some columns of a row of C, whose sums are changed on the way.
-  static void write(const BFloatPiece& p, int64_t row, int64_t col, int64_t cols, float* sums) {
+  __attribute__((noinline)) static void write(const BFloatPiece& p, int64_t row, int64_t col,
+                                              int64_t cols, float* sums) {
     const int64_t at = row * p.c_row + col;
     p.float_c ? complete(p, col, cols, sums, p.float_c + at)
               : complete(p, col, cols, sums, p.c + at);
