@@ -94,7 +94,7 @@ def test_what_torchvision_does_when_it_is_imported():
         with tqdm(total=2, disable=True) as shown:
             shown.update(2)
     """)
-    words = ["no", "library", "2", "True", "False", "list[int]", "True", "True", "2.0"]
+    words = ["no", "library", "2", "True", "False", "BroadcastingList2[int]", "True", "True", "2.0"]
     assert printed.split() == words
 
 

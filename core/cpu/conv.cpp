@@ -164,25 +164,6 @@ class Convolution {
     }
   }
 
-  // Of a call that is_product(): one row per member of the batch, or channel of y.
-  void product(ConvPass pass) const {
-    const int64_t columns = x_channels_ * window_;
-    const Matrix x = matrix(x_at(0, 0), s_.batch, columns, columns, 1),
-                 y = matrix(y_at(0), s_.batch, y_channels_, y_channels_, 1),
-                 weight = weights(all_weights(), 0, 0, x_channels_);
-    if (pass == ConvPass::weight) return gemm(call_.dtype, transposed(y), x, weight);
-    for (int64_t n = 0; bias() && n < s_.batch; ++n) {
-      if (pass == ConvPass::y) std::copy_n(bias(), y_channels_, y_at(n));
-      for (int64_t c = 0; pass == ConvPass::x && c < x_channels_; ++c)
-        std::fill_n(x_at(n, c), window_, bias()[c]);
-    }
-    if (pass == ConvPass::y) {
-      gemm(call_.dtype, x, transposed(weight), y, 1, bias() ? 1 : 0);
-    } else {
-      gemm(call_.dtype, y, weight, x, 1, bias() ? 1 : 0);
-    }
-  }
-
  private:
   // Groups of the batch count as members of it: image = member * groups + group.
   T* x_at(int64_t image, int64_t channel) const {
@@ -320,6 +301,44 @@ class ByChannels {
   Use use_;
 };
 
+// Writes the bias to every member of the image that is computed: to the first, and that to others.
+void spread_bias(ConvPass pass, const ConvCall& call) {
+  const ConvShape& s = call.shape;
+  const bool makes_y = pass == ConvPass::y;
+  const size_t item = item_size(call.dtype),
+               channels = static_cast<size_t>(makes_y ? s.y_channels : s.x_channels),
+               plane = item * static_cast<size_t>(makes_y ? s.y_size() : s.x_size());
+  char* image = makes_y ? call.y : call.x;
+  for (size_t c = 0; c < channels; ++c) {
+    char* to = image + c * plane;
+    std::memcpy(to, call.bias + c * item, item);
+    for (size_t done = item; done < plane; done *= 2)
+      std::memcpy(to + done, to, std::min(done, plane - done));
+  }
+  for (size_t n = 1; n < static_cast<size_t>(s.batch); ++n)
+    std::memcpy(image + n * channels * plane, image, channels * plane);
+}
+
+// Of a call that is_product(): one row per member of the batch, or channel of y.
+void product(ConvPass pass, const ConvCall& call) {
+  const ConvShape& s = call.shape;
+  const int64_t columns = s.x_channels * s.window();
+  const Matrix x{call.x, s.batch, columns, columns, 1},
+      y{call.y, s.batch, s.y_channels, s.y_channels, 1},
+      weight{call.weight, s.y_channels, columns, columns, 1};
+  const auto transposed = [](const Matrix& m) {
+    return Matrix{m.data, m.cols, m.rows, m.col, m.row};
+  };
+  if (pass == ConvPass::weight) return gemm(call.dtype, transposed(y), x, weight);
+  if (call.bias) spread_bias(pass, call);
+  const Scalar kept = call.bias ? 1 : 0;
+  if (pass == ConvPass::y) {
+    gemm(call.dtype, x, transposed(weight), y, 1, kept);
+  } else {
+    gemm(call.dtype, y, weight, x, 1, kept);
+  }
+}
+
 // With images by channels.
 void run(ConvPass pass, const ConvCall& given) {
   ConvCall call = given;
@@ -333,9 +352,9 @@ void run(ConvPass pass, const ConvCall& given) {
     const ByChannels y(call.y, call, s.y_channels, s.y_size(), use(ConvPass::y));
     return run(pass, call);
   }
+  if (is_product(call)) return product(pass, call);
   visit<dtypes::number & ~dtypes::half>(call.dtype, "convolution", [&]<class T>() {
     const Convolution<T> convolution(call);
-    if (is_product(call)) return convolution.product(pass);
     if (pass == ConvPass::y) convolution.y();
     if (pass == ConvPass::x) convolution.x();
     if (pass == ConvPass::weight) convolution.weight();
