@@ -28,8 +28,8 @@ def modules(*names):
         sys.path.remove(str(FOLDER))
 
 
-workloads, models, process, report, plots = modules(
-    "workloads", "workload_models", "workload_process", "workload_report", "plots"
+workloads, models, process, report, plots, networks = modules(
+    "workloads", "workload_models", "workload_process", "workload_report", "plots", "network_cases"
 )
 
 
@@ -48,6 +48,26 @@ def test_a_workload_runs(case):
         import torch
 
         assert found == pytest.approx(losses(torch, case), rel=1e-4)
+
+
+@pytest.mark.parametrize("case", networks.CASES)
+def test_a_network_learns(case):
+    model, loss = networks.CASES[case](wisp)
+    found = loss()
+    found.backward()
+    assert math.isfinite(found.item())
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+@pytest.mark.parametrize("case", [case for case in networks.CASES if case != "variational autoencoder"])  # which draws
+def test_a_network_computes_what_it_does_in_pytorch(case):
+    import torch
+
+    (model, loss), (theirs, their_loss) = (networks.CASES[case](T) for T in (wisp, torch))
+    model.load_state_dict({name: wisp.from_numpy(value.numpy()) for name, value in theirs.state_dict().items()})
+    model.eval(), theirs.eval()
+    assert loss().item() == pytest.approx(their_loss().item(), rel=1e-4)
 
 
 # --- work

@@ -48,7 +48,7 @@ inline bool lie_alike(const Tensor& a, const Tensor& b) {
          is_dense_image(*a.impl()) && is_dense_image(*b.impl());
 }
 // Memory for an image that lies like this one.
-inline Tensor empty_like(const Tensor& image) {
+inline Tensor new_image_like(const Tensor& image) {
   if (image.is_contiguous()) return Tensor::empty(image.sizes(), image.dtype());
   return Tensor::empty_strided(image.sizes(), channels_last_strides(image.sizes()), image.dtype());
 }

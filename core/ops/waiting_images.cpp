@@ -167,7 +167,7 @@ bool WaitingImages::run_in_one(int last) {
 bool WaitingImages::run_convolution_in_one(int last) {
   const auto& results = parts_.results;
   const ConvTail tail = tail_until(last);
-  Tensor made = tail.has_pool() ? results[before_pool_] : empty_like(results[last]);
+  Tensor made = tail.has_pool() ? results[before_pool_] : new_image_like(results[last]);
   const bool done = with_convolution(made, [&](const Call& call) {
     if (!tail.has_pool()) return convolve_with_tail(call, tail);
     made = convolve_rows(call, tail);
@@ -179,7 +179,7 @@ bool WaitingImages::run_convolution_in_one(int last) {
 
 Tensor WaitingImages::run_norm_in_one(int last) {
   const Tensor& x = parts_.reads[input];
-  Tensor out = empty_like(x);
+  Tensor out = new_image_like(x);
   run_affine(x, affine_, parts_.reads[other], last == rectified, out);
   return out;
 }
@@ -193,7 +193,7 @@ Tensor WaitingImages::run_image_steps() {
                                                 false, steps_.output_padding, groups_));
   }
   if (affine_.scale.defined()) {
-    Tensor next = empty_like(now);
+    Tensor next = new_image_like(now);
     run_affine(now, affine_, Tensor(), false, next);
     now = keep(normalised, std::move(next));
   }
