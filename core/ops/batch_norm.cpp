@@ -104,7 +104,7 @@ void batch_norm_kernel(const Call& call) {
   cpu::Channels shape = channels_of(x, dtype);
   shape.block = images.block();
   if (call.boolean(5)) find_stats(call, shape, x);
-  const Target y(out, dtype);
+  const RoundedResult y(out, dtype);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(mean.numel()), shift(mean.numel());
     coefficients<T>(mean, var, weight, bias, call.real(7), scale.data(), shift.data());
@@ -239,7 +239,8 @@ void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad
   const int64_t wanted = call.integer(6);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const Target out(result, dtype), weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
+  const RoundedResult out(result, dtype), weight_grad(call.out(1), dtype),
+      bias_grad(call.out(2), dtype);
   cpu::Channels shape = channels_of(x, dtype);
   shape.block = block;
   const ChannelTotals totals(shape, grad, x, mean, making);

@@ -92,7 +92,7 @@ void sampler_kernel(const Call& call) {
   const DType dtype = math_dtype(call.out().dtype());
   const Tensor input = consecutive(call.tensor(0), dtype),
                grid = consecutive(call.tensor(1), dtype);
-  const Target out(call.out(), dtype);
+  const RoundedResult out(call.out(), dtype);
   cpu::GridSampleCall job =
       job_for(settings_of(call), input.sizes(), input, grid, call.out().numel());
   job.out = out.bytes();
@@ -111,7 +111,7 @@ void sampler_grads_kernel(const Call& call) {
   const DType dtype = math_dtype(call.tensor(1).dtype());
   const Tensor grad = consecutive(call.tensor(0), dtype), grid = consecutive(call.tensor(1), dtype);
   const Tensor input = optional_consecutive(call[5], dtype);
-  const Target images(call.out(0), dtype), places(call.out(1), dtype);
+  const RoundedResult images(call.out(0), dtype), places(call.out(1), dtype);
   const int64_t wanted = call.integer(7);
   const Settings settings = settings_of(call);
   cpu::grid_sample_grads({.call = job_for(settings, call.integers(6), input, grid, grad.numel()),

@@ -72,7 +72,7 @@ void group_norm_kernel(const Call& call) {
   const cpu::Channels shape{dtype, call.integer(3), call.integer(4), call.integer(5),
                             true,  images.block()};
   find_group_stats(call, shape, x);
-  const Target y(out, dtype);
+  const RoundedResult y(out, dtype);
   visit<dtypes::real_math>(dtype, "group_norm", [&]<class T>() {
     T* variance = rstd.data<T>();
     for (int64_t i = 0; i < rstd.numel(); ++i)
@@ -119,7 +119,8 @@ struct GroupJob {
 
 // grad * a + x * b + c with numbers per line: (g - mean(g) - z mean(g z)) rstd, g = grad * weight.
 template <class T>
-void group_norm_input_grad(const GroupJob& job, const ChannelTotals& totals, const Target& out) {
+void group_norm_input_grad(const GroupJob& job, const ChannelTotals& totals,
+                           const RoundedResult& out) {
   const int64_t lines = job.line_count, channels = job.shape.channels;
   const double members = static_cast<double>(channels / job.groups * job.shape.length);
   auto weight_of = [&](int64_t line) {
@@ -167,7 +168,7 @@ void group_norm_grads_kernel(const Call& call) {
   const GroupJob job(call);
   const int64_t wanted = call.integer(9);
   const Tensor made = job.images.output(call.out(0));
-  const Target out(made, job.dtype), weight_grad(call.out(1), job.dtype),
+  const RoundedResult out(made, job.dtype), weight_grad(call.out(1), job.dtype),
       bias_grad(call.out(2), job.dtype);
   visit<dtypes::real_math>(job.dtype, "group_norm", [&]<class T>() {
     const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());

@@ -53,7 +53,7 @@ void layer_norm_kernel(const Call& call) {
   const Tensor x = consecutive(call.tensor(0), dtype);
   const Tensor weight = optional_consecutive(call[2], dtype),
                bias = optional_consecutive(call[3], dtype);
-  const Target y(call.out(0), dtype);
+  const RoundedResult y(call.out(0), dtype);
   const int64_t columns = product(call.integers(1));
   cpu::layer_norm({.dtype = dtype,
                    .rows = product(call.out(1).sizes()),
@@ -80,9 +80,9 @@ void layer_norm_grads_kernel(const Call& call) {
   const Tensor grad = consecutive(call.tensor(0), dtype), x = consecutive(call.tensor(1), dtype);
   const Tensor mean = consecutive(call.tensor(2), dtype), rstd = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const Target x_grad(call.out(0), dtype), weight_grad(call.out(1), dtype),
+  const RoundedResult x_grad(call.out(0), dtype), weight_grad(call.out(1), dtype),
       bias_grad(call.out(2), dtype);
-  auto wanted = [&](int i, const Target& target) {
+  auto wanted = [&](int i, const RoundedResult& target) {
     return call.integer(6) >> i & 1 ? target.bytes() : nullptr;
   };
   cpu::layer_norm_grad({.dtype = dtype,

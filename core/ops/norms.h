@@ -21,11 +21,11 @@ inline Tensor optional_consecutive(const Arg& arg, DType dtype) {
 inline char* bytes_or_null(const Tensor& t) { return t.defined() ? t->bytes() : nullptr; }
 
 // A result to write into in `dtype`: itself, or memory that is copied to it in the end.
-class Target {
+class RoundedResult {
  public:
-  Target(const Tensor& out, DType dtype)
+  RoundedResult(const Tensor& out, DType dtype)
       : out_(out), memory_(out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype)) {}
-  ~Target() {
+  ~RoundedResult() {
     if (!memory_.is_same(out_)) copy_raw(out_, memory_);
   }
   char* bytes() const { return memory_->bytes(); }
@@ -73,7 +73,7 @@ struct ChannelTotals {
 // y = x * scale + shift (+ other * other_scale), with numbers per channel.
 template <class T>
 void scale_channels(const cpu::Channels& shape, const Tensor& x, const cpu::Scratch<T>& scale,
-                    const cpu::Scratch<T>& shift, const Target& y, const Tensor& other = {},
+                    const cpu::Scratch<T>& shift, const RoundedResult& y, const Tensor& other = {},
                     const cpu::Scratch<T>* other_scale = nullptr) {
   auto bytes = [](const cpu::Scratch<T>& numbers) {
     return reinterpret_cast<char*>(numbers.data());
