@@ -370,13 +370,18 @@ bool is_product(const ConvCall& call) {
 }
 
 bool conv_fast(ConvPass pass, const ConvCall& call) {
-  return winograd::conv(pass, call) || onednn::conv(pass, call);
+  const winograd::Done done = winograd::conv(pass, call);
+  if (done != winograd::Done::doubtful)
+    return done == winograd::Done::yes || onednn::conv(pass, call);
+  // Where infinities are, plain sums are right. The result lies in memory as Winograd's does.
+  const bool same_order = pass == ConvPass::weight ||
+                          onednn::result_block(pass, call) == winograd::result_block(pass, call);
+  return !same_order || onednn::conv(pass, call) || !call.relu;
 }
 
 std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call) {
   const std::optional<int> block = winograd::result_block(pass, call);
-  if (!block) return onednn::result_block(pass, call);
-  return call.has_tail() ? std::nullopt : block;  // it saves more than a tail costs
+  return block ? block : onednn::result_block(pass, call);
 }
 
 void conv(ConvPass pass, const ConvCall& call) {

@@ -44,11 +44,11 @@ struct ConvCall {
   bool free_result = false;
   // Whether the weight is (y_channels, kernel, x_channels / groups) instead (for oneDNN only).
   bool weight_last = false;
-  // Whether Winograd's method may be used: see winograd.h.
-  bool winograd = false;
+  // Whether results may lose a digit: see winograd.h.
+  bool less_exact = false;
   // Not null: the weight stays as it is, and what is left here comes again with it.
   Ref<Object>* kept = nullptr;
-  // What oneDNN may do to y in the same step, of float32: multiply every channel by a number (that
+  // What may be done to y in the same step, of float32: multiply every channel by a number (that
   // is, the weight) and add another, add an image that lies as y does, and then take what is
   // above zero.
   const char *scale = nullptr, *shift = nullptr;
@@ -63,8 +63,8 @@ enum class ConvPass : uint8_t { y, x, weight };
 // Whether one window covers all of x, so that images and weight are plain matrices.
 bool is_product(const ConvCall& call);
 
-// By one of the ways that are made for some convolutions only, and take blocks: Winograd's, where
-// it is asked for, or oneDNN. False, with nothing done, if none knows this one.
+// By one of the ways that are made for some convolutions only, and take blocks: Winograd's or
+// oneDNN. False, with nothing done, if none knows this one.
 bool conv_fast(ConvPass pass, const ConvCall& call);
 // What that would do of the same call, whatever the addresses: the width of the blocks it leaves a
 // free result in (0: plain order), or nothing if none knows this one.

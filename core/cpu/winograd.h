@@ -1,5 +1,6 @@
-// Convolutions of float32 with windows of 3x3 by Winograd's method, which saves three products of
-// four for results that are less exact by a digit. Only used where somebody asks for it.
+// Convolutions of float32 with windows of 3x3 by Winograd's method, which needs fewer products:
+// four of nine for results that are as exact as plain sums, one of four for results that are less
+// exact by a digit. The latter only where somebody asks for it.
 #pragma once
 
 #include <optional>
@@ -8,14 +9,15 @@
 
 namespace wisp::cpu::winograd {
 
-// Whether convolutions that begin now may use it; false unless somebody said otherwise. What is put
-// off (lazy evaluation) begins later.
+// Whether convolutions that begin now may be less exact; false unless somebody said otherwise. What
+// is put off (lazy evaluation) begins later.
 bool enabled();
 void set_enabled(bool value);
 
-// See conv_fast and conv_result_block: nothing is done if it may not be used, does not know this
+// See conv_fast and conv_result_block: nothing is done if this method does not know this
 // convolution, or would not be faster.
-bool conv(ConvPass pass, const ConvCall& call);
 std::optional<int> result_block(ConvPass pass, const ConvCall& call);
+enum class Done : uint8_t { no, yes, doubtful };  // doubtful: plain sums may have been finite
+Done conv(ConvPass pass, const ConvCall& call);
 
 }  // namespace wisp::cpu::winograd

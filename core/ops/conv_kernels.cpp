@@ -155,8 +155,7 @@ DType working_dtype(DType dtype) { return contains(dtypes::half, dtype) ? DType:
 
 // Whether this weight, or gradient of one, can be left to oneDNN with its channels last.
 bool keeps_last(const Tensor& weight, DType dtype) {
-  return has_channels_last(weight) && weight.dtype() == dtype && dtype == DType::float32 &&
-         !cpu::winograd::enabled();
+  return has_channels_last(weight) && weight.dtype() == dtype && dtype == DType::float32;
 }
 
 bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
@@ -165,7 +164,7 @@ bool run_plain(Pass pass, cpu::ConvCall work, const Tensor& x, const Tensor& y,
   work.y = y->bytes();
   work.weight = weight->bytes();
   if (work.weight_last) {
-    if (cpu::onednn::conv(pass, work)) return true;
+    if (cpu::conv_fast(pass, work)) return true;
     work.weight_last = false;
     const bool made = pass == Pass::weight;
     const Tensor plain =
@@ -223,7 +222,7 @@ bool convolve(const Call& call, DType dtype, const ConvTail& tail = {}) {
                            .y = nullptr,
                            .bias = bias.defined() ? bias->bytes() : nullptr,
                            .weight_last = weight_last,
-                           .winograd = cpu::winograd::enabled(),
+                           .less_exact = cpu::winograd::enabled(),
                            .kept = keeper.slot(),
                            .scale = tail.scale.defined() ? tail.scale->bytes() : nullptr,
                            .shift = tail.shift.defined() ? tail.shift->bytes() : nullptr,
@@ -254,7 +253,7 @@ bool convolve_weight(const Call& call, DType dtype) {
                            .y = nullptr,
                            .bias = nullptr,
                            .weight_last = last,
-                           .winograd = cpu::winograd::enabled()};
+                           .less_exact = cpu::winograd::enabled()};
   if (!run_arranged(Pass::weight, work, x, y, result) &&
       !run_plain(Pass::weight, work, x, y, result))
     return false;

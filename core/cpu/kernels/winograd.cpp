@@ -1,6 +1,9 @@
-// Winograd's method evaluates at 0, 5/8, -5/8, 3/2, -3/2 and infinity. These points (exact in
-// binary, as are their squares) lose a quarter of the digits that the usual 0, 1, -1, 2, -2 lose.
-// Evaluations of images divide by nothing: those of weights do, and results of weights.
+// Winograd's method. Tiles of 2x2 evaluate at 0, 1, -1 and infinity: sums and halves, so that
+// results are as exact as those of plain sums, which have more terms to add up, and depend on no
+// pixel outside of their window. Tiles of 4x4 evaluate at 0, 5/8, -5/8, 3/2, -3/2 and infinity.
+// These points (exact in binary, as are their squares) lose a quarter of the digits that the usual
+// 0, 1, -1, 2, -2 lose. Evaluations of images divide by nothing: those of weights do, and results
+// of weights.
 #include "base/compiler.h"
 #include "cpu/winograd_kernel.h"
 
@@ -12,10 +15,7 @@ namespace wisp::cpu {
 
 namespace {
 
-using winograd::planes;
-using winograd::points;
 using winograd::taps;
-using winograd::tile;
 
 constexpr float p = 0.625f, q = 1.5f;
 constexpr float pp = p * p, qq = q * q;
@@ -31,77 +31,141 @@ WISP_INLINE void put(float* to, const Lanes<width>& value) {
   *reinterpret_cast<Lanes<width>*>(to) = value;
 }
 
-// --- Along one dimension
+// --- Along one dimension, for tiles of two results
 
-// A polynomial of six coefficients, modulo what each of the points leaves of it.
-struct EvaluateImage {
-  static constexpr int from = points, to = points;
-  template <class V>
-  WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
-    const V even_p = d[4] - qq * d[2], odd_p = d[3] - qq * d[1];
-    const V even_q = d[4] - pp * d[2], odd_q = d[3] - pp * d[1];
-    v[0] = (d[4] - (pp + qq) * d[2]) + pp * qq * d[0];
-    v[1] = even_p + p * odd_p;
-    v[2] = even_p - p * odd_p;
-    v[3] = even_q + q * odd_q;
-    v[4] = even_q - q * odd_q;
-    v[5] = (d[5] - (pp + qq) * d[3]) + pp * qq * d[1];
-  }
+struct SmallTile {
+  static constexpr int tile = 2, points = tile + taps - 1;
+
+  struct EvaluateImage {
+    static constexpr int from = points, to = points;
+    template <class V>
+    WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
+      v[0] = d[0] - d[2];
+      v[1] = d[1] + d[2];
+      v[2] = d[2] - d[1];
+      v[3] = d[3] - d[1];
+    }
+  };
+
+  struct EvaluateWindow {
+    static constexpr int from = tile, to = points;
+    template <class V>
+    WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
+      v[0] = d[0];
+      v[1] = d[0] + d[1];
+      v[2] = d[0] - d[1];
+      v[3] = d[1];
+    }
+  };
+
+  struct EvaluateWeight {
+    static constexpr int from = taps, to = points;
+    template <class V>
+    WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
+      const V even = 0.5f * (d[0] + d[2]), odd = 0.5f * d[1];
+      v[0] = d[0];
+      v[1] = even + odd;
+      v[2] = even - odd;
+      v[3] = d[2];
+    }
+  };
+
+  struct Interpolate {
+    static constexpr int from = points, to = tile;
+    template <class V>
+    WISP_INLINE static void run(const V (&m)[from], V (&y)[to]) {
+      y[0] = m[0] + (m[1] + m[2]);
+      y[1] = m[1] - m[2] + m[3];
+    }
+  };
+
+  struct InterpolateWeight {
+    static constexpr int from = points, to = taps;
+    template <class V>
+    WISP_INLINE static void run(const V (&m)[from], V (&y)[to]) {
+      const V even = 0.5f * (m[1] + m[2]);
+      y[0] = m[0] + even;
+      y[1] = 0.5f * (m[1] - m[2]);
+      y[2] = even + m[3];
+    }
+  };
 };
 
-struct EvaluateWindow {
-  static constexpr int from = tile, to = points;
-  template <class V>
-  WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
-    const V even_p = d[0] + pp * d[2], odd_p = d[1] + pp * d[3];
-    const V even_q = d[0] + qq * d[2], odd_q = d[1] + qq * d[3];
-    v[0] = d[0];
-    v[1] = even_p + p * odd_p;
-    v[2] = even_p - p * odd_p;
-    v[3] = even_q + q * odd_q;
-    v[4] = even_q - q * odd_q;
-    v[5] = d[3];
-  }
-};
+// --- Along one dimension, for tiles of four results
 
-struct EvaluateWeight {
-  static constexpr int from = taps, to = points;
-  template <class V>
-  WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
-    const V even_p = scale_p * d[0] + scale_p * pp * d[2], odd_p = scale_p * p * d[1];
-    const V even_q = scale_q * d[0] + scale_q * qq * d[2], odd_q = scale_q * q * d[1];
-    v[0] = scale_0 * d[0];
-    v[1] = even_p + odd_p;
-    v[2] = even_p - odd_p;
-    v[3] = even_q + odd_q;
-    v[4] = even_q - odd_q;
-    v[5] = d[2];
-  }
-};
+struct LargeTile {
+  static constexpr int tile = 4, points = tile + taps - 1;
 
-struct Interpolate {
-  static constexpr int from = points, to = tile;
-  template <class V>
-  WISP_INLINE static void run(const V (&m)[from], V (&y)[to]) {
-    const V even_p = m[1] + m[2], odd_p = m[1] - m[2];
-    const V even_q = m[3] + m[4], odd_q = m[3] - m[4];
-    y[0] = m[0] + (even_p + even_q);
-    y[1] = p * odd_p + q * odd_q;
-    y[2] = pp * even_p + qq * even_q;
-    y[3] = p * pp * odd_p + (q * qq * odd_q + m[5]);
-  }
-};
+  // A polynomial of six coefficients, modulo what each of the points leaves of it.
+  struct EvaluateImage {
+    static constexpr int from = points, to = points;
+    template <class V>
+    WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
+      const V even_p = d[4] - qq * d[2], odd_p = d[3] - qq * d[1];
+      const V even_q = d[4] - pp * d[2], odd_q = d[3] - pp * d[1];
+      v[0] = (d[4] - (pp + qq) * d[2]) + pp * qq * d[0];
+      v[1] = even_p + p * odd_p;
+      v[2] = even_p - p * odd_p;
+      v[3] = even_q + q * odd_q;
+      v[4] = even_q - q * odd_q;
+      v[5] = (d[5] - (pp + qq) * d[3]) + pp * qq * d[1];
+    }
+  };
 
-struct InterpolateWeight {
-  static constexpr int from = points, to = taps;
-  template <class V>
-  WISP_INLINE static void run(const V (&m)[from], V (&y)[to]) {
-    const V even_p = scale_p * (m[1] + m[2]), odd_p = scale_p * (m[1] - m[2]);
-    const V even_q = scale_q * (m[3] + m[4]), odd_q = scale_q * (m[3] - m[4]);
-    y[0] = scale_0 * m[0] + (even_p + even_q);
-    y[1] = p * odd_p + q * odd_q;
-    y[2] = pp * even_p + (qq * even_q + m[5]);
-  }
+  struct EvaluateWindow {
+    static constexpr int from = tile, to = points;
+    template <class V>
+    WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
+      const V even_p = d[0] + pp * d[2], odd_p = d[1] + pp * d[3];
+      const V even_q = d[0] + qq * d[2], odd_q = d[1] + qq * d[3];
+      v[0] = d[0];
+      v[1] = even_p + p * odd_p;
+      v[2] = even_p - p * odd_p;
+      v[3] = even_q + q * odd_q;
+      v[4] = even_q - q * odd_q;
+      v[5] = d[3];
+    }
+  };
+
+  struct EvaluateWeight {
+    static constexpr int from = taps, to = points;
+    template <class V>
+    WISP_INLINE static void run(const V (&d)[from], V (&v)[to]) {
+      const V even_p = scale_p * d[0] + scale_p * pp * d[2], odd_p = scale_p * p * d[1];
+      const V even_q = scale_q * d[0] + scale_q * qq * d[2], odd_q = scale_q * q * d[1];
+      v[0] = scale_0 * d[0];
+      v[1] = even_p + odd_p;
+      v[2] = even_p - odd_p;
+      v[3] = even_q + odd_q;
+      v[4] = even_q - odd_q;
+      v[5] = d[2];
+    }
+  };
+
+  struct Interpolate {
+    static constexpr int from = points, to = tile;
+    template <class V>
+    WISP_INLINE static void run(const V (&m)[from], V (&y)[to]) {
+      const V even_p = m[1] + m[2], odd_p = m[1] - m[2];
+      const V even_q = m[3] + m[4], odd_q = m[3] - m[4];
+      y[0] = m[0] + (even_p + even_q);
+      y[1] = p * odd_p + q * odd_q;
+      y[2] = pp * even_p + qq * even_q;
+      y[3] = p * pp * odd_p + (q * qq * odd_q + m[5]);
+    }
+  };
+
+  struct InterpolateWeight {
+    static constexpr int from = points, to = taps;
+    template <class V>
+    WISP_INLINE static void run(const V (&m)[from], V (&y)[to]) {
+      const V even_p = scale_p * (m[1] + m[2]), odd_p = scale_p * (m[1] - m[2]);
+      const V even_q = scale_q * (m[3] + m[4]), odd_q = scale_q * (m[3] - m[4]);
+      y[0] = scale_0 * m[0] + (even_p + even_q);
+      y[1] = p * odd_p + q * odd_q;
+      y[2] = pp * even_p + (qq * even_q + m[5]);
+    }
+  };
 };
 
 // --- Along both
@@ -149,7 +213,7 @@ void evaluate(const WinogradImage& from, int64_t top, int64_t left, float* to, i
   using V = Lanes<width>;
   const Place place(from, top, left, Step::from);
   auto store = [&](int i, int j, const V& value) __attribute__((always_inline)) {
-    put<width>(to + (i * points + j) * plane, value);
+    put<width>(to + (i * Step::to + j) * plane, value);
   };
   if (place.whole) {
     both_ways<Step, width>(
@@ -167,73 +231,82 @@ void evaluate(const WinogradImage& from, int64_t top, int64_t left, float* to, i
       store);
 }
 
-template <int width>
+template <class Tile, int width>
 void weight(const float* from, bool turned, float* to, int64_t plane) {
   using V = Lanes<width>;
   const int64_t step = turned ? -width : width;
   if (turned) from += (taps * taps - 1) * width;
-  both_ways<EvaluateWeight, width>(
+  both_ways<typename Tile::EvaluateWeight, width>(
       [&](int i, int j, V& value) __attribute__((always_inline)) {
         value = *reinterpret_cast<const V*>(from + (i * taps + j) * step);
       },
-      [&](int i, int j, const V& value)
-          __attribute__((always_inline)) { put<width>(to + (i * points + j) * plane, value); });
+      [&](int i, int j, const V& value) __attribute__((always_inline)) {
+        put<width>(to + (i * Tile::points + j) * plane, value);
+      });
 }
 
-template <int width>
+// NaN stays what it is.
+template <class V>
+WISP_INLINE V above_zero(const V& value) {
+  const V zero = {};
+  return value < zero ? zero : value;
+}
+
+template <class Tile, int width>
 void result(const float* from, int64_t plane, const WinogradImage& to, int64_t top, int64_t left,
-            const float* bias) {
+            const WinogradTail& tail) {
   using V = Lanes<width>;
-  const Place place(to, top, left, tile);
+  const Place place(to, top, left, Tile::tile);
   V shift = {};
-  if (bias) shift = *reinterpret_cast<const V*>(bias);
+  if (tail.bias) shift = *reinterpret_cast<const V*>(tail.bias);
   auto load = [&](int i, int j, V& value) __attribute__((always_inline)) {
-    value = *reinterpret_cast<const V*>(from + (i * points + j) * plane);
+    value = *reinterpret_cast<const V*>(from + (i * Tile::points + j) * plane);
   };
-  if (place.whole) {
-    both_ways<Interpolate, width>(
-        load, [&](int i, int j, const V& value)
-                  __attribute__((always_inline)) { put<width>(place.pixel(i, j), value + shift); });
-    return;
-  }
-  both_ways<Interpolate, width>(load,
-                                [&](int i, int j, const V& value) __attribute__((always_inline)) {
-                                  if (place.holds(i, j))
-                                    put<width>(place.pixel(i, j), value + shift);
-                                });
+  auto finish = [&](int i, int j, V value) __attribute__((always_inline)) {
+    float* pixel = place.pixel(i, j);
+    value += shift;
+    if (tail.other) value += *reinterpret_cast<const V*>(tail.other + (pixel - to.data));
+    put<width>(pixel, tail.relu ? above_zero(value) : value);
+  };
+  using Step = typename Tile::Interpolate;
+  if (place.whole) return both_ways<Step, width>(load, finish);
+  both_ways<Step, width>(load, [&](int i, int j, const V& value) __attribute__((always_inline)) {
+    if (place.holds(i, j)) finish(i, j, value);
+  });
 }
 
-template <int width>
+template <class Tile, int width>
 void weight_result(const float* from, int64_t plane, float* to) {
   using V = Lanes<width>;
-  both_ways<InterpolateWeight, width>(
+  both_ways<typename Tile::InterpolateWeight, width>(
       [&](int i, int j, V& value) __attribute__((always_inline)) {
-        value = *reinterpret_cast<const V*>(from + (i * points + j) * plane);
+        value = *reinterpret_cast<const V*>(from + (i * Tile::points + j) * plane);
       },
       [&](int i, int j, const V& value)
           __attribute__((always_inline)) { put<width>(to + (i * taps + j) * width, value); });
 }
 
-template <int width>
+template <class Tile, int width>
 WinogradKernel winograd_kernel(int64_t panel) {
-  return {width,
+  return {Tile::tile,
+          width,
           panel,
-          evaluate<EvaluateImage, width>,
-          evaluate<EvaluateWindow, width>,
-          weight<width>,
-          result<width>,
-          weight_result<width>};
+          evaluate<typename Tile::EvaluateImage, width>,
+          evaluate<typename Tile::EvaluateWindow, width>,
+          weight<Tile, width>,
+          result<Tile, width>,
+          weight_result<Tile, width>};
 }
 
 }  // namespace
 
 namespace WISP_ISA {
-void fill_winograd(WinogradKernel& kernel);
-void fill_winograd(WinogradKernel& kernel) {
+void fill_winograd(WinogradKernels& kernels);
+void fill_winograd(WinogradKernels& kernels) {
 #if defined(__AVX512F__)
-  kernel = winograd_kernel<16>(64);
+  kernels = {winograd_kernel<SmallTile, 16>(64), winograd_kernel<LargeTile, 16>(64)};
 #else
-  kernel = winograd_kernel<8>(16);
+  kernels = {winograd_kernel<SmallTile, 8>(16), winograd_kernel<LargeTile, 8>(16)};
 #endif
 }
 }  // namespace WISP_ISA
