@@ -174,50 +174,111 @@ struct WeightWork {
   bool last;
 };
 
-// Enough that adding to the planes of the weight takes little time; their own planes should stay in
-// the caches of all threads.
-int64_t tiles_to_sum(const WeightWork& work) {
-  const int64_t bytes = plane_bytes(work.method, work.x.channels + work.y.channels);
-  const int64_t most = std::max<int64_t>((8 << 20) / bytes, 128);
-  return ceil_div(work.tiles.count, ceil_div(work.tiles.count, most));
+// Both images of some tiles.
+void evaluate_tiles(const WeightWork& work, int64_t tile, const Planes& x, const Planes& y,
+                    int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    evaluate_tile(work.method.image, work.x, work.tiles, tile + i, work.padding, x, i);
+    evaluate_tile(work.method.window, work.y, work.tiles, tile + i, {}, y, i);
+  }
 }
 
-void add_tiles(Work& threads, const WeightWork& work, int64_t begin, const Planes& x,
-               const Planes& y, const Planes& sums) {
-  threads.each(x.rows, 8, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      evaluate_tile(work.method.image, work.x, work.tiles, begin + i, work.padding, x, i);
-      evaluate_tile(work.method.window, work.y, work.tiles, begin + i, {}, y, i);
+// Of a plane, some columns: what the tiles add to the sums of those before them.
+void add_products(const Planes& x, const Planes& y, const Planes& sums, int64_t plane,
+                  int64_t column, bool first) {
+  kernels().gemm_f32.small(x.data + plane * x.step(), 1, x.channels,
+                           y.at(0, column) + plane * y.step(), y.width(column),
+                           sums.at(0, column) + plane * sums.step(), sums.width(column), x.channels,
+                           y.width(column), x.rows, 1, first ? 0 : 1);
+}
+
+// Memory for the planes of so many tiles, and these planes.
+class ImagePlanes {
+ public:
+  ImagePlanes(const WeightWork& work, int64_t most)
+      : x_channels_(work.x.channels),
+        y_channels_(work.y.channels),
+        panel_(work.method.panel),
+        y_(work.method.planes() * Planes::step_of(most, x_channels_)),
+        room_(y_ + work.method.planes() * Planes::step_of(most, y_channels_)) {}
+  Planes x(int64_t rows) const { return {room_.data(), rows, x_channels_, x_channels_}; }
+  Planes y(int64_t rows) const { return {room_.data() + y_, rows, y_channels_, panel_}; }
+
+ private:
+  int64_t x_channels_, y_channels_, panel_, y_;
+  Room room_;
+};
+
+// Calls f with tiles some at a time, beginning and number.
+template <class F>
+void each_part(int64_t begin, int64_t end, int64_t most, F f) {
+  for (int64_t i = begin; i < end; i += most) f(i, std::min(most, end - i));
+}
+
+// By all threads, one step after the other, for sums that are large. The planes of tiles should
+// stay in the caches of all threads, and be enough that adding to the sums takes little time.
+void sum_together(Work& threads, const WeightWork& work, const Planes& sums) {
+  const int64_t bytes = plane_bytes(work.method, work.x.channels + work.y.channels);
+  const int64_t parts = ceil_div(work.tiles.count, std::max<int64_t>((8 << 20) / bytes, 128));
+  const int64_t most = ceil_div(work.tiles.count, parts);
+  const ImagePlanes planes(work, most);
+  each_part(0, work.tiles.count, most, [&](int64_t tile, int64_t rows) {
+    const Planes x = planes.x(rows), y = planes.y(rows);
+    threads.each(rows, 8,
+                 [&](int64_t begin, int64_t end) { evaluate_tiles(work, tile, x, y, begin, end); });
+    const int64_t panels = ceil_div(y.channels, y.panel);
+    threads.each(work.method.planes() * panels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        add_products(x, y, sums, i / panels, i % panels * y.panel, tile == 0);
+    });
+  });
+}
+
+// Sums that are small: some tiles after the other by one thread, in its own cache.
+void sum_alone(const WeightWork& work, int64_t begin, int64_t end, const Planes& sums) {
+  const int64_t bytes = plane_bytes(work.method, work.x.channels + work.y.channels);
+  const int64_t most = std::clamp<int64_t>((384 << 10) / bytes, 24, 96);
+  const ImagePlanes planes(work, most);
+  each_part(begin, end, most, [&](int64_t tile, int64_t rows) {
+    const Planes x = planes.x(rows), y = planes.y(rows);
+    evaluate_tiles(work, tile, x, y, 0, rows);
+    for (int64_t plane = 0; plane < work.method.planes(); ++plane) {
+      for (int64_t c = 0; c < y.channels; c += y.panel)
+        add_products(x, y, sums, plane, c, tile == begin);
     }
   });
-  const int64_t panels = ceil_div(y.channels, y.panel);
-  threads.each(work.method.planes() * panels, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t plane = i / panels, c = i % panels * y.panel;
-      kernels().gemm_f32.small(x.data + plane * x.step(), 1, x.channels,
-                               y.at(0, c) + plane * y.step(), y.width(c),
-                               sums.at(0, c) + plane * sums.step(), sums.width(c), x.channels,
-                               y.width(c), x.rows, 1, begin ? 1 : 0);
+}
+
+// The tiles are cut into a few pieces, however many threads there are, each with sums of its own.
+// They are added up in the first of them.
+void sum_by_pieces(Work& threads, const WeightWork& work, const Planes& sums, int64_t pieces) {
+  const int64_t size = work.method.planes() * sums.step(), count = work.tiles.count;
+  threads.each(pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Planes own = sums;
+      own.data += i * size;
+      sum_alone(work, count * i / pieces, count * (i + 1) / pieces, own);
+    }
+  });
+  threads.each(size, 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t k = 1; k < pieces; ++k) {
+      for (int64_t i = begin; i < end; ++i) sums.data[i] += sums.data[k * size + i];
     }
   });
 }
 
 bool make_weight(const WeightWork& work) {
-  const int64_t some = tiles_to_sum(work), panel = work.method.panel;
   const int64_t x_channels = work.x.channels, y_channels = work.y.channels;
-  auto size = [&](int64_t rows, int64_t channels) {
-    return work.method.planes() * Planes::step_of(rows, channels);
-  };
-  const Room x(size(some, x_channels)), y(size(some, y_channels)),
-      sums(size(x_channels, y_channels));
-  const Planes total{sums.data(), x_channels, y_channels, panel};
+  const bool small = plane_bytes(work.method, x_channels * y_channels) <= 512 << 10;
+  const int64_t pieces = small ? std::clamp<int64_t>(work.tiles.count / 48, 1, 8) : 1;
+  const Room room(pieces * work.method.planes() * Planes::step_of(x_channels, y_channels));
+  const Planes sums{room.data(), x_channels, y_channels, work.method.panel};
   Work threads;
-  for (int64_t begin = 0; begin < work.tiles.count; begin += some) {
-    const int64_t rows = std::min(some, work.tiles.count - begin);
-    add_tiles(threads, work, begin, {x.data(), rows, x_channels, x_channels},
-              {y.data(), rows, y_channels, panel}, total);
-  }
-  take_weight(work.method, total, work.weight, work.last, threads);
+  if (small)
+    sum_by_pieces(threads, work, sums, pieces);
+  else
+    sum_together(threads, work, sums);
+  take_weight(work.method, sums, work.weight, work.last, threads);
   return threads.valid();
 }
 
@@ -246,12 +307,19 @@ bool worth_large(Pass pass, const ConvCall& call) {
   return count >= 32 && work >= 3 << 16 && (pass != Pass::weight || least_channels >= 32);
 }
 
+// What both ways cost per pair of channels, in products, was fitted to measurements: evaluations of
+// a tile take as long as some of its products, those of a weight as long as hundreds, where it is
+// not kept. There should be a clear gain.
 bool worth_small(Pass pass, const ConvCall& call) {
   const ConvShape& s = call.shape;
-  const int64_t count = tile_count(methods().small, pass, s);
-  const char* off = std::getenv("WISP_NO_F2");
-  if (off) return false;
-  return count >= 32 && std::min(s.x_channels, s.y_channels) >= 32;
+  const bool weight = pass == Pass::weight;
+  const auto pixels = static_cast<double>(s.batch * (pass == Pass::x ? s.x_size() : s.y_size()));
+  const auto tiles = static_cast<double>(tile_count(methods().small, pass, s));
+  const auto x = static_cast<double>(s.x_channels), y = static_cast<double>(s.y_channels);
+  const double per_weight = weight ? 200 : call.kept ? 100 : 600;
+  const double per_call = weight ? 2.5e6 : 3.5e5;
+  const double cost = tiles * 16 * (1 + 12 / x + 12 / y) + per_weight + per_call / (x * y);
+  return 1.1 * cost < 9 * pixels && !std::getenv("WISP_NO_F2");
 }
 
 // The method for a convolution, or null.
@@ -310,7 +378,6 @@ class InBlocks {
   bool made_;
   Scratch<float> copy_;
 };
-
 
 // Bias and shift of results whose weight is scaled.
 void scale_bias(const ConvCall& call, float* scaled) {
