@@ -1,4 +1,5 @@
-"""Convolutions of 3x3 by Winograd's method: nearly the same numbers, where somebody asks for them."""
+"""Convolutions of 3x3 by Winograd's method: in tiles of 2x2 as exact as plain sums, in tiles of 4x4, where somebody asks for
+them, nearly so."""
 
 import copy
 import threading
@@ -174,11 +175,12 @@ def test_non_finite_numbers_stay_in_their_tiles():
     assert y[0, :, 8:11, 8:11].isnan().all() and y[1].isfinite().all() and y[0, :, :4, :4].isfinite().all()
 
 
-def test_threads_change_nothing():
+@pytest.mark.parametrize("winograd", [False, True])
+def test_threads_change_nothing(winograd):
     before = wisp.get_num_threads()
-    cpu.winograd = True
+    cpu.winograd = winograd
     try:
-        for shape in ((9, 64, 64, 19, 23), (9, 256, 256, 14, 14), (8, 512, 512, 7, 7)):
+        for shape in ((9, 64, 64, 19, 23), (9, 256, 256, 14, 14), (8, 512, 512, 7, 7), (3, 48, 32, 33, 31)):
             x, weight = images(*shape)
             results = []
             for threads in (1, 2, 3, 5):
@@ -188,6 +190,138 @@ def test_threads_change_nothing():
                 assert all(wisp.equal(a, b) for a, b in zip(results[0], other, strict=True))
     finally:
         wisp.set_num_threads(before)
+
+
+# --- tiles of 2x2, which nobody has to ask for
+
+
+def plain_passes(x, weight, bias=None, padding=1, **steps):
+    """The same by plain sums: a window of 3x5 whose outer taps are zeros is none for Winograd's method."""
+    y, x_grad, weight_grad, *rest = passes(x, F.pad(weight, (1, 1)), bias, padding=(padding, padding + 1), **steps)
+    return [y, x_grad, weight_grad[..., 1:4], *rest]
+
+
+NUMBERS = {
+    "normal": wisp.randn,
+    "rectified": lambda *size: wisp.randn(*size).relu(),
+    "uniform": wisp.rand,
+    "far from zero": lambda *size: wisp.randn(*size) + 10,
+    "of all sizes": lambda *size: wisp.randn(*size) * wisp.exp(3 * wisp.randn(*size)),
+}
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 32, 32, 40), (8, 64, 64, 28), (4, 128, 96, 29), (8, 256, 256, 14), (16, 512, 512, 7)]
+)
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_small_tiles_are_as_exact_as_plain_sums(shape, numbers):
+    def root_mean_square(x, exact):
+        return (x.double() - exact).square().mean().sqrt().item()
+
+    # Of numbers that differ by orders of magnitude the largest of a window counts, even where its tap is small.
+    bound = 2 if numbers == "of all sizes" else 1.4
+    batch, channels, out, size = shape
+    wisp.manual_seed(1)
+    x, weight = NUMBERS[numbers](batch, channels, size, size), wisp.randn(out, channels, 3, 3) / (9 * channels) ** 0.5
+    exact = passes(x.double(), weight.double(), padding=1)
+    results, plain = passes(x, weight, padding=1), plain_passes(x, weight)
+    for name, a, b, c in zip(["result", "image", "weight"], results, plain, exact, strict=True):
+        assert not wisp.equal(a, b), name  # another way
+        assert root_mean_square(a, c) < bound * root_mean_square(b, c), name
+
+
+@pytest.mark.parametrize("shape", [shape for shape in TAKEN if isinstance(shape[-1], int)], ids=str)
+def test_small_tiles_of_many_shapes(shape):
+    *sizes, padding = shape
+    x, weight = images(*sizes)
+    exact = passes(x.double(), weight.double(), padding=padding)
+    for a, b in zip(passes(x, weight, padding=padding), exact, strict=True):
+        assert error(a, b) < 5e-6
+
+
+SPECIAL = {
+    "nan": [float("nan")],
+    "inf": [float("inf")],
+    "both infinities": [float("inf"), -float("inf")],
+    "nan and inf": [float("nan"), float("inf")],
+    "nearly too large": [3e38, -3e38],
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_numbers_go_where_plain_sums_take_them(name):
+    x, weight = images(2, 64, 64, 20, 20)
+    for i, value in enumerate(SPECIAL[name]):
+        x[0, 3 + i, 9, 9 + 5 * i] = value
+        x[1, 5, 0, i] = value
+    y, expected = F.conv2d(x, weight, padding=1), F.conv2d(x.double(), weight.double(), padding=1).float()
+    assert wisp.equal(y.isnan(), expected.isnan()) and wisp.equal(y.isinf(), expected.isinf())
+    assert wisp.allclose(y, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def test_gradients_of_special_numbers():
+    x, weight = images(2, 64, 64, 20, 20)
+    x[0, 3, 9, 9] = float("inf")
+    exact = passes(x.double(), weight.double(), padding=1)
+    for a, b in zip(passes(x, weight, padding=1), (t.float() for t in exact), strict=True):
+        assert wisp.equal(a.isnan(), b.isnan()) and wisp.equal(a.isinf(), b.isinf())
+        assert wisp.allclose(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def test_flags_of_the_processor_that_others_raised_mean_nothing():
+    x, weight = images(2, 64, 64, 20, 20)
+    before = F.conv2d(x, weight, padding=1)
+    wisp.zeros(100_000) / wisp.zeros(100_000)
+    assert wisp.equal(F.conv2d(x, weight, padding=1), before)
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), float("inf")])
+@pytest.mark.parametrize("parts", ["norm", "norm, sum", "sum, relu", "norm, sum, relu", "relu"])
+def test_what_follows_is_done_in_the_same_step(parts, bad):
+    wisp.manual_seed(0)
+    conv, norm = nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64)
+    for t in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+        t.data.uniform_(0.5, 2)
+    net = nn.ModuleList([conv, norm]).eval()
+    x = F.conv2d(wisp.randn(2, 64, 20, 20), wisp.randn(64, 64, 3, 3), padding=1)
+    other = F.conv2d(wisp.randn(2, 64, 20, 20), wisp.randn(64, 64, 3, 3), padding=1)
+    if bad is not None:
+        x[0, 3, 9, 9] = bad
+
+    def run(x, other, net):
+        y = net[0](x)
+        if "norm" in parts:
+            y = net[1](y)
+        if "sum" in parts:
+            y = y + other
+        return y.relu() if "relu" in parts else y
+
+    with wisp.inference_mode():
+        first, again = run(x, other, net), run(x, other, net)
+    exact = run(x.double(), other.double(), copy.deepcopy(net).double())
+    assert wisp.allclose(first.double(), exact, rtol=1e-4, atol=1e-4, equal_nan=True)
+    assert wisp.allclose(first, again, rtol=0, atol=0, equal_nan=True)
+    assert wisp.equal(first.isnan(), exact.isnan())
+
+
+@pytest.mark.parametrize("winograd", [False, True])
+def test_weights_whose_channels_are_last(winograd):
+    x, weight = images(4, 64, 80, 17, 14)
+    last = [t.to(memory_format=wisp.channels_last) for t in (x, weight)]
+    with cpu.flags(winograd=winograd):
+        expected, results = passes(x, weight, padding=1), passes(*last, padding=1)
+    for a, b in zip(results, expected, strict=True):
+        assert error(a, b) < 1e-6
+    assert results[2].is_contiguous(memory_format=wisp.channels_last)
+
+
+def test_gradients_or_not_change_no_bit():
+    for shape in ((1, 64, 64, 14, 14), (4, 64, 64, 8, 8), (1, 128, 128, 14, 14), (1, 512, 512, 7, 7)):
+        x, weight = images(*shape)
+        with wisp.no_grad():
+            kept = [F.conv2d(x, weight, padding=1) for _ in range(2)]
+        recorded = passes(x, weight, padding=1)[0]
+        assert all(wisp.equal(y, recorded) for y in kept)
 
 
 # --- the switch

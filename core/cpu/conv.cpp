@@ -370,13 +370,15 @@ bool is_product(const ConvCall& call) {
 }
 
 bool conv_fast(ConvPass pass, const ConvCall& call) {
-  const winograd::Done done = winograd::conv(pass, call);
-  if (done != winograd::Done::doubtful)
-    return done == winograd::Done::yes || onednn::conv(pass, call);
-  // Where infinities are, plain sums are right. The result lies in memory as Winograd's does.
+  using winograd::Done;
+  const Done done = winograd::conv(pass, call);
+  if (done == Done::yes) return true;
+  if (done == Done::no) return onednn::conv(pass, call);
+  // Where infinities are, plain sums are right, if they can be had in the order that was promised.
+  // A tail can be done without; what is there already is the next best of a convolution.
   const bool same_order = pass == ConvPass::weight ||
                           onednn::result_block(pass, call) == winograd::result_block(pass, call);
-  return !same_order || onednn::conv(pass, call) || !call.relu;
+  return (same_order && onednn::conv(pass, call)) || !call.has_tail();
 }
 
 std::optional<int> conv_result_block(ConvPass pass, const ConvCall& call) {

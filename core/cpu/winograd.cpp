@@ -94,13 +94,21 @@ void take_tile(const Planes& from, int64_t row, const ImageWork& work, int64_t i
   }
 }
 
-// A plane of one image, times some columns of that of the weight.
+// As many terms are added up at once as leave results as exact as oneDNN's.
+constexpr int64_t most_terms = 48;
+
+// A plane of one image, times some columns of that of the weight. Sums of sums of a few terms are
+// more exact than sums of all, and a few rows of the weight stay in the first-level cache while all
+// tiles pass by them.
 void multiply(const Planes& from, const Planes& weight, int64_t plane, int64_t column, float* to,
               int64_t to_row) {
+  const int64_t terms = ceil_div(from.channels, ceil_div(from.channels, most_terms));
   const int64_t width = weight.width(column);
-  kernels().gemm_f32.small(from.data + plane * from.step(), from.channels, 1,
-                           weight.at(0, column) + plane * weight.step(), width, to, to_row,
-                           from.rows, width, from.channels, 1, 0);
+  const float* tiles = from.data + plane * from.step();
+  const float* taps_of = weight.at(0, column) + plane * weight.step();
+  for (int64_t c = 0; c < from.channels; c += terms)
+    kernels().gemm_f32.small(tiles + c, from.channels, 1, taps_of + c * width, width, to, to_row,
+                             from.rows, width, std::min(terms, from.channels - c), 1, c ? 1 : 0);
 }
 
 // All that is to be done of some tiles, by one thread: a panel of channels that are made after the
@@ -183,13 +191,17 @@ void evaluate_tiles(const WeightWork& work, int64_t tile, const Planes& x, const
   }
 }
 
-// Of a plane, some columns: what the tiles add to the sums of those before them.
+// Of a plane, some columns: what the tiles add to the sums of those before them, some at a time
+// (see multiply; here sums come from the outer caches).
 void add_products(const Planes& x, const Planes& y, const Planes& sums, int64_t plane,
                   int64_t column, bool first) {
-  kernels().gemm_f32.small(x.data + plane * x.step(), 1, x.channels,
-                           y.at(0, column) + plane * y.step(), y.width(column),
-                           sums.at(0, column) + plane * sums.step(), sums.width(column), x.channels,
-                           y.width(column), x.rows, 1, first ? 0 : 1);
+  constexpr int64_t terms = 128;
+  const int64_t width = y.width(column);
+  float* to = sums.at(0, column) + plane * sums.step();
+  for (int64_t i = 0; i < x.rows; i += terms)
+    kernels().gemm_f32.small(x.data + plane * x.step() + i * x.channels, 1, x.channels,
+                             y.at(i, column) + plane * y.step(), width, to, width, x.channels,
+                             width, std::min(terms, x.rows - i), 1, first && !i ? 0 : 1);
 }
 
 // Memory for the planes of so many tiles, and these planes.
@@ -308,18 +320,18 @@ bool worth_large(Pass pass, const ConvCall& call) {
 }
 
 // What both ways cost per pair of channels, in products, was fitted to measurements: evaluations of
-// a tile take as long as some of its products, those of a weight as long as hundreds, where it is
-// not kept. There should be a clear gain.
-bool worth_small(Pass pass, const ConvCall& call) {
-  const ConvShape& s = call.shape;
+// a tile take as long as some of its products, those of a weight as long as hundreds (between what
+// one costs that is kept and one that is not: which way is taken should not depend on that). There
+// should be a clear gain.
+bool worth_small(Pass pass, const ConvShape& s) {
   const bool weight = pass == Pass::weight;
   const auto pixels = static_cast<double>(s.batch * (pass == Pass::x ? s.x_size() : s.y_size()));
   const auto tiles = static_cast<double>(tile_count(methods().small, pass, s));
   const auto x = static_cast<double>(s.x_channels), y = static_cast<double>(s.y_channels);
-  const double per_weight = weight ? 200 : call.kept ? 100 : 600;
+  const double per_weight = weight ? 200 : 350;
   const double per_call = weight ? 2.5e6 : 3.5e5;
   const double cost = tiles * 16 * (1 + 12 / x + 12 / y) + per_weight + per_call / (x * y);
-  return 1.1 * cost < 9 * pixels && !std::getenv("WISP_NO_F2");
+  return 1.1 * cost < 9 * pixels;
 }
 
 // The method for a convolution, or null.
@@ -329,7 +341,7 @@ const Method* method_for(Pass pass, const ConvCall& call) {
   if ((call.x_block && call.x_block != lanes) || (call.y_block && call.y_block != lanes))
     return nullptr;
   if (call.less_exact && worth_large(pass, call)) return &methods().large;
-  return worth_small(pass, call) ? &methods().small : nullptr;
+  return worth_small(pass, call.shape) ? &methods().small : nullptr;
 }
 
 // An image of a call that is neither in blocks nor has its channels last, in blocks meanwhile.
