@@ -35,13 +35,18 @@ const WinogradKernels& methods() {
 
 using Evaluate = void (*)(const WinogradImage&, int64_t, int64_t, float*, int64_t);
 
-// Evaluates the channels of tile number i, whose pixels begin at `padding` before it.
-void evaluate_tile(Evaluate evaluate, const Image& image, const Tiles& tiles, int64_t i,
-                   const ConvShape::Sizes& padding, const Planes& to, int64_t row) {
-  const int64_t member = tiles.member(i), top = tiles.top(i) - padding[1],
-                left = tiles.left(i) - padding[2];
-  for (int64_t c = 0; c < image.channels; c += image.lanes)
-    evaluate(image.part(member, c), top, left, to.at(row, c), to.step());
+// Evaluates rows of planes, of the tiles from number `tile` on, whose pixels begin at `padding`
+// before them. Neighbours share pixels: the tiles of a block of channels are taken one after the
+// other.
+void evaluate_tiles(Evaluate evaluate, const Image& image, const Tiles& tiles, int64_t tile,
+                    const ConvShape::Sizes& padding, const Planes& to, int64_t begin, int64_t end) {
+  for (int64_t c = 0; c < image.channels; c += image.lanes) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = tile + i;
+      evaluate(image.part(tiles.member(at), c), tiles.top(at) - padding[1],
+               tiles.left(at) - padding[2], to.at(i, c), to.step());
+    }
+  }
 }
 
 // --- An image from the other and the weight
@@ -81,16 +86,21 @@ int64_t tiles_at_once(const ImageWork& work) {
   return std::max<int64_t>(ceil_div(count, pieces < 16 ? ceil_div(pieces, 4) * 4 : pieces), 6);
 }
 
-// From a row of products to the results of tile number i, from a channel on.
-void take_tile(const Planes& from, int64_t row, const ImageWork& work, int64_t i, int64_t channel) {
+// From rows of products to the results of the tiles from number `tile` on, from a channel on.
+void take_tiles(const Planes& from, const ImageWork& work, int64_t tile, int64_t channel,
+                int64_t begin, int64_t end) {
   const Image& to = work.to;
-  const int64_t member = work.tiles.member(i), top = work.tiles.top(i), left = work.tiles.left(i);
+  const Tiles& tiles = work.tiles;
   for (int64_t k = 0; k < from.channels; k += to.lanes) {
     const int64_t c = channel + k;
-    const WinogradTail tail{work.tail.bias ? work.tail.bias + c : nullptr,
-                            work.tail.other ? work.tail.other + to.offset(member, c) : nullptr,
-                            work.tail.relu};
-    work.method.result(from.at(row, k), from.step(), to.part(member, c), top, left, tail);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = tile + i, member = tiles.member(at);
+      const WinogradTail tail{work.tail.bias ? work.tail.bias + c : nullptr,
+                              work.tail.other ? work.tail.other + to.offset(member, c) : nullptr,
+                              work.tail.relu};
+      work.method.result(from.at(i, k), from.step(), to.part(member, c), tiles.top(at),
+                         tiles.left(at), tail);
+    }
   }
 }
 
@@ -115,14 +125,13 @@ void multiply(const Planes& from, const Planes& weight, int64_t plane, int64_t c
 // other.
 void make_tiles(const ImageWork& work, const Planes& weight, int64_t begin, const Planes& from,
                 float* room) {
-  for (int64_t i = 0; i < from.rows; ++i)
-    evaluate_tile(work.method.image, work.from, work.tiles, begin + i, work.padding, from, i);
+  evaluate_tiles(work.method.image, work.from, work.tiles, begin, work.padding, from, 0, from.rows);
   for (int64_t c = 0; c < weight.channels; c += weight.panel) {
     const int64_t width = weight.width(c);
     const Planes to{room, from.rows, width, width};
     for (int64_t plane = 0; plane < work.method.planes(); ++plane)
       multiply(from, weight, plane, c, to.data + plane * to.step(), width);
-    for (int64_t i = 0; i < from.rows; ++i) take_tile(to, i, work, begin + i, c);
+    take_tiles(to, work, begin, c, 0, from.rows);
   }
 }
 
@@ -130,9 +139,9 @@ void make_tiles(const ImageWork& work, const Planes& weight, int64_t begin, cons
 void make_tiles_together(Work& threads, const ImageWork& work, const Planes& weight, int64_t begin,
                          const Planes& from, float* room) {
   const Planes to{room, from.rows, weight.channels, weight.channels};
-  threads.each(from.rows, 4, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i)
-      evaluate_tile(work.method.image, work.from, work.tiles, begin + i, work.padding, from, i);
+  threads.each(from.rows, 16, [&](int64_t first, int64_t last) {
+    evaluate_tiles(work.method.image, work.from, work.tiles, begin, work.padding, from, first,
+                   last);
   });
   const int64_t panels = ceil_div(to.channels, weight.panel);
   threads.each(work.method.planes() * panels, 1, [&](int64_t first, int64_t last) {
@@ -141,9 +150,8 @@ void make_tiles_together(Work& threads, const ImageWork& work, const Planes& wei
       multiply(from, weight, plane, c, to.data + plane * to.step() + c, to.channels);
     }
   });
-  threads.each(to.rows, 4, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) take_tile(to, i, work, begin + i, 0);
-  });
+  threads.each(to.rows, 16,
+               [&](int64_t first, int64_t last) { take_tiles(to, work, begin, 0, first, last); });
 }
 
 bool make_image(const ImageWork& work) {
@@ -182,13 +190,11 @@ struct WeightWork {
   bool last;
 };
 
-// Both images of some tiles.
-void evaluate_tiles(const WeightWork& work, int64_t tile, const Planes& x, const Planes& y,
-                    int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    evaluate_tile(work.method.image, work.x, work.tiles, tile + i, work.padding, x, i);
-    evaluate_tile(work.method.window, work.y, work.tiles, tile + i, {}, y, i);
-  }
+// Both images of the tiles from number `tile` on.
+void evaluate_both(const WeightWork& work, int64_t tile, const Planes& x, const Planes& y,
+                   int64_t begin, int64_t end) {
+  evaluate_tiles(work.method.image, work.x, work.tiles, tile, work.padding, x, begin, end);
+  evaluate_tiles(work.method.window, work.y, work.tiles, tile, {}, y, begin, end);
 }
 
 // Of a plane, some columns: what the tiles add to the sums of those before them, some at a time
@@ -237,7 +243,7 @@ void sum_together(Work& threads, const WeightWork& work, const Planes& sums) {
   each_part(0, work.tiles.count, most, [&](int64_t tile, int64_t rows) {
     const Planes x = planes.x(rows), y = planes.y(rows);
     threads.each(rows, 8,
-                 [&](int64_t begin, int64_t end) { evaluate_tiles(work, tile, x, y, begin, end); });
+                 [&](int64_t begin, int64_t end) { evaluate_both(work, tile, x, y, begin, end); });
     const int64_t panels = ceil_div(y.channels, y.panel);
     threads.each(work.method.planes() * panels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -253,7 +259,7 @@ void sum_alone(const WeightWork& work, int64_t begin, int64_t end, const Planes&
   const ImagePlanes planes(work, most);
   each_part(begin, end, most, [&](int64_t tile, int64_t rows) {
     const Planes x = planes.x(rows), y = planes.y(rows);
-    evaluate_tiles(work, tile, x, y, 0, rows);
+    evaluate_both(work, tile, x, y, 0, rows);
     for (int64_t plane = 0; plane < work.method.planes(); ++plane) {
       for (int64_t c = 0; c < y.channels; c += y.panel)
         add_products(x, y, sums, plane, c, tile == begin);
