@@ -245,13 +245,6 @@ void weight(const float* from, bool turned, float* to, int64_t plane) {
       });
 }
 
-// NaN stays what it is.
-template <class V>
-WISP_INLINE V above_zero(const V& value) {
-  const V zero = {};
-  return value < zero ? zero : value;
-}
-
 template <class Tile, int width>
 void result(const float* from, int64_t plane, const WinogradImage& to, int64_t top, int64_t left,
             const WinogradTail& tail) {
@@ -266,7 +259,8 @@ void result(const float* from, int64_t plane, const WinogradImage& to, int64_t t
     float* pixel = place.pixel(i, j);
     value += shift;
     if (tail.other) value += *reinterpret_cast<const V*>(tail.other + (pixel - to.data));
-    put<width>(pixel, tail.relu ? above_zero(value) : value);
+    if (tail.relu) value = value < V{} ? V{} : value;  // NaN stays what it is
+    put<width>(pixel, value);
   };
   using Step = typename Tile::Interpolate;
   if (place.whole) return both_ways<Step, width>(load, finish);
