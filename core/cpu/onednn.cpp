@@ -32,6 +32,7 @@ void set_enabled(bool value) { wanted.store(value); }
 namespace wisp::cpu::onednn {
 bool available() { return false; }
 bool has_bfloat16() { return false; }
+int usual_block() { return 0; }
 bool conv(Pass, const ConvCall&) { return false; }
 std::optional<int> result_block(Pass, const ConvCall&) { return std::nullopt; }
 }  // namespace wisp::cpu::onednn
@@ -503,6 +504,32 @@ bool conv(Pass pass, const ConvCall& call) {
   plan->run(call);
   if (pass == Pass::x && call.bias) add_bias(call, plan->result_block());
   return true;
+}
+
+int usual_block() {
+  if (!enabled() || !available()) return 0;
+  static const int width = [] {
+    const ConvShape shape{.batch = 1,
+                          .groups = 1,
+                          .x_channels = 16,
+                          .y_channels = 16,
+                          .x = {1, 16, 16},
+                          .y = {1, 16, 16},
+                          .kernel = {1, 3, 3},
+                          .stride = {1, 1, 1},
+                          .padding = {0, 1, 1},
+                          .dilation = {1, 1, 1}};
+    const ConvCall call{.shape = shape,
+                        .dtype = DType::float32,
+                        .channels_last = false,
+                        .x = nullptr,
+                        .weight = nullptr,
+                        .y = nullptr,
+                        .bias = nullptr,
+                        .free_result = true};
+    return result_block(Pass::y, call).value_or(0);
+  }();
+  return width;
 }
 
 }  // namespace wisp::cpu::onednn

@@ -27,5 +27,8 @@ bool conv(Pass pass, const ConvCall& call);
 
 // See conv_result_block.
 std::optional<int> result_block(Pass pass, const ConvCall& call);
+// Channels of the blocks in which it leaves images of ordinary convolutions; 0 if in none, or if it
+// is not used.
+int usual_block();
 
 }  // namespace wisp::cpu::onednn

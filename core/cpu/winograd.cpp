@@ -5,6 +5,7 @@
 #include "cpu/copy.h"
 #include "cpu/isa.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/onednn.h"
 #include "cpu/winograd_weight.h"
 
 namespace wisp::cpu {
@@ -347,7 +348,10 @@ const Method* method_for(Pass pass, const ConvCall& call) {
   if ((call.x_block && call.x_block != lanes) || (call.y_block && call.y_block != lanes))
     return nullptr;
   if (call.less_exact && worth_large(pass, call)) return &methods().large;
-  return worth_small(pass, call.shape) ? &methods().small : nullptr;
+  // Plain sums must be at hand, in the same order: see conv_fast. For old processors oneDNN has not
+  // all passes.
+  const bool has_plain = isa() != Isa::baseline && onednn::usual_block() == lanes;
+  return has_plain && worth_small(pass, call.shape) ? &methods().small : nullptr;
 }
 
 // An image of a call that is neither in blocks nor has its channels last, in blocks meanwhile.
