@@ -26,7 +26,8 @@ class _Module(ModuleType):
     @property
     def winograd(self):
         """Whether convolutions of float32 with windows of 3x3, and their gradients, may be computed by Winograd's
-        method: up to three times as fast, and less exact by a digit. False at first; of all threads."""
+        method on tiles of 4x4: up to three times as fast as plain sums, and less exact by a digit. False at first; of all
+        threads. Tiles of 2x2, which are as exact as plain sums, are used either way."""
         return _C._winograd_enabled()
 
     @winograd.setter
