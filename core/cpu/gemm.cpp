@@ -227,7 +227,7 @@ void product(const Matrix& a, const Matrix& b, const Matrix& c, Factor<T> alpha,
       if (c.cols == 1) return times_vector<T>(a, b, c, alpha, beta);
       if (c.rows == 1)
         return times_vector<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
-      if (work_of(a, c) <= 64 * 64 * 64) return small_product<T>(a, b, c, alpha, beta);
+      if (work_of(a, c) <= small_gemm_work) return small_product<T>(a, b, c, alpha, beta);
     }
     if constexpr (std::is_same_v<T, float>) {
       if (prefers_packed(a, b, c)) return packed_gemm(a, b, c, alpha, beta);
@@ -345,6 +345,14 @@ void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, con
   if (rest.sizes.empty()) return gemm(dtype, left, b, out, alpha, beta);
   visit<dtypes::number>(dtype, "matrix product",
                         [&]<class T>() { products<T>(rest, left, b, out, alpha, beta); });
+}
+
+void small_gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool adds) {
+  if (dtype == DType::float32) {
+    small_product<float>(a, b, c, 1, adds ? 1 : 0);
+  } else {
+    small_product<double>(a, b, c, 1, adds ? 1 : 0);
+  }
 }
 
 bool gemm_onto_row(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b,

@@ -69,13 +69,16 @@ bool multiplies(const Node& node) {
 
 using MayHave = std::function<bool(const Node&)>;
 
+bool is_call(const Node& node, const MayHave& may_have) {
+  if (!node.op || node.in_place) return false;
+  return computes(node) || cuts(node) || (multiplies(node) && may_have(node));
+}
+
 std::vector<const Node*> run_from(const Node& first, const MayHave& may_have) {
   std::vector<const Node*> members;
   for (const Node* node = &first; node && members.size() < Chain::max_calls; node = node->next) {
     if (node->is(Prim::Constant)) continue;
-    const bool call = node->op && !node->in_place &&
-                      (computes(*node) || cuts(*node) || (multiplies(*node) && may_have(*node)));
-    if (!call && !takes_apart(*node, members)) break;
+    if (!is_call(*node, may_have) && !takes_apart(*node, members)) break;
     members.push_back(node);
   }
   if (!members.empty() && members.back()->op && cuts(*members.back())) members.pop_back();
@@ -89,7 +92,7 @@ class Builder {
     drop_escaping_pieces();
   }
 
-  NodeChain build(bool with_products) {
+  NodeChain build(int least_products, int least_calls = 2) {
     for (const Node* node : made_.members) {
       if (node->op) calls_.push_back(call_of(*node));
     }
@@ -98,9 +101,9 @@ class Builder {
       computing += Chain::computes(*call.op);
       multiplying += Chain::multiplies(*call.op);
     }
-    if (with_products && multiplying == 0) return std::move(made_);
-    if (computing + multiplying < 2 || made_.inputs.size() > Chain::max_inputs)
+    if (multiplying < least_products || computing + multiplying < least_calls)
       return std::move(made_);
+    if (made_.inputs.size() > Chain::max_inputs) return std::move(made_);
     number_results();
     if (made_.outputs.empty() || made_.outputs.size() > Chain::max_outputs) return std::move(made_);
     made_.chain = std::make_unique<Chain>(static_cast<int>(made_.inputs.size()), std::move(calls_),
@@ -193,11 +196,22 @@ class Builder {
 }  // namespace
 
 NodeChain chain_from(const Node& first) {
-  return Builder(run_from(first, [](const Node&) { return false; })).build(false);
+  return Builder(run_from(first, [](const Node&) { return false; })).build(0);
 }
 
 NodeChain product_chain_from(const Node& first, const MayHave& may_have) {
-  return Builder(run_from(first, may_have)).build(true);
+  return Builder(run_from(first, may_have)).build(1);
+}
+
+NodeChain chain_of(std::vector<const Node*> nodes) {
+  std::vector<const Node*> before;
+  for (const Node* node : nodes) {
+    const bool fits = is_call(*node, [](const Node&) { return true; }) ||
+                      takes_apart(*node, before);
+    if (!fits) return {};
+    before.push_back(node);
+  }
+  return Builder(std::move(before)).build(0, 1);
 }
 
 }  // namespace wisp::graph

@@ -12,6 +12,7 @@
 #include "graph/op_args.h"
 #include "ops/chain.h"
 #include "ops/conv.h"
+#include "ops/rounds.h"
 
 namespace wisp::graph {
 
@@ -44,6 +45,7 @@ enum class Step : uint8_t {
   run_collected,  // ... and run together here
   tail,           // a convolution with what follows it, if it can be done as one; else goes on
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
+  rounds,      // of a loop, as many as can be done together, then jumps to its test; else goes on
   slices,      // a product with a slice of each round, if they can be made together; else goes on
   parallel,    // the branches up to `target`, beside each other if that is worth it
   end_branch,  // of one of them
@@ -87,6 +89,25 @@ struct SliceProduct {
   bool biased;
   int32_t limit;        // register: the number of rounds
   int32_t made, first;  // registers: products of some rounds, and the first of those rounds
+  bool in_rounds;       // the loop has a step for many rounds at once
+};
+
+// Inputs: what the sources need, one after the other, then the lists that are appended to. Outputs:
+// what goes round.
+struct RoundsCall {
+  // An input of the chain: a value, or the slice or item of the round (inputs: its owner, and start
+  // and step of the index, if it is derived), or its product (inputs: and right factor and bias).
+  struct Source {
+    enum Kind : uint8_t { value, item, product } kind = value;
+    bool listed = false, derived = false, biased = false, turned = false;
+    int64_t dim = 0;
+  };
+  std::vector<Source> sources;
+  std::vector<int> results;   // the chain's outputs that go round
+  std::vector<int> appended;  // the chain's outputs that the lists get
+  std::unique_ptr<ops::Rounds> rounds;
+  int32_t counter = 0, limit = 0;  // registers
+  int32_t next = 0;                // register: the round in which it is tried again
 };
 
 struct NamedCall {
@@ -120,6 +141,7 @@ struct Instruction {
     const NamedCall* named_call;
     const TailedCall* tailed;
     const SliceProduct* slices;
+    const RoundsCall* rounds;
   };
 };
 
@@ -139,6 +161,7 @@ struct Code::Impl {
   std::deque<NamedCall> named_calls;
   std::deque<TailedCall> tailed_calls;
   std::deque<SliceProduct> slice_products;
+  std::deque<RoundsCall> rounds;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;

@@ -38,8 +38,54 @@ void Compiler::emit_if(const Node& node, const Values& last) {
   code_.instructions[skip].target = here();
 }
 
-void Compiler::find_slices(const Node& loop, int32_t limit,
+void Compiler::rounds_source(const RoundSource& source, RoundsCall& call) {
+  using Source = RoundsCall::Source;
+  Source& made = call.sources.emplace_back();
+  const auto add = [&](const Value& value) {
+    place_for(value);  // what stays is computed later on in the first round
+    input(value);
+  };
+  if (source.item.owner) {
+    made = {.kind = source.value ? Source::product : Source::item,
+            .listed = source.item.listed,
+            .derived = source.item.start != nullptr,
+            .biased = source.bias != nullptr,
+            .turned = source.turned,
+            .dim = source.item.dim};
+    add(*source.item.owner);
+    if (made.derived) input(*source.item.start), input(*source.item.step);
+  }
+  if (source.value) add(*source.value);
+  if (source.bias) add(*source.bias);
+}
+
+bool Compiler::emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test,
                            const std::vector<const Node*>& unchanging) {
+  const Block& body = *loop.blocks[0];
+  LoopRounds found = rounds_of(body, unchanging);
+  if (!found.rounds) return false;
+  RoundsCall& call = code_.rounds.emplace_back();
+  call.counter = counter;
+  call.limit = limit;
+  call.next = fresh();
+  begin(Step::rounds, loop.span).rounds = &call;
+  current().target = test;
+  for (const RoundSource& source : found.sources) rounds_source(source, call);
+  for (const auto& [list, output] : found.appended) {
+    input(*list);
+    call.appended.push_back(output);
+  }
+  for (size_t i = 0; i < found.results.size(); ++i) {
+    if (found.results[i] < 0) continue;
+    output_at(at_.at(body.params[i + 1]));
+    call.results.push_back(found.results[i]);
+  }
+  call.rounds = std::move(found.rounds);
+  return true;
+}
+
+void Compiler::find_slices(const Node& loop, int32_t limit,
+                           const std::vector<const Node*>& unchanging, bool in_rounds) {
   for (const SlicedProduct& found : sliced_products(*loop.blocks[0], aliases(), unchanging)) {
     const Node &select = *found.select, &product = *found.product;
     SliceProduct& made = code_.slice_products.emplace_back();
@@ -48,7 +94,8 @@ void Compiler::find_slices(const Node& loop, int32_t limit,
             .biased = product.inputs.size() > 2 && !is_constant(product.input(2)),
             .limit = limit,
             .made = fresh(),
-            .first = fresh()};
+            .first = fresh(),
+            .in_rounds = in_rounds};
     const bool only_here = select.output().uses.size() == 1 && select.next == &product;
     slices_.push_back({only_here ? &select : &product, found, &made});
   }
@@ -100,7 +147,8 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
     captured.insert(&call->output());
   }
   const size_t outer_slices = slices_.size();
-  find_slices(node, limit, unchanging);
+  const bool in_rounds = emit_rounds(node, counter, limit, test, unchanging);
+  find_slices(node, limit, unchanging, in_rounds);
   block(body, {});
   begin(Step::move, node.span);
   results(body);

@@ -6,8 +6,12 @@
 
 #include "graph/code.h"
 #include "graph/inputs.h"
+#include "ops/slices.h"
 
 namespace wisp::graph {
+
+// How often a loop goes round before the host may see to its signals and other threads.
+constexpr int64_t rounds_between_looks = 256;
 
 class Frame {
  public:
@@ -83,6 +87,11 @@ class Frame {
   void simple(const Instruction& in);
   const Instruction* chain(const Instruction& in);
   const Instruction* slices(const Instruction& in);
+  ops::Slices round_items(const RoundsCall::Source& source, const Input*& input, int64_t round,
+                          int64_t count) const;
+  ops::Slices round_products(const RoundsCall::Source& source, const Input*& input,
+                             const ops::Slices& items) const;
+  const Instruction* rounds(const Instruction& in);
   const Instruction* tail(const Instruction& in);
   bool may_run_beside(const Instruction& in, uint64_t& key) const;
   void parallel(const Instruction*& in);

@@ -66,7 +66,7 @@ class Planner {
   bool add_inputs() {
     dtype_ = plan_.inputs[0].dtype;
     if (!contains(dtypes::real_math, dtype_)) return false;
-    for (const Chain::Plan::Shape& input : plan_.inputs) {
+    for (const ChainShape& input : plan_.inputs) {
       const int64_t elements = count_elements(input.sizes);
       if (input.dtype != dtype_ || input.sizes.empty() || elements == 0) return false;
       const int number = static_cast<int>(known_.size());
@@ -129,7 +129,7 @@ class Planner {
       sizes[call.dim] += known_[piece].sizes[call.dim];
     }
     ChainStage whole{.elements = count_elements(sizes)};
-    if (whole.elements > chain_limit) return false;
+    if (is_too_large(whole.elements)) return false;
     add_result(sizes, whole);
     plan_.stages.pop_back();
     Dims strides = contiguous_strides(sizes);
@@ -163,7 +163,7 @@ class Planner {
                      .inputs = call.operand_count,
                      .elements = count_elements(sizes)};
     if (!stage.kernel || cpu::result_dtype(opcode, dtype_) != dtype_) return false;
-    if (stage.elements > chain_limit) return false;
+    if (is_too_large(stage.elements)) return false;
     for (int i = 0; i < call.operand_count; ++i) {
       const ChainOperand& operand = call.operands[i];
       stage.in[i] = operand.value < 0 ? number(call, i, stage) : consecutive(operand.value, sizes);
@@ -188,7 +188,7 @@ class Planner {
     ChainStage stage{.in = {left.spot, right.spot},
                      .product = static_cast<int>(plan_.products.size()),
                      .elements = a.rows * b.cols};
-    if (a.cols != b.rows || stage.elements > chain_limit) return false;
+    if (a.cols != b.rows || is_too_large(stage.elements)) return false;
     if (stage.elements * a.cols > chain_work_limit) return false;
     const bool biased = call.operand_count > 2;
     if (biased && !same(known_[call.operands[2].value].sizes, IntSpan(&sizes[1], 1))) return false;
@@ -238,16 +238,24 @@ class Planner {
       return from.spot;
     Dims strides = expanded_strides(from.sizes, from.strides, sizes);
     for (int64_t& stride : strides) stride *= item();
+    const bool once = is_fixed(from.owner);
     const size_t bytes = slot_size(elements);
-    const ChainSpot to = take_slot(bytes);
-    gathered_.push_back({bytes, to.offset});
-    plan_.stages.push_back({.in = {from.spot},
-                            .out = to,
-                            .order = static_cast<int>(plan_.orders.size()),
-                            .by_rows = sizes.size() == 2 && strides[1] == item(),
-                            .elements = elements});
+    const ChainSpot to = once ? new_slot(bytes) : take_slot(bytes);
+    if (!once) gathered_.push_back({bytes, to.offset});
+    auto& stages = once ? plan_.first_stages : plan_.stages;
+    stages.push_back({.in = {from.spot},
+                      .out = to,
+                      .order = static_cast<int>(plan_.orders.size()),
+                      .by_rows = sizes.size() == 2 && strides[1] == item(),
+                      .elements = elements});
     plan_.orders.push_back({sizes, std::move(strides)});
     return to;
+  }
+
+  bool is_too_large(int64_t elements) const { return plan_.limited && elements > chain_limit; }
+  bool is_fixed(int input) const {
+    const auto number = static_cast<size_t>(input);
+    return number < plan_.fixed.size() && plan_.fixed[number];
   }
 
   void add_result(const Dims& sizes, ChainStage& stage) {
@@ -285,6 +293,9 @@ class Planner {
       free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
       return {temporaries(), offset};
     }
+    return new_slot(bytes);
+  }
+  ChainSpot new_slot(size_t bytes) {
     used_ += bytes;
     return {temporaries(), static_cast<int64_t>(used_ - bytes)};
   }
