@@ -81,13 +81,12 @@ struct TailedCall {
   ops::ConvTail tail;  // without the image
 };
 
-// Inputs: the tensor that is sliced, the right matrix, the number of the round, a bias; the slice,
-// if it was made.
+// Inputs: the tensor that is sliced, the right matrix, a bias; the slice, if it was made.
 struct SliceProduct {
   int64_t dim;  // of the slices
   bool turned;  // the right matrix is transposed
   bool biased;
-  int32_t limit;        // register: the number of rounds
+  int32_t counter, limit;  // registers: the number of this round, and of all
   int32_t made, first;  // registers: products of some rounds, and the first of those rounds
   bool in_rounds;       // the loop has a step for many rounds at once
 };

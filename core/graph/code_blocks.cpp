@@ -84,7 +84,7 @@ bool Compiler::emit_rounds(const Node& loop, int32_t counter, int32_t limit, uin
   return true;
 }
 
-void Compiler::find_slices(const Node& loop, int32_t limit,
+void Compiler::find_slices(const Node& loop, int32_t counter, int32_t limit,
                            const std::vector<const Node*>& unchanging, bool in_rounds) {
   for (const SlicedProduct& found : sliced_products(*loop.blocks[0], aliases(), unchanging)) {
     const Node &select = *found.select, &product = *found.product;
@@ -92,6 +92,7 @@ void Compiler::find_slices(const Node& loop, int32_t limit,
     made = {.dim = constant_of(select.input(1))->integer(),
             .turned = product.op == &op_def<"linear">(),
             .biased = product.inputs.size() > 2 && !is_constant(product.input(2)),
+            .counter = counter,
             .limit = limit,
             .made = fresh(),
             .first = fresh(),
@@ -107,7 +108,6 @@ void Compiler::begin_slices(Slices& slices, const Values& last) {
   begin(Step::slices, product.span).slices = slices.product;
   input(select.input(0));
   input(product.input(1));
-  input(select.input(2));
   if (slices.product->biased) input(product.input(2));
   if (slices.begin == &product) input(select.output());
   mark_last(last);
@@ -148,7 +148,7 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
   }
   const size_t outer_slices = slices_.size();
   const bool in_rounds = emit_rounds(node, counter, limit, test, unchanging);
-  find_slices(node, limit, unchanging, in_rounds);
+  find_slices(node, counter, limit, unchanging, in_rounds);
   block(body, {});
   begin(Step::move, node.span);
   results(body);

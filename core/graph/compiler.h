@@ -133,8 +133,8 @@ class Compiler {
     SliceProduct* product;
     size_t instruction = 0;
   };
-  void find_slices(const Node& loop, int32_t limit, const std::vector<const Node*>& unchanging,
-                   bool in_rounds);
+  void find_slices(const Node& loop, int32_t counter, int32_t limit,
+                   const std::vector<const Node*>& unchanging, bool in_rounds);
   void begin_slices(Slices& slices, const Values& last);
   bool is_sliced(const Node& product) const {
     return std::any_of(slices_.begin(), slices_.end(),

@@ -34,13 +34,13 @@ __attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in
   const SliceProduct& product = *in.slices;
   Datum& made = registers_[product.made];
   Datum& first = registers_[product.first];
-  const int64_t round = registers_[inputs(in)[2].at].integer();
+  const int64_t round = registers_[product.counter].integer();
   if (product.in_rounds && round == 0) return &in + 1;  // maybe the rest is done as a whole
   if (!made.is_tensor() || round >= first.integer() + made.tensor()->size(0)) {
     made = Datum();
     const Input* input = inputs(in);
     const Datum none;
-    const Datum& bias = product.biased ? peek(input[3]) : none;
+    const Datum& bias = product.biased ? peek(input[2]) : none;
     const ops::Slices left = ops::slices_of(peek(input[0]).tensor(), product.dim, round, 1,
                                             registers_[product.limit].integer() - round);
     if (left.addresses.empty()) return &in + 1;
