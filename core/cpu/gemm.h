@@ -26,11 +26,13 @@ void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar
 void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
           Scalar alpha = 1, Scalar beta = 0);
 
-// Products of float32 or float64 with more than one row and column, and no more multiplications than
-// this, are made by one thread, each row of C alike whatever rows are beside it.
+// Products of no more multiplications than this are made by one thread.
 constexpr int64_t small_gemm_work = 64 * 64 * 64;
-// C = beta * C + A * B for some rows, maybe one, of such a product: the same to the last bit.
-void small_gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool adds);
+// Whether each row of such a product is computed alike, whatever rows are beside it. C's rows are
+// consecutive.
+bool is_made_by_rows(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c);
+// C = A * B, or C + A * B, for some rows (maybe one) of such a product: the same to the last bit.
+void gemm_of_rows(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool adds);
 
 // C = A * B + row, the row (consecutive) added to every row of C. False, and nothing is done, where
 // that is no faster than to write the rows first and then to add the product with beta 1.

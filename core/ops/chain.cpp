@@ -97,7 +97,7 @@ void Chain::Plan::multiply(const ChainStage& stage, const char* a, const char* b
   left.data = const_cast<char*>(a);
   right.data = const_cast<char*>(b);
   out.data = c;
-  if (part_of_more) return cpu::small_gemm(inputs[0].dtype, left, right, out, product.adds);
+  if (part_of_more) return cpu::gemm_of_rows(inputs[0].dtype, left, right, out, product.adds);
   cpu::gemm(inputs[0].dtype, left, right, out, 1, product.adds ? 1 : 0);
 }
 

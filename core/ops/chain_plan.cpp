@@ -189,11 +189,15 @@ class Planner {
                      .product = static_cast<int>(plan_.products.size()),
                      .elements = a.rows * b.cols};
     if (a.cols != b.rows || is_too_large(stage.elements)) return false;
-    if (stage.elements * a.cols > chain_work_limit) return false;
+    const cpu::Matrix c = {nullptr, a.rows, b.cols, b.cols, 1};
+    const bool small = stage.elements * a.cols <= chain_work_limit;
+    if (!small && !plan_.part_of_more &&
+        (plan_.limited || !cpu::is_made_by_rows(dtype_, a, b, c)))
+      return false;
     const bool biased = call.operand_count > 2;
     if (biased && !same(known_[call.operands[2].value].sizes, IntSpan(&sizes[1], 1))) return false;
     add_result(sizes, stage);
-    plan_.products.push_back({a, b, {nullptr, a.rows, b.cols, b.cols, 1}, biased});
+    plan_.products.push_back({a, b, c, biased});
     if (biased)
       plan_.stages.insert(plan_.stages.end() - 1, repeated(call.operands[2].value, stage));
     return true;

@@ -17,7 +17,10 @@ constexpr int64_t grain = 1 << 18, pointwise_work = 8;
 class Rows {
  public:
   Rows(const Rounds& rounds, const Chain::Plan& whole)
-      : rounds_(rounds), values_(whole.values), roles_(values_.size(), Role::unknown) {}
+      : rounds_(rounds),
+        whole_(whole),
+        values_(whole.values),
+        roles_(values_.size(), Role::unknown) {}
 
   bool find() {
     for (size_t i = 0; i < rounds_.inputs().size(); ++i) {
@@ -89,11 +92,13 @@ class Rows {
     return results_in_rows(call);
   }
 
-  // A single column is computed in another way.
   bool multiply(const ChainCall& call) {
     const int left = call.operands[0].value, right = call.operands[1].value;
     const bool biased = call.operand_count > 2;
-    if (sizes(next_)[1] < 2 || !is_outside(right) || rounds_.inputs()[right].varies) return false;
+    if (!is_outside(right) || rounds_.inputs()[right].varies) return false;
+    const Chain::Plan::Product& product = whole_.products[static_cast<size_t>(products_++)];
+    if (!cpu::is_made_by_rows(whole_.inputs[0].dtype, product.a, product.b, product.c))
+      return false;
     if (!in_rows(left) || !take(right, Role::factor)) return false;
     if (biased && !(is_outside(call.operands[2].value) &&
                     take(call.operands[2].value, Role::shared)))
@@ -103,11 +108,13 @@ class Rows {
   }
 
   const Rounds& rounds_;
+  const Chain::Plan& whole_;
   const std::vector<Chain::Plan::Value>& values_;
   std::vector<Role> roles_;
   int turns_[Chain::max_inputs] = {};
   int64_t count_ = 0;
-  int next_ = 0;  // the first result of the call
+  int next_ = 0;      // the first result of the call
+  int products_ = 0;  // before it
 };
 
 class Planner {

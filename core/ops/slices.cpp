@@ -71,13 +71,16 @@ Tensor slice_products(const SliceProducts& wanted) {
   const cpu::Matrix left = matrix_of(first), given = matrix_of(wanted.right);
   cpu::Matrix right = wanted.turned ? transposed(given) : given;
   const int64_t elements = left.rows * right.cols, work = elements * left.cols;
-  const bool fits = left.cols == right.rows && work > 0 && work <= chain_work_limit &&
+  const cpu::Matrix product = {nullptr, left.rows, right.cols, right.cols, 1};
+  const bool by_rows = cpu::is_made_by_rows(first.dtype(), left, right, product);
+  const bool fits = left.cols == right.rows && work > 0 &&
+                    (work <= chain_work_limit || by_rows) &&
                     (!wanted.bias.defined() || wanted.bias.numel() == right.cols);
   if (!fits) return {};
   const int64_t count = std::min(static_cast<int64_t>(wanted.left.addresses.size()),
                                  std::max<int64_t>(most_elements / elements, 1));
   if (count < fewest) return {};
-  const Tensor packed = left.rows > 1 ? with_rows(wanted.right, right) : Tensor();
+  const Tensor packed = by_rows ? with_rows(wanted.right, right) : Tensor();
   const int64_t sizes[] = {count, left.rows, right.cols};
   Tensor made = Tensor::adopt(TensorImpl::make_empty(sizes, first.dtype(), first.device()));
   if (mode.inference) made->set_inference(true);
@@ -86,11 +89,11 @@ Tensor slice_products(const SliceProducts& wanted) {
   const int64_t bytes = elements * static_cast<int64_t>(first->item_size());
   parallel_for(count, std::max<int64_t>(grain / work, 1), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      cpu::Matrix one = left;
+      cpu::Matrix one = left, to = product;
       one.data = wanted.left.addresses[static_cast<size_t>(i)];
-      cpu::gemm(first.dtype(), one, right,
-                {out + i * bytes, left.rows, right.cols, right.cols, 1}, 1,
-                wanted.bias.defined() ? 1 : 0);
+      to.data = out + i * bytes;
+      by_rows ? cpu::gemm_of_rows(first.dtype(), one, right, to, wanted.bias.defined())
+              : cpu::gemm(first.dtype(), one, right, to, 1, wanted.bias.defined() ? 1 : 0);
     }
   });
   return made;
