@@ -10,9 +10,9 @@
 #include "graph/future.h"
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
+#include "graph/rounds.h"
 #include "ops/chain.h"
 #include "ops/conv.h"
-#include "ops/rounds.h"
 
 namespace wisp::graph {
 
@@ -91,21 +91,12 @@ struct SliceProduct {
   bool in_rounds;       // the loop has a step for many rounds at once
 };
 
-// Inputs: what the sources need, one after the other, then the lists that are appended to. Outputs:
-// what goes round.
+// Rounds of a loop. Inputs: what the code for what stays is called with. Outputs: the parameters of
+// the body, without the number of the round.
 struct RoundsCall {
-  // An input of the chain: a value, or the slice or item of the round (inputs: its owner, and start
-  // and step of the index, if it is derived), or its product (inputs: and right factor and bias).
-  struct Source {
-    enum Kind : uint8_t { value, item, product } kind = value;
-    bool listed = false, derived = false, biased = false, turned = false;
-    int64_t dim = 0;
-  };
-  std::vector<Source> sources;
-  std::vector<int> results;   // the chain's outputs that go round
-  std::vector<int> appended;  // the chain's outputs that the lists get
-  std::unique_ptr<ops::Rounds> rounds;
-  int32_t counter = 0, limit = 0;  // registers
+  LoopRounds loop;
+  std::unique_ptr<Code> fixed;
+  int32_t counter = 0, limit = 0;  // registers: the number of this round, and of all
   int32_t next = 0;                // register: the round in which it is tried again
 };
 

@@ -38,49 +38,20 @@ void Compiler::emit_if(const Node& node, const Values& last) {
   code_.instructions[skip].target = here();
 }
 
-void Compiler::rounds_source(const RoundSource& source, RoundsCall& call) {
-  using Source = RoundsCall::Source;
-  Source& made = call.sources.emplace_back();
-  const auto add = [&](const Value& value) {
-    place_for(value);  // what stays is computed later on in the first round
-    input(value);
-  };
-  if (source.item.owner) {
-    made = {.kind = source.value ? Source::product : Source::item,
-            .listed = source.item.listed,
-            .derived = source.item.start != nullptr,
-            .biased = source.bias != nullptr,
-            .turned = source.turned,
-            .dim = source.item.dim};
-    add(*source.item.owner);
-    if (made.derived) input(*source.item.start), input(*source.item.step);
-  }
-  if (source.value) add(*source.value);
-  if (source.bias) add(*source.bias);
-}
-
-bool Compiler::emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test,
-                           const std::vector<const Node*>& unchanging) {
+bool Compiler::emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test) {
   const Block& body = *loop.blocks[0];
-  LoopRounds found = rounds_of(body, unchanging);
+  LoopRounds found = rounds_of(graph_, body);
   if (!found.rounds) return false;
   RoundsCall& call = code_.rounds.emplace_back();
+  call.loop = std::move(found);
+  call.fixed = std::make_unique<Code>(*call.loop.fixed, code_.function_name);
   call.counter = counter;
   call.limit = limit;
   call.next = fresh();
   begin(Step::rounds, loop.span).rounds = &call;
   current().target = test;
-  for (const RoundSource& source : found.sources) rounds_source(source, call);
-  for (const auto& [list, output] : found.appended) {
-    input(*list);
-    call.appended.push_back(output);
-  }
-  for (size_t i = 0; i < found.results.size(); ++i) {
-    if (found.results[i] < 0) continue;
-    output_at(at_.at(body.params[i + 1]));
-    call.results.push_back(found.results[i]);
-  }
-  call.rounds = std::move(found.rounds);
+  for (const Value* value : call.loop.captured) input(*value);
+  for (size_t i = 1; i < body.params.size(); ++i) output_at(at_.at(body.params[i]));
   return true;
 }
 
@@ -147,7 +118,7 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
     captured.insert(&call->output());
   }
   const size_t outer_slices = slices_.size();
-  const bool in_rounds = emit_rounds(node, counter, limit, test, unchanging);
+  const bool in_rounds = emit_rounds(node, counter, limit, test);
   find_slices(node, counter, limit, unchanging, in_rounds);
   block(body, {});
   begin(Step::move, node.span);

@@ -12,7 +12,6 @@
 #include "graph/effects.h"
 #include "graph/invariants.h"
 #include "graph/reads.h"
-#include "graph/rounds.h"
 
 namespace wisp::graph {
 
@@ -141,9 +140,7 @@ class Compiler {
                        [&](const Slices& slices) { return slices.nodes.product == &product; });
   }
   // Many rounds at once, if they can be done so.
-  bool emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test,
-                   const std::vector<const Node*>& unchanging);
-  void rounds_source(const RoundSource& source, RoundsCall& call);
+  bool emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test);
 
   // What lasts is computed if it is not there.
   void emit_in_block(const Node& node, const Values& last);

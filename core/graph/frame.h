@@ -6,7 +6,6 @@
 
 #include "graph/code.h"
 #include "graph/inputs.h"
-#include "ops/slices.h"
 
 namespace wisp::graph {
 
@@ -87,10 +86,6 @@ class Frame {
   void simple(const Instruction& in);
   const Instruction* chain(const Instruction& in);
   const Instruction* slices(const Instruction& in);
-  ops::Slices round_items(const RoundsCall::Source& source, const Input*& input, int64_t round,
-                          int64_t count) const;
-  ops::Slices round_products(const RoundsCall::Source& source, const Input*& input,
-                             const ops::Slices& items) const;
   const Instruction* rounds(const Instruction& in);
   const Instruction* tail(const Instruction& in);
   bool may_run_beside(const Instruction& in, uint64_t& key) const;

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t fewest_rounds = 4;
 
 // Items number `start`, `start + step` and so on of a list, as long as they are alike.
-ops::Slices items_of(const std::vector<Datum>& list, int64_t start, int64_t step, int64_t count) {
+ops::Slices list_items(const std::vector<Datum>& list, int64_t start, int64_t step, int64_t count) {
   ops::Slices made;
   const auto size = static_cast<int64_t>(list.size());
   for (int64_t i = 0; i < count; ++i) {
@@ -60,73 +60,130 @@ __attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in
   return code_.instructions.data() + in.target;
 }
 
-// The slices or items that belong to rounds from `round` on; `input` has their owner, and the
-// numbers that the index is made of.
-ops::Slices Frame::round_items(const RoundsCall::Source& source, const Input*& input, int64_t round,
-                               int64_t count) const {
-  const Datum& owner = peek(*input++);
-  int64_t start = round, step = 1;
-  if (source.derived) {
-    step = peek(input[1]).integer();
-    start = peek(input[0]).integer() + round * step;
-    input += 2;
+namespace {
+
+// Some rounds from one on, of which there may become fewer.
+class SomeRounds {
+ public:
+  SomeRounds(const RoundsCall& call, std::vector<Datum> fixed, Datum* const* params, int64_t round,
+             int64_t count)
+      : loop_(call.loop), fixed_(std::move(fixed)), params_(params), round_(round), count_(count) {}
+
+  int64_t count() const { return count_; }
+
+  bool run() {
+    for (const RoundSource& source : loop_.sources) {
+      if (!(source.owner ? add_items(source) : add_value(source.value))) return false;
+    }
+    return loop_.rounds->run({tensors_, addresses_, count_}, last_, all_);
   }
-  if (source.listed) return items_of(owner.items(), start, step, count);
-  return ops::slices_of(owner.tensor(), source.dim, start, step, count);
-}
 
-// One behind the other in `made`.
-ops::Slices Frame::round_products(const RoundsCall::Source& source, const Input*& input,
-                                  const ops::Slices& items) const {
-  const Tensor& right = peek(*input++).tensor();
-  const Tensor bias = source.biased ? peek(*input++).tensor() : Tensor();
-  ops::Slices products;
-  if (items.addresses.empty()) return products;
-  const Tensor made = ops::slice_products(
-      {.left = items, .right = right, .turned = source.turned, .bias = bias});
-  if (made.defined()) products = ops::slices_of(made, 0, 0, 1, made.size(0));
-  return products;
-}
+  void finish() {
+    for (int64_t i = 0; i < count_; ++i) {
+      for (const auto& [list, output] : loop_.appended)
+        value(list).items().emplace_back(all_[output][static_cast<size_t>(i)]);
+    }
+    for (size_t i = 0; i < loop_.results.size(); ++i) {
+      const RoundResult& result = loop_.results[i];
+      if (result.output >= 0) *params_[i] = Datum(last_[result.output]);
+      if (!result.items.empty()) *params_[i] = tuple(*params_[i], result.items);
+    }
+  }
 
-// As many rounds as can be done together; the first is made call by call, which finds what stays.
+ private:
+  const Datum& value(const RoundRef& ref) const {
+    const Datum& whole = ref.kind == RoundRef::fixed ? fixed_[static_cast<size_t>(ref.index)]
+                                                     : *params_[ref.index - 1];
+    return ref.item < 0 ? whole : whole.items()[static_cast<size_t>(ref.item)];
+  }
+  Tensor tensor(const RoundRef& ref) const {
+    if (!ref) return {};
+    const Datum& found = value(ref);
+    return found.is_tensor() ? found.tensor() : Tensor();
+  }
+
+  bool add(Tensor tensor) {
+    if (!tensor.defined()) return false;
+    tensors_.push_back(tensor.impl());
+    held_.push_back(std::move(tensor));
+    return true;
+  }
+  bool add_value(const RoundRef& ref) { return add(tensor(ref)); }
+
+  bool add_items(const RoundSource& source) {
+    ops::Slices items = items_of(source);
+    if (source.value && !items.addresses.empty()) items = products_of(items, source);
+    count_ = std::min(count_, static_cast<int64_t>(items.addresses.size()));
+    if (count_ < fewest_rounds) return false;
+    addresses_.push_back(std::move(items.addresses));
+    return add(std::move(items.first));
+  }
+
+  ops::Slices items_of(const RoundSource& source) const {
+    const int64_t step = source.step ? value(source.step).integer() : 1;
+    const int64_t start = (source.start ? value(source.start).integer() : 0) + round_ * step;
+    const Datum& owner = value(source.owner);
+    if (source.listed) return list_items(owner.items(), start, step, count_);
+    return ops::slices_of(owner.tensor(), source.dim, start, step, count_);
+  }
+
+  ops::Slices products_of(const ops::Slices& items, const RoundSource& source) {
+    const Tensor right = tensor(source.value), bias = tensor(source.bias);
+    if (!right.defined()) return {};
+    Tensor made = ops::slice_products(
+        {.left = items, .right = right, .turned = source.turned, .bias = bias});
+    if (!made.defined()) return {};
+    held_.push_back(made);
+    return ops::slices_of(made, 0, 0, 1, made.size(0));
+  }
+
+  Datum tuple(const Datum& before, const std::vector<int>& outputs) const {
+    std::vector<Datum> items = before.items();
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k] >= 0) items[k] = Datum(last_[outputs[k]]);
+    }
+    return Datum::tuple(std::move(items));
+  }
+
+  const LoopRounds& loop_;
+  const std::vector<Datum> fixed_;
+  Datum* const* const params_;  // registers of the body's, without the number of the round
+  const int64_t round_;
+  int64_t count_;
+  std::vector<TensorImpl*> tensors_;
+  std::vector<Tensor> held_;
+  std::vector<std::vector<char*>> addresses_;
+  Tensor last_[ops::Chain::max_outputs];
+  std::vector<Tensor> all_[ops::Chain::max_outputs];
+};
+
+}  // namespace
+
+// As many rounds as can be done together. The first is made call by call: whatever may fail does so
+// there.
 __attribute__((noinline)) const Instruction* Frame::rounds(const Instruction& in) {
   const RoundsCall& call = *in.rounds;
   Datum &counter = registers_[call.counter], &next = registers_[call.next];
   const int64_t round = counter.integer();
   if (round == 0) next = Datum(1);
   if (round != next.integer()) return &in + 1;
-  int64_t count = std::min(registers_[call.limit].integer() - round,
-                           rounds_between_looks - round % rounds_between_looks);
+  const int64_t count = std::min(registers_[call.limit].integer() - round,
+                                 rounds_between_looks - round % rounds_between_looks);
   if (count < fewest_rounds || mode.interceptor || mode.deferrer) return &in + 1;
-  TensorImpl* tensors[ops::Chain::max_inputs];
-  std::vector<Tensor> firsts;
-  std::vector<std::vector<char*>> addresses;
-  const Input* input = inputs(in);
-  for (size_t i = 0; i < call.sources.size(); ++i) {
-    const RoundsCall::Source& source = call.sources[i];
-    if (source.kind == RoundsCall::Source::value) {
-      tensors[i] = peek(*input++).tensor().impl();
-      continue;
-    }
-    ops::Slices items = round_items(source, input, round, count);
-    if (source.kind == RoundsCall::Source::product) items = round_products(source, input, items);
-    count = std::min(count, static_cast<int64_t>(items.addresses.size()));
-    if (count < fewest_rounds) return &in + 1;
-    tensors[i] = items.first.impl();
-    firsts.push_back(std::move(items.first));
-    addresses.push_back(std::move(items.addresses));
+  std::vector<Datum> captured;
+  for (size_t i = 0; i < in.input_count; ++i) {
+    const Datum& value = peek(inputs(in)[i]);
+    if (mode.grad && value.is_tensor() && value.tensor().requires_grad()) return &in + 1;
+    captured.push_back(value);
   }
-  Tensor last[ops::Chain::max_outputs];
-  std::vector<Tensor> all[ops::Chain::max_outputs];
-  if (!call.rounds->run({{tensors, call.sources.size()}, addresses, count}, last, all))
-    return &in + 1;
-  for (int64_t i = 0; i < count; ++i) {
-    for (size_t k = 0; k < call.appended.size(); ++k)
-      peek(input[k]).items().emplace_back(all[call.appended[k]][static_cast<size_t>(i)]);
-  }
-  for (size_t i = 0; i < in.output_count; ++i) put(in, i, Datum(last[call.results[i]]));
-  counter = next = Datum(round + count);
-  if ((round + count) % rounds_between_looks == 0) look_around();
+  std::vector<Datum*> params;
+  for (size_t i = 0; i < in.output_count; ++i)
+    params.push_back(&registers_[code_.outputs[in.outputs + i]]);
+  SomeRounds some(call, graph::run(*call.fixed, std::move(captured)), params.data(), round, count);
+  if (!some.run()) return &in + 1;
+  some.finish();
+  counter = next = Datum(round + some.count());
+  if ((round + some.count()) % rounds_between_looks == 0) look_around();
   return code_.instructions.data() + in.target;
 }
 

@@ -1,7 +1,9 @@
-// Finds loops whose rounds the interpreter may do together: their bodies are chains (chains.h) of
-// what goes round, of slices or items that belong to the round, and of what stays.
+// Finds loops whose rounds the interpreter may do together: once calls are inlined, their bodies
+// are chains (chains.h) of what goes round, of slices or items that belong to the round, and of
+// what stays.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "graph/graph.h"
@@ -9,32 +11,41 @@
 
 namespace wisp::graph {
 
-// A tensor for every round: a slice of a tensor, or an item of a list.
-struct RoundItem {
-  const Value* owner = nullptr;  // of which it is taken; null: there is none
-  bool listed = false;           // the owner is a list
-  int64_t dim = 0;               // of slices
-  // Number of the slice or item: start + round * step; null: 0 and 1.
-  const Value *start = nullptr, *step = nullptr;
+// A value that the rounds need: a result of the code for what stays, or a parameter of the body
+// (the number of the round is 0), or an item of one that is a tuple.
+struct RoundRef {
+  enum Kind : uint8_t { none, fixed, param } kind = none;
+  int index = 0, item = -1;
+  explicit operator bool() const { return kind != none; }
 };
 
-// Where an input of the chain comes from: it is `value`, or the item, or the item's product with
-// `value`.
+// Where an input of the chain comes from: it is `value`; or, if there is an owner, a slice of it, or
+// an item if it is a list, that belongs to the round; or the product of this with `value`.
 struct RoundSource {
-  const Value* value = nullptr;
-  RoundItem item = {};
-  const Value* bias = nullptr;  // of a product
-  bool turned = false;          // the right factor is transposed
+  RoundRef value = {};
+  RoundRef owner = {};
+  bool listed = false;
+  int64_t dim = 0;              // of slices
+  RoundRef start = {}, step = {};  // number of the slice: start + round * step; none: 0 and 1
+  RoundRef bias = {};           // of a product
+  bool turned = false;          // `value` is transposed
+};
+
+// What a parameter of the body is in the next round.
+struct RoundResult {
+  int output = -1;              // of the chain; -1: as it was, or a tuple
+  std::vector<int> items = {};  // outputs that are the items of the tuple; -1: as it was
 };
 
 struct LoopRounds {
   std::vector<RoundSource> sources;
-  std::vector<int> results;  // of each parameter after the first: the output it becomes; -1: stays
-  std::vector<std::pair<const Value*, int>> appended;  // lists that get an output each round
-  std::unique_ptr<ops::Rounds> rounds;                 // null if there are none
+  std::vector<RoundResult> results;                // of parameters after the first
+  std::vector<std::pair<RoundRef, int>> appended;  // lists that get an output in every round
+  std::unique_ptr<ops::Rounds> rounds;             // null if there are none
+  std::unique_ptr<Graph> fixed;                    // computes what stays, of what is captured
+  std::vector<Value*> captured;                    // by the body
 };
 
-// `unchanging`: calls of the body that are made once (see invariants.h).
-LoopRounds rounds_of(const Block& body, const std::vector<const Node*>& unchanging);
+LoopRounds rounds_of(const Graph& graph, const Block& body);
 
 }  // namespace wisp::graph
