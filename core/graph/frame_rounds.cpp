@@ -75,7 +75,8 @@ class SomeRounds {
     for (const RoundSource& source : loop_.sources) {
       if (!(source.owner ? add_items(source) : add_value(source.value))) return false;
     }
-    return loop_.rounds->run({tensors_, addresses_, count_}, last_, all_);
+    count_ = loop_.rounds->run({tensors_, addresses_, count_}, last_, all_);
+    return count_ > 0;
   }
 
   void finish() {

@@ -16,6 +16,7 @@ using Place = RowsPlace;
 struct Run {
   const Rounds& rounds;
   const Rounds::Given& given;
+  int64_t count;  // of rounds
   Place inputs[Chain::max_inputs] = {};
   Place outputs[Chain::max_outputs] = {};            // of the last round
   std::vector<char*> listed[Chain::max_outputs] = {};  // of all rounds
@@ -38,7 +39,7 @@ class Block {
 
   void go() {
     plan_.run(plan_.first_stages, memories_);
-    for (int64_t round = 0; round < run_.given.count; ++round) {
+    for (int64_t round = 0; round < run_.count; ++round) {
       place_inputs(round);
       for (size_t i = 0; i < plan_.outputs.size(); ++i)
         memories_[plan_.inputs.size() + i] = output(i, round);
@@ -61,7 +62,7 @@ class Block {
   char* output(size_t i, int64_t round) const {
     const Place& last = run_.outputs[i];
     if (!run_.listed[i].empty()) return run_.listed[i][round] + first_row_ * last.row;
-    if (round == run_.given.count - 1) return last.at(first_row_);
+    if (round == run_.count - 1) return last.at(first_row_);
     return temporaries_.data() + plan_.temporary_bytes + (round % 2) * carried_bytes_ +
            carried_[i];
   }
@@ -106,20 +107,21 @@ const Rounds::Plan* Rounds::plan_for(std::span<TensorImpl* const> inputs) const 
   return plans_.back().get();
 }
 
-bool Rounds::run(const Given& given, Tensor* last, std::vector<Tensor>* all) const {
-  if (!chains_may_run(given.inputs) || want_gradients(given.inputs)) return false;
+int64_t Rounds::run(const Given& given, Tensor* last, std::vector<Tensor>* all) const {
+  if (!chains_may_run(given.inputs) || want_gradients(given.inputs)) return 0;
   const Plan* plan = plan_for(given.inputs);
-  if (!plan || !plan->possible) return false;
-  const Plan::Cut cut = plan->cut(given.count);
+  if (!plan || !plan->possible) return 0;
+  const int64_t count = std::min(given.count, plan->most_rounds());
+  const Plan::Cut cut = plan->cut(count);
   const Chain::Plan* few = plan->block(*this, plan->rows / cut.blocks);
   const Chain::Plan* more = plan->block(*this, (plan->rows + cut.blocks - 1) / cut.blocks);
-  if (!few || !more) return false;
-  Run run{*this, given};
+  if (!few || !more) return 0;
+  Run run{*this, given, count};
   const std::vector<Tensor> turned = plan->place_inputs(given.inputs, run.inputs);
   for (size_t i = 0; i < plan->outputs.size(); ++i) {
     const Dims& sizes = plan->outputs[i];
     const DType dtype = plan->inputs[0].dtype;
-    for (int64_t round = 0; round < given.count && listed_[i]; ++round) {
+    for (int64_t round = 0; round < count && listed_[i]; ++round) {
       all[i].push_back(make_chain_output(sizes, dtype));
       run.listed[i].push_back(all[i].back()->bytes());
     }
@@ -129,11 +131,11 @@ bool Rounds::run(const Given& given, Tensor* last, std::vector<Tensor>* all) con
   parallel_for(cut.blocks, cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = plan->rows * i / cut.blocks;
-      const int64_t count = plan->rows * (i + 1) / cut.blocks - first;
-      Block(run, count == plan->rows / cut.blocks ? *few : *more, first).go();
+      const int64_t rows = plan->rows * (i + 1) / cut.blocks - first;
+      Block(run, rows == plan->rows / cut.blocks ? *few : *more, first).go();
     }
   });
-  return true;
+  return count;
 }
 
 }  // namespace wisp::ops

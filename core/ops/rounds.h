@@ -30,11 +30,11 @@ class Rounds {
     std::span<TensorImpl* const> inputs;  // of the first round
     // Of inputs that vary, in their order: where their elements lie, one address per round.
     std::span<const std::vector<char*>> addresses;
-    int64_t count;  // of rounds
+    int64_t count;  // of rounds, at most
   };
-  // Gives the last of each output, and of those that are listed all, or returns false if the
-  // rounds have to be made one by one.
-  bool run(const Given& given, Tensor* last, std::vector<Tensor>* all) const;
+  // Makes some rounds and returns how many, with the last of each output, and of those that are
+  // listed all. None if the rounds have to be made one by one.
+  int64_t run(const Given& given, Tensor* last, std::vector<Tensor>* all) const;
   struct Plan;
 
  private:

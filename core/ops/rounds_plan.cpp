@@ -12,6 +12,8 @@ namespace {
 // Multiplications for which another thread is worth its while, and what a pointwise call of an
 // element counts for, on average.
 constexpr int64_t grain = 1 << 18, pointwise_work = 8;
+// What is done at once, and elements of a tensor that are not too many.
+constexpr int64_t most_work = 1 << 29, most_elements = 1 << 16;
 
 // Finds out whether rows never meet, and which values have them.
 class Rows {
@@ -127,6 +129,9 @@ class Planner {
     Chain::Plan whole{.inputs = plan_.inputs, .limited = false};
     plan_chain(rounds_.chain(), whole);
     if (!whole.possible || !goes_on(whole)) return false;
+    for (const Chain::Plan::Value& value : whole.values) {
+      if (count_elements(value.sizes) > most_elements) return false;
+    }
     plan_.outputs = whole.outputs;
     Rows rows(rounds_, whole);
     if (rows.find()) share_out(rows, whole);
@@ -224,6 +229,10 @@ Rounds::Plan::Cut Rounds::Plan::cut(int64_t rounds) const {
   // Rows are computed alike wherever the cuts are: these may depend on the number of threads.
   const int64_t blocks = std::min(rows, (least + threads - 1) / threads * threads);
   return {blocks, threads > 1 ? 1 : blocks};
+}
+
+int64_t Rounds::Plan::most_rounds() const {
+  return std::max<int64_t>(most_work / (std::max<int64_t>(rows, 1) * work), 1);
 }
 
 std::vector<Tensor> Rounds::Plan::place_inputs(std::span<TensorImpl* const> tensors,

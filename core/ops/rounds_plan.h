@@ -40,6 +40,8 @@ struct Rounds::Plan {
     int64_t blocks = 1, grain = 1;
   };
   Cut cut(int64_t rounds) const;
+  // As many rounds as take some milliseconds: meanwhile the host has to wait.
+  int64_t most_rounds() const;
   // Bytes from row to row of a tensor that has them.
   int64_t row_bytes(IntSpan strides) const {
     return rows > 0 ? strides[0] * static_cast<int64_t>(item_size(inputs[0].dtype)) : 0;
