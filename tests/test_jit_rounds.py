@@ -94,7 +94,20 @@ def pointwise(xs, h, w, u, b):
     return h
 
 
-CELLS = {rnn: 1, same_input: 1, gru: 3, lstm: 4, backwards: 1, pointwise: 1}
+def joined(xs, h, w, u, b):
+    both = wisp.cat([w, u])
+    for t in range(xs.size(0)):
+        h = wisp.tanh(wisp.cat([xs[t], h], 1) @ both + b)
+    return h
+
+
+def added(xs, h, w, u, b):
+    for t in range(xs.size(0)):
+        h = wisp.addmm(wisp.addmm(b, xs[t], w), h, u).tanh()
+    return h
+
+
+CELLS = {rnn: 1, same_input: 1, gru: 3, lstm: 4, backwards: 1, pointwise: 1, joined: 1, added: 1}
 
 
 def arguments(function, batch, width, steps=23, dtype=wisp.float32):

@@ -8,6 +8,7 @@
 #include "graph/chains.h"
 #include "graph/effects.h"
 #include "graph/passes.h"
+#include "graph/reads.h"
 #include "ops/ops.h"
 
 namespace wisp::graph {
@@ -72,8 +73,8 @@ class Finder {
   void sort_nodes() {
     for (const Node* node = body_.first; node; node = node->next) appends_ |= is_appending(*node);
     for (const Node* node = body_.first; node; node = node->next) {
-      if (node->is(Prim::Constant) || is_list_to_append(*node)) continue;
-      if (is_fixed(*node) || is_item(*node) || is_product_of_item(*node) || is_tuple(*node) ||
+      if (node->is(Prim::Constant) || is_list_to_append(*node) || is_fixed(*node)) continue;
+      if (is_item(*node) || is_product_of_item(*node) || is_tuple(*node) || is_folded(*node) ||
           is_builtin(*node, "__derive_index"))
         continue;
       (is_appending(*node) ? appending_ : members_).push_back(node);
@@ -136,7 +137,8 @@ class Finder {
 
   // If others want it, too, it has to be part of the chain.
   bool is_product_of_item(const Node& node) {
-    if (!node.op || node.in_place || !Chain::multiplies(*node.op)) return false;
+    const bool multiplies = node.op && !node.in_place && Chain::multiplies(*node.op);
+    if (!multiplies || node.op == &op_def<"addmm">()) return false;
     const auto item = items_.find(node.inputs[0]);
     const auto& uses = node.output().uses;
     const bool in_chain = std::all_of(uses.begin(), uses.end(),

@@ -39,7 +39,8 @@ bool Chain::cuts(const OpDef& op) { return &op == &op_def<"chunk">() || &op == &
 bool Chain::joins(const OpDef& op) { return &op == &op_def<"cat">(); }
 
 bool Chain::multiplies(const OpDef& op) {
-  return &op == &op_def<"mm">() || &op == &op_def<"matmul">() || &op == &op_def<"linear">();
+  return &op == &op_def<"mm">() || &op == &op_def<"matmul">() || &op == &op_def<"linear">() ||
+         &op == &op_def<"addmm">();
 }
 
 bool (*record_chain)(const Chain&, std::span<TensorImpl* const>, Tensor*) = nullptr;

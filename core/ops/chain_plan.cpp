@@ -120,13 +120,19 @@ class Planner {
     return true;
   }
 
-  // Alike but for their lengths along one dimension.
+  // They have to be alike but for their lengths along one dimension.
   bool join(const ChainCall& call) {
     Dims sizes = known_[call.pieces[0]].sizes;
-    sizes[call.dim] = 0;
-    for (int piece : call.pieces) {
-      if (!is_in_order(known_[piece].sizes, known_[piece].strides)) return false;
-      sizes[call.dim] += known_[piece].sizes[call.dim];
+    const auto ndim = static_cast<int64_t>(sizes.size());
+    if (call.dim < -ndim || call.dim >= ndim) return false;
+    const int64_t dim = call.dim < 0 ? call.dim + ndim : call.dim;
+    sizes[dim] = 0;
+    for (int number : call.pieces) {
+      Dims piece = known_[number].sizes;
+      if (piece.size() != sizes.size() || !is_in_order(piece, known_[number].strides)) return false;
+      sizes[dim] += piece[dim];
+      piece[dim] = sizes[dim];
+      if (!same(piece, sizes)) return false;
     }
     ChainStage whole{.elements = count_elements(sizes)};
     if (is_too_large(whole.elements)) return false;
@@ -143,7 +149,7 @@ class Planner {
                               .order = static_cast<int>(plan_.orders.size()),
                               .elements = count_elements(part)});
       plan_.orders.push_back({part, strides});
-      to.offset += part[call.dim] * strides[call.dim];
+      to.offset += part[dim] * strides[dim];
     }
     release_gathered();
     return true;
@@ -195,7 +201,7 @@ class Planner {
         (plan_.limited || !cpu::is_made_by_rows(dtype_, a, b, c)))
       return false;
     const bool biased = call.operand_count > 2;
-    if (biased && !same(known_[call.operands[2].value].sizes, IntSpan(&sizes[1], 1))) return false;
+    if (biased && !can_start_with(known_[call.operands[2].value].sizes, sizes)) return false;
     add_result(sizes, stage);
     plan_.products.push_back({a, b, c, biased});
     if (biased)
@@ -203,15 +209,22 @@ class Planner {
     return true;
   }
 
-  // A row for all rows of a result.
-  ChainStage repeated(int row, const ChainStage& result) {
-    const Known& from = known_[row];
+  static bool can_start_with(const Dims& given, const Dims& sizes) {
+    return given.size() <= 2 && can_broadcast(given, sizes) &&
+           count_elements(broadcast(given, sizes)) == count_elements(sizes);
+  }
+  // What a product is added to, repeated to its size.
+  ChainStage repeated(int value, const ChainStage& result) {
+    const Known& from = known_[value];
     const Dims& sizes = known_.back().sizes;
-    plan_.orders.push_back({sizes, {0, from.strides[0] * item()}});
+    Dims strides = expanded_strides(from.sizes, from.strides, sizes);
+    for (int64_t& stride : strides) stride *= item();
+    const bool by_rows = strides[1] == item();
+    plan_.orders.push_back({sizes, std::move(strides)});
     return {.in = {from.spot},
             .out = result.out,
             .order = static_cast<int>(plan_.orders.size()) - 1,
-            .by_rows = from.strides[0] == 1,
+            .by_rows = by_rows,
             .elements = result.elements};
   }
 

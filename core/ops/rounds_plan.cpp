@@ -34,6 +34,7 @@ class Rows {
     next_ = inputs();
     for (const ChainCall& call : rounds_.chain().calls()) {
       const bool possible = Chain::cuts(*call.op)         ? cut(call)
+                            : Chain::joins(*call.op)      ? join(call)
                             : Chain::multiplies(*call.op) ? multiply(call)
                             : Chain::computes(*call.op)   ? compute(call)
                                                           : false;
@@ -74,24 +75,34 @@ class Rows {
 
   bool cut(const ChainCall& call) {
     const int whole = call.operands[0].value;
-    const auto ndim = static_cast<int64_t>(sizes(whole).size());
-    return (call.dim + ndim) % ndim != 0 && in_rows(whole) && results_in_rows(call);
+    return is_along_rows(call, whole) && in_rows(whole) && results_in_rows(call);
+  }
+  bool is_along_rows(const ChainCall& call, int value) const {
+    const auto ndim = static_cast<int64_t>(sizes(value).size());
+    return (call.dim + ndim) % ndim != 0;
+  }
+
+  bool join(const ChainCall& call) {
+    return is_along_rows(call, next_) &&
+           std::all_of(call.pieces.begin(), call.pieces.end(),
+                       [&](int piece) { return in_rows(piece); }) &&
+           results_in_rows(call);
   }
 
   bool compute(const ChainCall& call) {
     const Dims& result = sizes(next_);
     for (int i = 0; i < call.operand_count; ++i) {
       const int value = call.operands[i].value;
-      if (value < 0) continue;
-      const Dims& given = sizes(value);
-      const bool same_rank = given.size() == result.size();
-      const bool fits = same_rank && given[0] == count_
-                            ? in_rows(value)
-                            : (!same_rank || given[0] == 1) && is_outside(value) &&
-                                  take(value, Role::shared);
-      if (!fits) return false;
+      if (value >= 0 && !is_operand(value, result)) return false;
     }
     return results_in_rows(call);
+  }
+  // Has the rows of the result, or is the same for all of them.
+  bool is_operand(int value, const Dims& result) {
+    const Dims& given = sizes(value);
+    const bool same_rank = given.size() == result.size();
+    if (same_rank && given[0] == count_) return in_rows(value);
+    return (!same_rank || given[0] == 1) && is_outside(value) && take(value, Role::shared);
   }
 
   bool multiply(const ChainCall& call) {
@@ -102,9 +113,7 @@ class Rows {
     if (!cpu::is_made_by_rows(whole_.inputs[0].dtype, product.a, product.b, product.c))
       return false;
     if (!in_rows(left) || !take(right, Role::factor)) return false;
-    if (biased && !(is_outside(call.operands[2].value) &&
-                    take(call.operands[2].value, Role::shared)))
-      return false;
+    if (biased && !is_operand(call.operands[2].value, sizes(next_))) return false;
     turns_[right] |= call.op == &op_def<"linear">() ? 2 : 1;
     return results_in_rows(call);
   }
