@@ -388,6 +388,47 @@ void gemm_of_rows(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c
   }
 }
 
+namespace {
+
+// As times_vector_by_columns; a few rows at once, while there are that many. Returns how many.
+template <class T>
+size_t rows_by_columns(std::span<char* const> lefts, const Matrix& left, const Matrix& b, T* c,
+                       bool adds) {
+  constexpr size_t some = GemmKernels<T>::rows_at_once;
+  const bool by_columns = b.col == 1 && b.row != 1 && b.rows > 1 && b.cols > 1;
+  size_t done = 0;
+  for (; by_columns && done + some <= lefts.size(); done += some) {
+    const T* x[some];
+    T* y[some];
+    for (size_t r = 0; r < some; ++r) {
+      x[r] = reinterpret_cast<const T*>(lefts[done + r]);
+      y[r] = c + static_cast<int64_t>(done + r) * b.cols;
+      if (!adds) std::fill_n(y[r], b.cols, T(0));
+    }
+    kernels_for<T>().gemv_columns_of_rows(reinterpret_cast<const T*>(b.data), b.row, x, left.col, y,
+                                          b.cols, b.rows);
+  }
+  return done;
+}
+
+}  // namespace
+
+void gemm_of_single_rows(DType dtype, std::span<char* const> lefts, const Matrix& left,
+                         const Matrix& b, char* c, bool adds) {
+  size_t done = 0;
+  if (dtype == DType::float32)
+    done = rows_by_columns(lefts, left, b, reinterpret_cast<float*>(c), adds);
+  if (dtype == DType::float64)
+    done = rows_by_columns(lefts, left, b, reinterpret_cast<double*>(c), adds);
+  const int64_t bytes = b.cols * static_cast<int64_t>(item_size(dtype));
+  for (; done < lefts.size(); ++done) {
+    Matrix a = left;
+    a.data = lefts[done];
+    gemm(dtype, a, b, {c + static_cast<int64_t>(done) * bytes, 1, b.cols, b.cols, 1}, 1,
+         adds ? 1 : 0);
+  }
+}
+
 bool gemm_onto_row(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b,
                    const Matrix& c, const char* row) {
   if (dtype != DType::float32 && dtype != DType::bfloat16) return false;

@@ -98,6 +98,8 @@ struct RoundsCall {
   std::unique_ptr<Code> fixed;
   int32_t counter = 0, limit = 0;  // registers: the number of this round, and of all
   int32_t next = 0;                // register: the round in which it is tried again
+  // Whether several threads are faster than one: not where others keep the processors busy.
+  mutable Trials threads{{.least_time = 15'000}};
 };
 
 struct NamedCall {

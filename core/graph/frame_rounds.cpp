@@ -1,4 +1,8 @@
 // What the interpreter does for many rounds of a loop at once.
+#include <optional>
+
+#include "base/one_thread.h"
+#include "base/parallel.h"
 #include "graph/frame.h"
 #include "ops/slices.h"
 
@@ -160,6 +164,32 @@ class SomeRounds {
 
 }  // namespace
 
+namespace {
+
+void mix_shape(const Datum& value, uint64_t& key) {
+  if (value.tag() == Tag::tuple) {
+    for (const Datum& item : value.items()) mix_shape(item, key);
+  } else if (value.is_tensor()) {
+    for (const int64_t size : value.tensor().sizes()) key = mixed(key, static_cast<uint64_t>(size));
+  }
+}
+
+// Runs f on this thread alone or on all, whichever is known to be faster; f says whether it has
+// done something.
+template <class F>
+bool on_some_threads(Trials& trials, uint64_t key, F f) {
+  if (num_threads() == 1 || in_parallel_region()) return f();
+  const Trials::Choice choice = trials.choose(mixed(key, static_cast<uint64_t>(num_threads())));
+  const Stopwatch watch;
+  std::optional<OneThread> alone;
+  if (!choice.other) alone.emplace();
+  const bool done = f();
+  if (done && choice.at >= 0) trials.note(choice, watch.nanoseconds());
+  return done;
+}
+
+}  // namespace
+
 // As many rounds as can be done together. The first is made call by call: whatever may fail does so
 // there.
 __attribute__((noinline)) const Instruction* Frame::rounds(const Instruction& in) {
@@ -178,10 +208,13 @@ __attribute__((noinline)) const Instruction* Frame::rounds(const Instruction& in
     captured.push_back(value);
   }
   std::vector<Datum*> params;
-  for (size_t i = 0; i < in.output_count; ++i)
+  uint64_t key = size_class(static_cast<uint64_t>(count));
+  for (size_t i = 0; i < in.output_count; ++i) {
     params.push_back(&registers_[code_.outputs[in.outputs + i]]);
+    mix_shape(*params.back(), key);
+  }
   SomeRounds some(call, graph::run(*call.fixed, std::move(captured)), params.data(), round, count);
-  if (!some.run()) return &in + 1;
+  if (!on_some_threads(call.threads, key, [&] { return some.run(); })) return &in + 1;
   some.finish();
   counter = next = Datum(round + some.count());
   if ((round + some.count()) % rounds_between_looks == 0) look_around();

@@ -87,13 +87,18 @@ Tensor slice_products(const SliceProducts& wanted) {
   if (wanted.bias.defined()) copy_raw(made, wanted.bias);
   char* const out = made->bytes();
   const int64_t bytes = elements * static_cast<int64_t>(first->item_size());
-  parallel_for(count, std::max<int64_t>(grain / work, 1), [&](int64_t begin, int64_t end) {
+  const bool adds = wanted.bias.defined();
+  const int64_t at_once = std::max<int64_t>((grain / work + 3) / 4 * 4, 4);
+  parallel_for(count, at_once, [&](int64_t begin, int64_t end) {
+    const auto lefts = std::span(wanted.left.addresses).subspan(begin, end - begin);
+    if (left.rows == 1)
+      return cpu::gemm_of_single_rows(first.dtype(), lefts, left, right, out + begin * bytes, adds);
     for (int64_t i = begin; i < end; ++i) {
       cpu::Matrix one = left, to = product;
       one.data = wanted.left.addresses[static_cast<size_t>(i)];
       to.data = out + i * bytes;
-      by_rows ? cpu::gemm_of_rows(first.dtype(), one, right, to, wanted.bias.defined())
-              : cpu::gemm(first.dtype(), one, right, to, 1, wanted.bias.defined() ? 1 : 0);
+      by_rows ? cpu::gemm_of_rows(first.dtype(), one, right, to, adds)
+              : cpu::gemm(first.dtype(), one, right, to, 1, adds ? 1 : 0);
     }
   });
   return made;
