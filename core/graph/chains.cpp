@@ -235,8 +235,8 @@ NodeChain product_chain_from(const Node& first, const MayHave& may_have) {
 NodeChain chain_of(std::vector<const Node*> nodes) {
   std::vector<const Node*> before;
   for (const Node* node : nodes) {
-    const bool fits = is_call(*node, [](const Node&) { return true; }) ||
-                      takes_apart(*node, before);
+    const bool fits =
+        is_call(*node, [](const Node&) { return true; }) || takes_apart(*node, before);
     if (!fits) return {};
     before.push_back(node);
   }

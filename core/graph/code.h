@@ -87,8 +87,8 @@ struct SliceProduct {
   bool turned;  // the right matrix is transposed
   bool biased;
   int32_t counter, limit;  // registers: the number of this round, and of all
-  int32_t made, first;  // registers: products of some rounds, and the first of those rounds
-  bool in_rounds;       // the loop has a step for many rounds at once
+  int32_t made, first;     // registers: products of some rounds, and the first of those rounds
+  bool in_rounds;          // the loop has a step for many rounds at once
 };
 
 // Rounds of a loop. Inputs: what the code for what stays is called with. Outputs: the parameters of

@@ -135,8 +135,8 @@ class SomeRounds {
   ops::Slices products_of(const ops::Slices& items, const RoundSource& source) {
     const Tensor right = tensor(source.value), bias = tensor(source.bias);
     if (!right.defined()) return {};
-    Tensor made = ops::slice_products(
-        {.left = items, .right = right, .turned = source.turned, .bias = bias});
+    Tensor made =
+        ops::slice_products({.left = items, .right = right, .turned = source.turned, .bias = bias});
     if (!made.defined()) return {};
     held_.push_back(made);
     return ops::slices_of(made, 0, 0, 1, made.size(0));

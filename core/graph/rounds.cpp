@@ -128,7 +128,8 @@ class Finder {
   bool find_index(const Value& index, RoundSource& item) {
     if (param_of(index) == 0) return true;
     const Node* node = index.node;
-    if (!node || !is_builtin(*node, "__derive_index") || param_of(node->input(0)) != 0) return false;
+    if (!node || !is_builtin(*node, "__derive_index") || param_of(node->input(0)) != 0)
+      return false;
     if (!stays(node->input(1)) || !stays(node->input(2))) return false;
     item.start = need(node->input(1));
     item.step = need(node->input(2));
@@ -141,8 +142,8 @@ class Finder {
     if (!multiplies || node.op == &op_def<"addmm">()) return false;
     const auto item = items_.find(node.inputs[0]);
     const auto& uses = node.output().uses;
-    const bool in_chain = std::all_of(uses.begin(), uses.end(),
-                                      [](const Node* user) { return user && user->op; });
+    const bool in_chain =
+        std::all_of(uses.begin(), uses.end(), [](const Node* user) { return user && user->op; });
     if (item == items_.end() || !in_chain) return false;
     if (!std::all_of(node.inputs.begin() + 1, node.inputs.end(),
                      [&](const Value* value) { return stays(*value); }))

@@ -19,16 +19,16 @@ struct RoundRef {
   explicit operator bool() const { return kind != none; }
 };
 
-// Where an input of the chain comes from: it is `value`; or, if there is an owner, a slice of it, or
-// an item if it is a list, that belongs to the round; or the product of this with `value`.
+// Where an input of the chain comes from: it is `value`; or, if there is an owner, a slice of it,
+// or an item if it is a list, that belongs to the round; or the product of this with `value`.
 struct RoundSource {
   RoundRef value = {};
   RoundRef owner = {};
   bool listed = false;
-  int64_t dim = 0;              // of slices
+  int64_t dim = 0;                 // of slices
   RoundRef start = {}, step = {};  // number of the slice: start + round * step; none: 0 and 1
-  RoundRef bias = {};           // of a product
-  bool turned = false;          // `value` is transposed
+  RoundRef bias = {};              // of a product
+  bool turned = false;             // `value` is transposed
 };
 
 // What a parameter of the body is in the next round.

@@ -197,8 +197,7 @@ class Planner {
     if (a.cols != b.rows || is_too_large(stage.elements)) return false;
     const cpu::Matrix c = {nullptr, a.rows, b.cols, b.cols, 1};
     const bool small = stage.elements * a.cols <= chain_work_limit;
-    if (!small && !plan_.part_of_more &&
-        (plan_.limited || !cpu::is_made_by_rows(dtype_, a, b, c)))
+    if (!small && !plan_.part_of_more && (plan_.limited || !cpu::is_made_by_rows(dtype_, a, b, c)))
       return false;
     const bool biased = call.operand_count > 2;
     if (biased && !can_start_with(known_[call.operands[2].value].sizes, sizes)) return false;

@@ -42,8 +42,8 @@ struct Chain::Plan {
   // whether these are some rows of larger tensors, which are multiplied as all of them would be.
   std::vector<bool> fixed = {};
   bool part_of_more = false;
-  bool limited = true;    // to sizes that are worth it
-  bool possible = false;  // else the calls are made one by one
+  bool limited = true;                        // to sizes that are worth it
+  bool possible = false;                      // else the calls are made one by one
   std::vector<ChainStage> first_stages = {};  // of rounds: what is done once, before the others
   std::vector<ChainStage> stages = {};
   struct Order {

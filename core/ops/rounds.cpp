@@ -18,7 +18,7 @@ struct Run {
   const Rounds::Given& given;
   int64_t count;  // of rounds
   Place inputs[Chain::max_inputs] = {};
-  Place outputs[Chain::max_outputs] = {};            // of the last round
+  Place outputs[Chain::max_outputs] = {};              // of the last round
   std::vector<char*> listed[Chain::max_outputs] = {};  // of all rounds
 };
 
@@ -52,8 +52,7 @@ class Block {
     const std::vector<RoundInput>& inputs = run_.rounds.inputs();
     const std::vector<char*>* addresses = run_.given.addresses.data();
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].varies)
-        memories_[i] = (*addresses++)[round] + first_row_ * run_.inputs[i].row;
+      if (inputs[i].varies) memories_[i] = (*addresses++)[round] + first_row_ * run_.inputs[i].row;
       if (inputs[i].carried >= 0 && round > 0) memories_[i] = output(inputs[i].carried, round - 1);
     }
   }
@@ -63,8 +62,7 @@ class Block {
     const Place& last = run_.outputs[i];
     if (!run_.listed[i].empty()) return run_.listed[i][round] + first_row_ * last.row;
     if (round == run_.count - 1) return last.at(first_row_);
-    return temporaries_.data() + plan_.temporary_bytes + (round % 2) * carried_bytes_ +
-           carried_[i];
+    return temporaries_.data() + plan_.temporary_bytes + (round % 2) * carried_bytes_ + carried_[i];
   }
 
   int64_t place_carried() {

@@ -195,8 +195,8 @@ class Planner {
     int64_t work = 0;
     for (const ChainStage& stage : block.stages) {
       const auto product = static_cast<size_t>(stage.product);
-      work += stage.elements *
-              (stage.product < 0 ? pointwise_work : block.products[product].a.cols);
+      work +=
+          stage.elements * (stage.product < 0 ? pointwise_work : block.products[product].a.cols);
     }
     return work;
   }

@@ -73,8 +73,7 @@ Tensor slice_products(const SliceProducts& wanted) {
   const int64_t elements = left.rows * right.cols, work = elements * left.cols;
   const cpu::Matrix product = {nullptr, left.rows, right.cols, right.cols, 1};
   const bool by_rows = cpu::is_made_by_rows(first.dtype(), left, right, product);
-  const bool fits = left.cols == right.rows && work > 0 &&
-                    (work <= chain_work_limit || by_rows) &&
+  const bool fits = left.cols == right.rows && work > 0 && (work <= chain_work_limit || by_rows) &&
                     (!wanted.bias.defined() || wanted.bias.numel() == right.cols);
   if (!fits) return {};
   const int64_t count = std::min(static_cast<int64_t>(wanted.left.addresses.size()),

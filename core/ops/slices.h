@@ -12,8 +12,8 @@ struct Slices {
   std::vector<char*> addresses = {};  // where their elements lie
 };
 
-// Slices number `start`, `start + step` and so on of a dimension, up to the last that there is of so
-// many. None if nobody may ask for their memory now.
+// Slices number `start`, `start + step` and so on of a dimension, up to the last that there is of
+// so many. None if nobody may ask for their memory now.
 Slices slices_of(const Tensor& stack, int64_t dim, int64_t start, int64_t step, int64_t count);
 
 struct SliceProducts {

@@ -73,18 +73,18 @@ TEST("rounds: found where the body is a chain of what goes round and what stays"
 TEST("rounds: not where something is written, shown or decided") {
   CHECK(!found_in(loop_of("      %next : Tensor = aten::add_(%s, %s, %one)\n")).rounds);
   CHECK(!found_in(loop_of(recurrent + "      = prim::Print(%next)\n")).rounds);
-  CHECK(!found_in(loop_of(recurrent + "      %more : bool = aten::gt.int(%i, %one)\n",
-                          "%more, %next"))
+  CHECK(!found_in(
+             loop_of(recurrent + "      %more : bool = aten::gt.int(%i, %one)\n", "%more, %next"))
              .rounds);
   CHECK(!found_in(loop_of("      %next : Tensor = aten::add(%s, %i, %one)\n")).rounds);
   CHECK(!found_in(loop_of("      %next : Tensor = aten::select(%xs, %zero, %i)\n")).rounds);
 }
 
 TEST("rounds: what stays is computed by code of its own") {
-  const LoopRounds found = found_in(loop_of(
-      "      %t : Tensor = aten::t(%w)\n"
-      "      %a : Tensor = aten::mm(%s, %t)\n"
-      "      %next : Tensor = aten::relu(%a)\n"));
+  const LoopRounds found =
+      found_in(loop_of("      %t : Tensor = aten::t(%w)\n"
+                       "      %a : Tensor = aten::mm(%s, %t)\n"
+                       "      %next : Tensor = aten::relu(%a)\n"));
   CHECK(found.rounds && found.fixed->top().params.size() == found.captured.size());
   CHECK(to_text(*found.fixed).find("aten::t(") != std::string::npos);
   CHECK(to_text(*found.fixed).find("aten::mm(") == std::string::npos);

@@ -353,7 +353,7 @@ void pack(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, in
 
 template <class T>
 GemmKernels<T> gemm_kernels() {
-  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>, gemv_columns_of_rows<T>,
+  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>,  gemv_columns_of_rows<T>,
           pack<T>,       turn<T>,      Vector<T>::width, has_masks};
 }
 
