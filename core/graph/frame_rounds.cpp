@@ -33,28 +33,29 @@ ops::Slices list_items(const std::vector<Datum>& list, int64_t start, int64_t st
 
 }  // namespace
 
-// A product of every round with a slice of one tensor: made for many rounds at once.
+// A product of every round with a slice of one tensor: made for many rounds at once. What cannot be
+// done once is not tried again in this loop.
 __attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in) {
+  constexpr int64_t never = -1;
   const SliceProduct& product = *in.slices;
   Datum& made = registers_[product.made];
   Datum& first = registers_[product.first];
   const int64_t round = registers_[product.counter].integer();
+  if (round == 0) first = Datum(0);
   if (product.in_rounds && round == 0) return &in + 1;  // maybe the rest is done as a whole
+  if (first.integer() == never) return &in + 1;
   if (!made.is_tensor() || round >= first.integer() + made.tensor()->size(0)) {
-    made = Datum();
     const Input* input = inputs(in);
     const Datum none;
     const Datum& bias = product.biased ? peek(input[2]) : none;
     const ops::Slices left = ops::slices_of(peek(input[0]).tensor(), product.dim, round, 1,
                                             registers_[product.limit].integer() - round);
-    if (left.addresses.empty()) return &in + 1;
-    Tensor batch = ops::slice_products({.left = left,
-                                        .right = peek(input[1]).tensor(),
-                                        .turned = product.turned,
-                                        .bias = bias.is_tensor() ? bias.tensor() : Tensor()});
-    if (!batch.defined()) return &in + 1;
-    made = Datum(std::move(batch));
-    first = Datum(round);
+    made = Datum(ops::slice_products({.left = left,
+                                      .right = peek(input[1]).tensor(),
+                                      .turned = product.turned,
+                                      .bias = bias.is_tensor() ? bias.tensor() : Tensor()}));
+    first = Datum(made.is_tensor() ? round : never);
+    if (!made.is_tensor()) return &in + 1;
   }
   const Tensor& all = made.tensor();
   const int64_t stride = all->stride(0), at = all->offset() + (round - first.integer()) * stride;
@@ -117,7 +118,7 @@ class SomeRounds {
 
   bool add_items(const RoundSource& source) {
     ops::Slices items = items_of(source);
-    if (source.value && !items.addresses.empty()) items = products_of(items, source);
+    if (source.value) items = products_of(items, source);
     count_ = std::min(count_, static_cast<int64_t>(items.addresses.size()));
     if (count_ < fewest_rounds) return false;
     addresses_.push_back(std::move(items.addresses));

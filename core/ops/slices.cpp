@@ -66,7 +66,7 @@ Slices slices_of(const Tensor& stack, int64_t dim, int64_t start, int64_t step, 
 }
 
 Tensor slice_products(const SliceProducts& wanted) {
-  if (!are_plain(wanted)) return {};
+  if (wanted.left.addresses.empty() || !are_plain(wanted)) return {};
   const Tensor& first = wanted.left.first;
   const cpu::Matrix left = matrix_of(first), given = matrix_of(wanted.right);
   cpu::Matrix right = wanted.turned ? transposed(given) : given;
