@@ -27,8 +27,19 @@ def layers(x, w, b):
     return y, F.linear(y, w) - x, F.linear(y, w)
 
 
+def joined(x, w, b):
+    y = wisp.cat([x @ w, (x @ w) * 2, b.expand(x.size(0), -1)], -1).relu()
+    return wisp.cat([y + 1, y, y - 1], 0), wisp.cat((y, y @ wisp.cat([w, w, w], 1).t()), 1) * 2
+
+
+def added(x, w, b):
+    y = wisp.addmm(b, x * 2, w)
+    z = wisp.addmm(y, x, w).relu()
+    return wisp.addmm(b[:1], x + 1, w) * 1, wisp.addmm(z[:, :1] + 0, x, w) + z, wisp.addmm(z, x, w, beta=2) + 1
+
+
 @pytest.mark.parametrize("rows", [1, 2, 8, 13])
-@pytest.mark.parametrize("function", [products, layers])
+@pytest.mark.parametrize("function", [products, layers, joined, added])
 @pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64, wisp.bfloat16])
 def test_products_between_pointwise_calls(function, rows, dtype):
     for width in (1, 3, 32):
@@ -61,6 +72,16 @@ def test_products_that_do_not_fit_are_told_at_their_line():
     with pytest.raises(RuntimeError, match=r"cannot be multiplied") as caught:
         script(bad)(wisp.ones(2, 3), wisp.ones(2, 3))
     assert "wisp.mm(y, w)" in str(caught.value)
+
+
+def test_pieces_that_do_not_fit_are_told_at_their_line():
+    def bad(x, y):
+        return wisp.cat([x + 1, y * 2], 1) @ y
+
+    for y in (wisp.ones(3, 2), wisp.ones(2)):
+        with pytest.raises(RuntimeError) as caught:
+            script(bad)(wisp.ones(2, 3), y)
+        assert "wisp.cat([x + 1, y * 2], 1)" in str(caught.value)
 
 
 def test_inference_mode():

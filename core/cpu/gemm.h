@@ -26,6 +26,19 @@ void gemm(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, Scalar
 void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
           Scalar alpha = 1, Scalar beta = 0);
 
+// Products of no more multiplications than this are made by one thread.
+constexpr int64_t small_gemm_work = 64 * 64 * 64;
+// Whether each row of such a product is computed alike, whatever rows are beside it. C's rows are
+// consecutive.
+bool is_made_by_rows(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c);
+// C = A * B, or C + A * B, for some rows (maybe one) of such a product: the same to the last bit.
+void gemm_of_rows(DType dtype, const Matrix& a, const Matrix& b, const Matrix& c, bool adds);
+
+// Products of single rows with one B, each as it would be by itself: C[i] = beta * C[i] + A[i] * B.
+// A[i] is a row at lefts[i], with steps as in `left`; rows of C are consecutive.
+void gemm_of_single_rows(DType dtype, std::span<char* const> lefts, const Matrix& left,
+                         const Matrix& b, char* c, bool adds);
+
 // C = A * B + row, the row (consecutive) added to every row of C. False, and nothing is done, where
 // that is no faster than to write the rows first and then to add the product with beta 1.
 bool gemm_onto_row(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b,

@@ -213,6 +213,10 @@ bool prefers_packed(const Matrix& a, const Matrix& b, const Matrix& c) {
          std::min({a.rows, a.cols, b.cols}) >= 32 && a.rows * a.cols * b.cols > 64 * 64 * 64;
 }
 
+bool packed_by_rows(const Matrix& a, const Matrix& b) {
+  return !cuts_terms(a, b) && depth_of(a.cols) == a.cols;
+}
+
 void packed_gemm(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
                  const float* row) {
   cuts_terms(a, b) ? add_halves(a, b, c, alpha, beta, row)

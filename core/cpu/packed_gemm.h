@@ -10,6 +10,9 @@ namespace wisp::cpu {
 // before, the slowest 2 % slower.
 bool prefers_packed(const Matrix& a, const Matrix& b, const Matrix& c);
 
+// Whether sums are made in one go, so that rows are those of smaller products.
+bool packed_by_rows(const Matrix& a, const Matrix& b);
+
 // C = beta * C + alpha * A * B. If there is a `row`, it is added to every row of C, and beta is 0.
 void packed_gemm(const Matrix& a, const Matrix& b, const Matrix& c, float alpha, float beta,
                  const float* row = nullptr);

@@ -269,9 +269,7 @@ WISP_INLINE T expm1(T x) {
 // z / (1 + z) or 1 / (1 + z), with z = e^-|x|. Error: float 2.41, double 2.24.
 template <class T>
 WISP_INLINE T sigmoid(T x) {
-  const T a = fabs(x);
-  const ReducedByLn2<T> p = reduce_ln2(a > kExpBound<T> ? -kExpBound<T> : -a);
-  const T z = scale(T(1) + (p.r + expm1_tail(p.r, p.lo)), p.t);
+  const T z = exp_below(-fabs(x));
   return (x < 0 ? z : T(1)) / (T(1) + z);
 }
 

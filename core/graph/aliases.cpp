@@ -41,6 +41,13 @@ Contents contents(const Type& type) {
   return found.value_or(numbers);
 }
 
+// A write to a list, dict or object, not to the tensors in it.
+bool changes_holder(const Node& node, const Value& written) {
+  const Kind kind = written.type->kind;
+  return !node.op && !is_barrier(node) &&
+         (kind == Kind::list || kind == Kind::dict || kind == Kind::object);
+}
+
 }  // namespace
 
 // The class of the null pointer is what is outside.
@@ -60,8 +67,14 @@ Aliases::Aliases(const Graph& graph) {
 
 void Aliases::find_writes(const Block& block) {
   for (const Node* node = block.first; node; node = node->next) {
-    for (const Value* value : written_inputs(*node)) written_.insert(find(*value));
-    if (is_barrier(*node)) written_.insert(find(nullptr));
+    for (const Value* value : written_inputs(*node)) {
+      written_.insert(find(*value));
+      if (!changes_holder(*node, *value)) stored_.insert(find(*value));
+    }
+    if (is_barrier(*node)) {
+      written_.insert(find(nullptr));
+      stored_.insert(find(nullptr));
+    }
     for (const Block* inner : node->blocks) find_writes(*inner);
   }
 }
@@ -197,11 +210,13 @@ bool Aliases::escapes(const Value& value) const {
 void Aliases::replaced(const Value& value, const Value& other) {
   if (!is_mutable(*value.type) || !is_mutable(*other.type)) return;
   const bool known = find(value) != unknown, constant = is_constant(value);
-  const bool written = known && is_written(value), escaping = known && escapes(value);
+  const bool written = known && written_.contains(find(value)), escaping = known && escapes(value);
+  const bool stored = known && stored_.contains(find(value));
   const int size = class_size(value);
   join(&value, &other);
   const int both = find(other);
   if (written) written_.insert(both);
+  if (stored) stored_.insert(both);
   if (escaping) escaping_.insert(both);
   if (constant) constants_.insert(both);
   sizes_[both] += size;

@@ -18,9 +18,11 @@ class Aliases {
   explicit Aliases(const Graph& graph);
 
   bool may_share(const Value& a, const Value& b) const { return find(a) == find(b); }
-  // Whether some node of the graph writes where this value is.
+  // Whether some node of the graph writes where this value is. Elements of a tensor stay the same
+  // when only a list or an object that may hold it is changed.
   bool is_written(const Value& value) const {
-    return find(value) == unknown || written_.contains(find(value));
+    const auto& written = value.type->kind == Kind::tensor ? stored_ : written_;
+    return find(value) == unknown || written.contains(find(value));
   }
   // Whether what it holds is seen outside of the graph: parameters, results, attributes, and
   // everything that may share memory with them.
@@ -59,6 +61,7 @@ class Aliases {
   std::unordered_map<const Value*, int> index_;
   mutable std::vector<int> parents_;
   std::unordered_set<int> written_, escaping_, constants_;
+  std::unordered_set<int> stored_;  // of what is written: where elements of tensors may be
   std::unordered_map<int, int> sizes_;
   std::unordered_map<const Storage*, const Value*> storages_;  // of constants
 };

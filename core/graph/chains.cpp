@@ -4,6 +4,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/reads.h"
+#include "ops/ops.h"
+
 namespace wisp::graph {
 
 namespace {
@@ -58,10 +61,26 @@ bool takes_apart(const Node& node, const std::vector<const Node*>& before) {
   return node.is(Prim::ListUnpack) && !before.empty() && node.inputs[0]->node == before.back();
 }
 
+// A list of tensors that is made only for this.
+bool joins(const Node& node) {
+  if (!Chain::joins(*node.op) || !is_integer(node.input(1))) return false;
+  const Node* list = node.input(0).node;
+  return list && is_folded(*list) && !list->inputs.empty() &&
+         std::all_of(list->inputs.begin(), list->inputs.end(),
+                     [](const Value* item) { return is_tensor(*item); });
+}
+
+bool is_one(const Value& value) {
+  const Datum* constant = is_number(value) ? constant_in(value) : nullptr;
+  return constant && constant->scalar().real() == 1;
+}
+
 // Of tensors; a bias may be None.
 bool multiplies(const Node& node) {
   if (!Chain::multiplies(*node.op) || node.outputs.size() != 1) return false;
   if (!is_tensor(node.input(0)) || !is_tensor(node.input(1))) return false;
+  if (node.op == &op_def<"addmm">())
+    return is_tensor(node.input(2)) && is_one(node.input(3)) && is_one(node.input(4));
   if (node.inputs.size() < 3 || is_tensor(node.input(2))) return true;
   const Datum* bias = constant_in(node.input(2));
   return bias && bias->tag() == Tag::none;
@@ -69,13 +88,16 @@ bool multiplies(const Node& node) {
 
 using MayHave = std::function<bool(const Node&)>;
 
+bool is_call(const Node& node, const MayHave& may_have) {
+  if (!node.op || node.in_place) return false;
+  return computes(node) || cuts(node) || ((multiplies(node) || joins(node)) && may_have(node));
+}
+
 std::vector<const Node*> run_from(const Node& first, const MayHave& may_have) {
   std::vector<const Node*> members;
   for (const Node* node = &first; node && members.size() < Chain::max_calls; node = node->next) {
-    if (node->is(Prim::Constant)) continue;
-    const bool call = node->op && !node->in_place &&
-                      (computes(*node) || cuts(*node) || (multiplies(*node) && may_have(*node)));
-    if (!call && !takes_apart(*node, members)) break;
+    if (node->is(Prim::Constant) || is_folded(*node)) continue;
+    if (!is_call(*node, may_have) && !takes_apart(*node, members)) break;
     members.push_back(node);
   }
   if (!members.empty() && members.back()->op && cuts(*members.back())) members.pop_back();
@@ -89,7 +111,7 @@ class Builder {
     drop_escaping_pieces();
   }
 
-  NodeChain build(bool with_products) {
+  NodeChain build(int least_products, int least_calls = 2) {
     for (const Node* node : made_.members) {
       if (node->op) calls_.push_back(call_of(*node));
     }
@@ -98,9 +120,9 @@ class Builder {
       computing += Chain::computes(*call.op);
       multiplying += Chain::multiplies(*call.op);
     }
-    if (with_products && multiplying == 0) return std::move(made_);
-    if (computing + multiplying < 2 || made_.inputs.size() > Chain::max_inputs)
+    if (multiplying < least_products || computing + multiplying < least_calls)
       return std::move(made_);
+    if (made_.inputs.size() > Chain::max_inputs) return std::move(made_);
     number_results();
     if (made_.outputs.empty() || made_.outputs.size() > Chain::max_outputs) return std::move(made_);
     made_.chain = std::make_unique<Chain>(static_cast<int>(made_.inputs.size()), std::move(calls_),
@@ -112,6 +134,7 @@ class Builder {
   bool is_used_outside(const Value& value) const {
     const auto& members = made_.members;
     return std::any_of(value.uses.begin(), value.uses.end(), [&](const Node* user) {
+      if (user && is_folded(*user)) user = user->output().uses[0];
       return std::find(members.begin(), members.end(), user) == members.end();
     });
   }
@@ -151,8 +174,14 @@ class Builder {
       for (const Value* piece : unpack.outputs) add_result(*piece);
       return call;
     }
-    if (Chain::multiplies(*node.op)) {
-      for (const Value* value : node.inputs) {
+    if (Chain::joins(*node.op)) {
+      call.dim = constant_in(node.input(1))->integer();
+      for (const Value* piece : node.input(0).node->inputs)
+        call.pieces.push_back(operand(*piece).value);
+    } else if (Chain::multiplies(*node.op)) {
+      std::vector<Value*> factors = node.inputs;
+      if (node.op == &op_def<"addmm">()) factors = {factors[1], factors[2], factors[0]};
+      for (const Value* value : factors) {
         if (is_tensor(*value)) call.operands[call.operand_count++] = operand(*value);
       }
     } else {
@@ -180,6 +209,9 @@ class Builder {
       for (ops::ChainOperand& operand : call.operands) {
         if (operand.value < -1) operand.value = inputs - 2 - operand.value;
       }
+      for (int& piece : call.pieces) {
+        if (piece < -1) piece = inputs - 2 - piece;
+      }
     }
     for (const Value* value : made_.outputs) outputs_.push_back(inputs + results_.at(value));
   }
@@ -193,11 +225,22 @@ class Builder {
 }  // namespace
 
 NodeChain chain_from(const Node& first) {
-  return Builder(run_from(first, [](const Node&) { return false; })).build(false);
+  return Builder(run_from(first, [](const Node&) { return false; })).build(0);
 }
 
 NodeChain product_chain_from(const Node& first, const MayHave& may_have) {
-  return Builder(run_from(first, may_have)).build(true);
+  return Builder(run_from(first, may_have)).build(1);
+}
+
+NodeChain chain_of(std::vector<const Node*> nodes) {
+  std::vector<const Node*> before;
+  for (const Node* node : nodes) {
+    const bool fits =
+        is_call(*node, [](const Node&) { return true; }) || takes_apart(*node, before);
+    if (!fits) return {};
+    before.push_back(node);
+  }
+  return Builder(std::move(before)).build(0, 1);
 }
 
 }  // namespace wisp::graph

@@ -21,5 +21,7 @@ struct NodeChain {
 NodeChain chain_from(const Node& first);
 // One that also has products, those that it may have: at least one. It cannot be recorded.
 NodeChain product_chain_from(const Node& first, const std::function<bool(const Node&)>& may_have);
+// One of just these nodes, if they can be one: then it has all of them as members.
+NodeChain chain_of(std::vector<const Node*> nodes);
 
 }  // namespace wisp::graph

@@ -100,8 +100,10 @@ void Compiler::begin_chains(const Node& node, LastUses& last, OpenChain& with_pr
                             OpenChain& pointwise) {
   if (!node.op) return;
   if (!with_products.end) {
-    const auto changes = [&](const Node& product) { return !lasting_.contains(&product.output()); };
-    begin_chain(product_chain_from(node, changes), node, last, with_products);
+    const auto each_time = [&](const Node& product) {
+      return !lasting_.contains(&product.output()) && !is_sliced(product);
+    };
+    begin_chain(product_chain_from(node, each_time), node, last, with_products);
   }
   if (!pointwise.end) begin_chain(chain_from(node), node, last, pointwise);
 }

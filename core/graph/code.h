@@ -10,6 +10,7 @@
 #include "graph/future.h"
 #include "graph/interpreter.h"
 #include "graph/op_args.h"
+#include "graph/rounds.h"
 #include "ops/chain.h"
 #include "ops/conv.h"
 
@@ -44,6 +45,7 @@ enum class Step : uint8_t {
   run_collected,  // ... and run together here
   tail,           // a convolution with what follows it, if it can be done as one; else goes on
   chain,          // what is done up to `target`, if it can be done as one; else goes straight on
+  rounds,      // of a loop, as many as can be done together, then jumps to its test; else goes on
   slices,      // a product with a slice of each round, if they can be made together; else goes on
   parallel,    // the branches up to `target`, beside each other if that is worth it
   end_branch,  // of one of them
@@ -79,14 +81,25 @@ struct TailedCall {
   ops::ConvTail tail;  // without the image
 };
 
-// Inputs: the tensor that is sliced, the right matrix, the number of the round, a bias; the slice,
-// if it was made.
+// Inputs: the tensor that is sliced, the right matrix, a bias; the slice, if it was made.
 struct SliceProduct {
   int64_t dim;  // of the slices
   bool turned;  // the right matrix is transposed
   bool biased;
-  int32_t limit;        // register: the number of rounds
-  int32_t made, first;  // registers: products of some rounds, and the first of those rounds
+  int32_t counter, limit;  // registers: the number of this round, and of all
+  int32_t made, first;     // registers: products of some rounds, and the first of those rounds
+  bool in_rounds;          // the loop has a step for many rounds at once
+};
+
+// Rounds of a loop. Inputs: what the code for what stays is called with. Outputs: the parameters of
+// the body, without the number of the round.
+struct RoundsCall {
+  LoopRounds loop;
+  std::unique_ptr<Code> fixed;
+  int32_t counter = 0, limit = 0;  // registers: the number of this round, and of all
+  int32_t next = 0;                // register: the round in which it is tried again
+  // Whether several threads are faster than one: not where others keep the processors busy.
+  mutable Trials threads{{.least_time = 15'000}};
 };
 
 struct NamedCall {
@@ -120,6 +133,7 @@ struct Instruction {
     const NamedCall* named_call;
     const TailedCall* tailed;
     const SliceProduct* slices;
+    const RoundsCall* rounds;
   };
 };
 
@@ -139,6 +153,7 @@ struct Code::Impl {
   std::deque<NamedCall> named_calls;
   std::deque<TailedCall> tailed_calls;
   std::deque<SliceProduct> slice_products;
+  std::deque<RoundsCall> rounds;
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;

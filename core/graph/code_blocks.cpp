@@ -38,17 +38,36 @@ void Compiler::emit_if(const Node& node, const Values& last) {
   code_.instructions[skip].target = here();
 }
 
-void Compiler::find_slices(const Node& loop, int32_t limit,
-                           const std::vector<const Node*>& unchanging) {
+bool Compiler::emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test) {
+  const Block& body = *loop.blocks[0];
+  LoopRounds found = rounds_of(graph_, body);
+  if (!found.rounds) return false;
+  RoundsCall& call = code_.rounds.emplace_back();
+  call.loop = std::move(found);
+  call.fixed = std::make_unique<Code>(*call.loop.fixed, code_.function_name);
+  call.counter = counter;
+  call.limit = limit;
+  call.next = fresh();
+  begin(Step::rounds, loop.span).rounds = &call;
+  current().target = test;
+  for (const Value* value : call.loop.captured) input(*value);
+  for (size_t i = 1; i < body.params.size(); ++i) output_at(at_.at(body.params[i]));
+  return true;
+}
+
+void Compiler::find_slices(const Node& loop, int32_t counter, int32_t limit,
+                           const std::vector<const Node*>& unchanging, bool in_rounds) {
   for (const SlicedProduct& found : sliced_products(*loop.blocks[0], aliases(), unchanging)) {
     const Node &select = *found.select, &product = *found.product;
     SliceProduct& made = code_.slice_products.emplace_back();
     made = {.dim = constant_of(select.input(1))->integer(),
             .turned = product.op == &op_def<"linear">(),
             .biased = product.inputs.size() > 2 && !is_constant(product.input(2)),
+            .counter = counter,
             .limit = limit,
             .made = fresh(),
-            .first = fresh()};
+            .first = fresh(),
+            .in_rounds = in_rounds};
     const bool only_here = select.output().uses.size() == 1 && select.next == &product;
     slices_.push_back({only_here ? &select : &product, found, &made});
   }
@@ -60,7 +79,6 @@ void Compiler::begin_slices(Slices& slices, const Values& last) {
   begin(Step::slices, product.span).slices = slices.product;
   input(select.input(0));
   input(product.input(1));
-  input(select.input(2));
   if (slices.product->biased) input(product.input(2));
   if (slices.begin == &product) input(select.output());
   mark_last(last);
@@ -100,7 +118,8 @@ void Compiler::emit_loop(const Node& node, const Values& last) {
     captured.insert(&call->output());
   }
   const size_t outer_slices = slices_.size();
-  find_slices(node, limit, unchanging);
+  const bool in_rounds = emit_rounds(node, counter, limit, test);
+  find_slices(node, counter, limit, unchanging, in_rounds);
   block(body, {});
   begin(Step::move, node.span);
   results(body);

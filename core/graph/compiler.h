@@ -132,12 +132,15 @@ class Compiler {
     SliceProduct* product;
     size_t instruction = 0;
   };
-  void find_slices(const Node& loop, int32_t limit, const std::vector<const Node*>& unchanging);
+  void find_slices(const Node& loop, int32_t counter, int32_t limit,
+                   const std::vector<const Node*>& unchanging, bool in_rounds);
   void begin_slices(Slices& slices, const Values& last);
   bool is_sliced(const Node& product) const {
     return std::any_of(slices_.begin(), slices_.end(),
                        [&](const Slices& slices) { return slices.nodes.product == &product; });
   }
+  // Many rounds at once, if they can be done so.
+  bool emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test);
 
   // What lasts is computed if it is not there.
   void emit_in_block(const Node& node, const Values& last);

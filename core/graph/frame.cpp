@@ -7,7 +7,6 @@
 #include "graph/error.h"
 #include "graph/reuse.h"
 #include "ops/conv.h"
-#include "ops/slices.h"
 
 namespace wisp::graph {
 
@@ -239,36 +238,6 @@ __attribute__((noinline)) const Instruction* Frame::tail(const Instruction& in) 
   if (!made.defined()) return &in + 1;
   drop_last(in);
   put(in, 0, Datum(std::move(made)));
-  return code_.instructions.data() + in.target;
-}
-
-// A product of every round with a slice of one tensor: made for many rounds at once.
-__attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in) {
-  const SliceProduct& product = *in.slices;
-  Datum& made = registers_[product.made];
-  Datum& first = registers_[product.first];
-  const int64_t round = registers_[inputs(in)[2].at].integer();
-  if (!made.is_tensor() || round >= first.integer() + made.tensor()->size(0)) {
-    made = Datum();
-    const Input* input = inputs(in);
-    const Datum none;
-    const Datum& bias = product.biased ? peek(input[3]) : none;
-    Tensor batch = ops::slice_products({.stack = peek(input[0]).tensor(),
-                                        .dim = product.dim,
-                                        .first = round,
-                                        .count = registers_[product.limit].integer() - round,
-                                        .right = peek(input[1]).tensor(),
-                                        .turned = product.turned,
-                                        .bias = bias.is_tensor() ? bias.tensor() : Tensor()});
-    if (!batch.defined()) return &in + 1;
-    made = Datum(std::move(batch));
-    first = Datum(round);
-  }
-  const Tensor& all = made.tensor();
-  const int64_t stride = all->stride(0), at = all->offset() + (round - first.integer()) * stride;
-  Tensor slice = all.alias(all.sizes().subspan(1), all.strides().subspan(1), at);
-  drop_last(in);
-  put(in, 0, Datum(std::move(slice)));
   return code_.instructions.data() + in.target;
 }
 

@@ -9,6 +9,9 @@
 
 namespace wisp::graph {
 
+// How often a loop goes round before the host may see to its signals and other threads.
+constexpr int64_t rounds_between_looks = 256;
+
 class Frame {
  public:
   explicit Frame(const Code::Impl& code)
@@ -83,6 +86,7 @@ class Frame {
   void simple(const Instruction& in);
   const Instruction* chain(const Instruction& in);
   const Instruction* slices(const Instruction& in);
+  const Instruction* rounds(const Instruction& in);
   const Instruction* tail(const Instruction& in);
   bool may_run_beside(const Instruction& in, uint64_t& key) const;
   void parallel(const Instruction*& in);

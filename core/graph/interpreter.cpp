@@ -15,9 +15,6 @@ namespace {
 // Calls of script functions inside one another; each takes some of the thread's stack.
 constexpr int max_depth = 1000;
 
-// How often a loop goes round before the host may see to its signals and other threads.
-constexpr int64_t rounds_between_looks = 256;
-
 class Depth {
  public:
   Depth() {
@@ -233,6 +230,9 @@ inline __attribute__((always_inline)) void Frame::steps(const Instruction*& in) 
         break;
       case Step::slices:
         in = optimized_ ? slices(*in) : in + 1;
+        break;
+      case Step::rounds:
+        in = fuses_ ? rounds(*in) : in + 1;
         break;
       case Step::jump:
       case Step::jump_unless:

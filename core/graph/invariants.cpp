@@ -71,6 +71,7 @@ std::vector<SlicedProduct> sliced_products(const Block& body, const Aliases& ali
   };
   for (const Node* node = body.first; node; node = node->next) {
     if (!node->op || node->in_place || !ops::Chain::multiplies(*node->op)) continue;
+    if (node->op == &op_def<"addmm">()) continue;  // something else comes first
     const Node* select = node->input(0).node;
     if (selects_round(select, body) && aliases.is_movable(*select) && aliases.is_movable(*node) &&
         !aliases.escapes(node->output()) &&

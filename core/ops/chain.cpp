@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/memory.h"
 #include "cpu/copy.h"
 #include "ops/chain_plan.h"
 #include "ops/pointwise.h"
@@ -16,40 +15,20 @@ namespace {
 // collect plans for ever.
 constexpr size_t max_plans = 16;
 
-bool somebody_watches() {
-  if (mode.interceptor) return true;
-  return WISP_UNLIKELY(mode.deferrer != nullptr) && mode.deferrer->takes_small();
-}
-
-bool any_meta(std::span<TensorImpl* const> inputs) {
-  return WISP_UNLIKELY(Storage::any_meta()) &&
-         std::any_of(inputs.begin(), inputs.end(), [](auto* input) { return input->is_meta(); });
-}
-
-bool wants_gradients(std::span<TensorImpl* const> inputs) {
-  if (!mode.grad) return false;
-  for (const TensorImpl* input : inputs) {
-    if (input->requires_grad()) return true;
-  }
-  return false;
-}
-
-// Memory for the temporaries of one run.
-class Temporaries {
- public:
-  explicit Temporaries(size_t bytes)
-      : bytes_(bytes), data_(static_cast<char*>(memory::allocate(bytes))) {}
-  ~Temporaries() { memory::deallocate(data_, bytes_); }
-  Temporaries(const Temporaries&) = delete;
-  Temporaries& operator=(const Temporaries&) = delete;
-  char* data() const { return data_; }
-
- private:
-  size_t bytes_;
-  char* data_;
-};
-
 }  // namespace
+
+bool chains_may_run(std::span<TensorImpl* const> inputs) {
+  if (mode.interceptor) return false;
+  if (WISP_UNLIKELY(mode.deferrer != nullptr) && mode.deferrer->takes_small()) return false;
+  return WISP_LIKELY(!Storage::any_meta()) ||
+         std::none_of(inputs.begin(), inputs.end(), [](auto* input) { return input->is_meta(); });
+}
+
+bool want_gradients(std::span<TensorImpl* const> inputs) {
+  if (!mode.grad) return false;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](auto* input) { return input->requires_grad(); });
+}
 
 bool Chain::computes(const OpDef& op) {
   return op.direct == pointwise_direct || op.direct == pointwise_direct_plain;
@@ -60,7 +39,8 @@ bool Chain::cuts(const OpDef& op) { return &op == &op_def<"chunk">() || &op == &
 bool Chain::joins(const OpDef& op) { return &op == &op_def<"cat">(); }
 
 bool Chain::multiplies(const OpDef& op) {
-  return &op == &op_def<"mm">() || &op == &op_def<"matmul">() || &op == &op_def<"linear">();
+  return &op == &op_def<"mm">() || &op == &op_def<"matmul">() || &op == &op_def<"linear">() ||
+         &op == &op_def<"addmm">();
 }
 
 bool (*record_chain)(const Chain&, std::span<TensorImpl* const>, Tensor*) = nullptr;
@@ -74,10 +54,10 @@ Chain::Chain(int inputs, std::vector<ChainCall> calls, std::vector<int> outputs)
 
 Chain::~Chain() = default;
 
-bool Chain::Plan::fits(std::span<TensorImpl* const> tensors) const {
+bool fit(std::span<TensorImpl* const> tensors, const std::vector<ChainShape>& shapes) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorImpl& tensor = *tensors[i];
-    const Shape& shape = inputs[i];
+    const ChainShape& shape = shapes[i];
     if (tensor.dtype() != shape.dtype || !same(tensor.sizes(), shape.sizes) ||
         !same(tensor.strides(), shape.strides))
       return false;
@@ -85,65 +65,79 @@ bool Chain::Plan::fits(std::span<TensorImpl* const> tensors) const {
   return true;
 }
 
+std::vector<ChainShape> shapes_of(std::span<TensorImpl* const> tensors) {
+  std::vector<ChainShape> shapes;
+  for (const TensorImpl* tensor : tensors)
+    shapes.push_back({tensor->dtype(), Dims(tensor->sizes()), Dims(tensor->strides())});
+  return shapes;
+}
+
+Tensor make_chain_output(const Dims& sizes, DType dtype) {
+  Tensor made = Tensor::adopt(TensorImpl::make_empty(sizes, dtype, Device{}));
+  if (WISP_UNLIKELY(mode.inference)) made->set_inference(true);
+  return made;
+}
+
 void Chain::Plan::run(std::span<TensorImpl* const> tensors, Tensor* outs) const {
-  char* memories[max_inputs + max_outputs + 2];
+  char* memories[max_memories];
   char** next = memories;
   for (const TensorImpl* tensor : tensors) *next++ = tensor->bytes();
-  const DType dtype = inputs[0].dtype;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    outs[i] = Tensor::adopt(TensorImpl::make_empty(outputs[i], dtype, Device{}));
-    if (WISP_UNLIKELY(mode.inference)) outs[i]->set_inference(true);
+    outs[i] = make_chain_output(outputs[i], inputs[0].dtype);
     *next++ = outs[i]->bytes();
   }
   const Temporaries temporaries(temporary_bytes);
   *next++ = temporaries.data();
   *next = const_cast<char*>(numbers.data());  // they are only read
+  run(stages, memories);
+}
+
+void Chain::Plan::multiply(const ChainStage& stage, const char* a, const char* b, char* c) const {
+  const Product& product = products[static_cast<size_t>(stage.product)];
+  cpu::Matrix left = product.a, right = product.b, out = product.c;
+  left.data = const_cast<char*>(a);
+  right.data = const_cast<char*>(b);
+  out.data = c;
+  if (part_of_more) return cpu::gemm_of_rows(inputs[0].dtype, left, right, out, product.adds);
+  cpu::gemm(inputs[0].dtype, left, right, out, 1, product.adds ? 1 : 0);
+}
+
+void Chain::Plan::move(const ChainStage& stage, char* to, char* from) const {
+  const Order& order = orders[static_cast<size_t>(stage.order)];
+  const size_t item = item_size(inputs[0].dtype);
+  if (stage.by_rows)
+    return cpu::copy_rows(to, from, order.sizes[0], order.strides[0],
+                          order.sizes[1] * static_cast<int64_t>(item));
+  cpu::Walker walker(stage.spreads ? to : from, order.sizes, order.strides, 0);
+  stage.spreads ? walker.scatter(from, stage.elements, item)
+                : walker.gather(to, stage.elements, item);
+}
+
+void Chain::Plan::run(const std::vector<ChainStage>& some, char* const* memories) const {
   const auto at = [&](const ChainSpot& spot) { return memories[spot.memory] + spot.offset; };
   const cpu::Params none;
-  for (const ChainStage& stage : stages) {
+  for (const ChainStage& stage : some) {
     if (stage.product >= 0) {
-      const Product& product = products[static_cast<size_t>(stage.product)];
-      cpu::Matrix a = product.a, b = product.b, c = product.c;
-      a.data = at(stage.in[0]);
-      b.data = at(stage.in[1]);
-      c.data = at(stage.out);
-      cpu::gemm(dtype, a, b, c, 1, product.adds ? 1 : 0);
-      continue;
+      multiply(stage, at(stage.in[0]), at(stage.in[1]), at(stage.out));
+    } else if (!stage.kernel) {
+      move(stage, at(stage.out), at(stage.in[0]));
+    } else {
+      const void* in[3];
+      for (int i = 0; i < stage.inputs; ++i) in[i] = at(stage.in[i]);
+      stage.kernel(at(stage.out), in, stage.elements, none);
     }
-    if (!stage.kernel) {
-      const Order& order = orders[static_cast<size_t>(stage.order)];
-      if (stage.by_rows) {
-        const auto item = static_cast<int64_t>(item_size(dtype));
-        cpu::copy_rows(at(stage.out), at(stage.in[0]), order.sizes[0], order.strides[0],
-                       order.sizes[1] * item);
-        continue;
-      }
-      const ChainSpot& spread = stage.spreads ? stage.out : stage.in[0];
-      cpu::Walker walker(at(spread), order.sizes, order.strides, 0);
-      if (stage.spreads) {
-        walker.scatter(at(stage.in[0]), stage.elements, item_size(dtype));
-      } else {
-        walker.gather(at(stage.out), stage.elements, item_size(dtype));
-      }
-      continue;
-    }
-    const void* in[3];
-    for (int i = 0; i < stage.inputs; ++i) in[i] = at(stage.in[i]);
-    stage.kernel(at(stage.out), in, stage.elements, none);
   }
 }
 
 // The newest plan that fits, a new one, or null if there are too many.
 const Chain::Plan* Chain::plan_for(std::span<TensorImpl* const> inputs) const {
   const Plan* plan = newest_.load(std::memory_order_acquire);
-  while (plan && !plan->fits(inputs)) plan = plan->older;
+  while (plan && !fit(inputs, plan->inputs)) plan = plan->older;
   if (WISP_LIKELY(plan != nullptr)) return plan;
   std::lock_guard lock(adding_);
   if (plans_.size() >= max_plans) return nullptr;
   auto made = std::make_unique<Plan>();
-  for (const TensorImpl* input : inputs) {
-    made->inputs.push_back({input->dtype(), Dims(input->sizes()), Dims(input->strides())});
-  }
+  made->inputs = shapes_of(inputs);
   plan_chain(*this, *made);
   made->older = newest_.load(std::memory_order_relaxed);
   newest_.store(made.get(), std::memory_order_release);
@@ -152,8 +146,8 @@ const Chain::Plan* Chain::plan_for(std::span<TensorImpl* const> inputs) const {
 }
 
 bool Chain::run(std::span<TensorImpl* const> inputs, Tensor* outs) const {
-  if (somebody_watches() || any_meta(inputs)) return false;
-  if (!wants_gradients(inputs)) return run_unrecorded(inputs, outs) != nullptr;
+  if (!chains_may_run(inputs)) return false;
+  if (!want_gradients(inputs)) return run_unrecorded(inputs, outs) != nullptr;
   return !multiplies_ && record_chain && record_chain(*this, inputs, outs);
 }
 

@@ -22,7 +22,7 @@ struct ChainOperand {
 
 struct ChainCall {
   const OpDef* op = nullptr;
-  ChainOperand operands[3] = {};
+  ChainOperand operands[3] = {};  // of a product: the factors, and what it is added to
   int operand_count = 0;
   int results = 1;
   int64_t cut = 0, dim = 0;      // of chunk: how many pieces; of split: how long they are

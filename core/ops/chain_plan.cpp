@@ -66,7 +66,7 @@ class Planner {
   bool add_inputs() {
     dtype_ = plan_.inputs[0].dtype;
     if (!contains(dtypes::real_math, dtype_)) return false;
-    for (const Chain::Plan::Shape& input : plan_.inputs) {
+    for (const ChainShape& input : plan_.inputs) {
       const int64_t elements = count_elements(input.sizes);
       if (input.dtype != dtype_ || input.sizes.empty() || elements == 0) return false;
       const int number = static_cast<int>(known_.size());
@@ -120,16 +120,22 @@ class Planner {
     return true;
   }
 
-  // Alike but for their lengths along one dimension.
+  // They have to be alike but for their lengths along one dimension.
   bool join(const ChainCall& call) {
     Dims sizes = known_[call.pieces[0]].sizes;
-    sizes[call.dim] = 0;
-    for (int piece : call.pieces) {
-      if (!is_in_order(known_[piece].sizes, known_[piece].strides)) return false;
-      sizes[call.dim] += known_[piece].sizes[call.dim];
+    const auto ndim = static_cast<int64_t>(sizes.size());
+    if (call.dim < -ndim || call.dim >= ndim) return false;
+    const int64_t dim = call.dim < 0 ? call.dim + ndim : call.dim;
+    sizes[dim] = 0;
+    for (int number : call.pieces) {
+      Dims piece = known_[number].sizes;
+      if (piece.size() != sizes.size() || !is_in_order(piece, known_[number].strides)) return false;
+      sizes[dim] += piece[dim];
+      piece[dim] = sizes[dim];
+      if (!same(piece, sizes)) return false;
     }
     ChainStage whole{.elements = count_elements(sizes)};
-    if (whole.elements > chain_limit) return false;
+    if (is_too_large(whole.elements)) return false;
     add_result(sizes, whole);
     plan_.stages.pop_back();
     Dims strides = contiguous_strides(sizes);
@@ -143,7 +149,7 @@ class Planner {
                               .order = static_cast<int>(plan_.orders.size()),
                               .elements = count_elements(part)});
       plan_.orders.push_back({part, strides});
-      to.offset += part[call.dim] * strides[call.dim];
+      to.offset += part[dim] * strides[dim];
     }
     release_gathered();
     return true;
@@ -163,7 +169,7 @@ class Planner {
                      .inputs = call.operand_count,
                      .elements = count_elements(sizes)};
     if (!stage.kernel || cpu::result_dtype(opcode, dtype_) != dtype_) return false;
-    if (stage.elements > chain_limit) return false;
+    if (is_too_large(stage.elements)) return false;
     for (int i = 0; i < call.operand_count; ++i) {
       const ChainOperand& operand = call.operands[i];
       stage.in[i] = operand.value < 0 ? number(call, i, stage) : consecutive(operand.value, sizes);
@@ -188,26 +194,36 @@ class Planner {
     ChainStage stage{.in = {left.spot, right.spot},
                      .product = static_cast<int>(plan_.products.size()),
                      .elements = a.rows * b.cols};
-    if (a.cols != b.rows || stage.elements > chain_limit) return false;
-    if (stage.elements * a.cols > chain_work_limit) return false;
+    if (a.cols != b.rows || is_too_large(stage.elements)) return false;
+    const cpu::Matrix c = {nullptr, a.rows, b.cols, b.cols, 1};
+    const bool small = stage.elements * a.cols <= chain_work_limit;
+    if (!small && !plan_.part_of_more && (plan_.limited || !cpu::is_made_by_rows(dtype_, a, b, c)))
+      return false;
     const bool biased = call.operand_count > 2;
-    if (biased && !same(known_[call.operands[2].value].sizes, IntSpan(&sizes[1], 1))) return false;
+    if (biased && !can_start_with(known_[call.operands[2].value].sizes, sizes)) return false;
     add_result(sizes, stage);
-    plan_.products.push_back({a, b, {nullptr, a.rows, b.cols, b.cols, 1}, biased});
+    plan_.products.push_back({a, b, c, biased});
     if (biased)
       plan_.stages.insert(plan_.stages.end() - 1, repeated(call.operands[2].value, stage));
     return true;
   }
 
-  // A row for all rows of a result.
-  ChainStage repeated(int row, const ChainStage& result) {
-    const Known& from = known_[row];
+  static bool can_start_with(const Dims& given, const Dims& sizes) {
+    return given.size() <= 2 && can_broadcast(given, sizes) &&
+           count_elements(broadcast(given, sizes)) == count_elements(sizes);
+  }
+  // What a product is added to, repeated to its size.
+  ChainStage repeated(int value, const ChainStage& result) {
+    const Known& from = known_[value];
     const Dims& sizes = known_.back().sizes;
-    plan_.orders.push_back({sizes, {0, from.strides[0] * item()}});
+    Dims strides = expanded_strides(from.sizes, from.strides, sizes);
+    for (int64_t& stride : strides) stride *= item();
+    const bool by_rows = strides[1] == item();
+    plan_.orders.push_back({sizes, std::move(strides)});
     return {.in = {from.spot},
             .out = result.out,
             .order = static_cast<int>(plan_.orders.size()) - 1,
-            .by_rows = from.strides[0] == 1,
+            .by_rows = by_rows,
             .elements = result.elements};
   }
 
@@ -238,16 +254,24 @@ class Planner {
       return from.spot;
     Dims strides = expanded_strides(from.sizes, from.strides, sizes);
     for (int64_t& stride : strides) stride *= item();
+    const bool once = is_fixed(from.owner);
     const size_t bytes = slot_size(elements);
-    const ChainSpot to = take_slot(bytes);
-    gathered_.push_back({bytes, to.offset});
-    plan_.stages.push_back({.in = {from.spot},
-                            .out = to,
-                            .order = static_cast<int>(plan_.orders.size()),
-                            .by_rows = sizes.size() == 2 && strides[1] == item(),
-                            .elements = elements});
+    const ChainSpot to = once ? new_slot(bytes) : take_slot(bytes);
+    if (!once) gathered_.push_back({bytes, to.offset});
+    auto& stages = once ? plan_.first_stages : plan_.stages;
+    stages.push_back({.in = {from.spot},
+                      .out = to,
+                      .order = static_cast<int>(plan_.orders.size()),
+                      .by_rows = sizes.size() == 2 && strides[1] == item(),
+                      .elements = elements});
     plan_.orders.push_back({sizes, std::move(strides)});
     return to;
+  }
+
+  bool is_too_large(int64_t elements) const { return plan_.limited && elements > chain_limit; }
+  bool is_fixed(int input) const {
+    const auto number = static_cast<size_t>(input);
+    return number < plan_.fixed.size() && plan_.fixed[number];
   }
 
   void add_result(const Dims& sizes, ChainStage& stage) {
@@ -285,6 +309,9 @@ class Planner {
       free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
       return {temporaries(), offset};
     }
+    return new_slot(bytes);
+  }
+  ChainSpot new_slot(size_t bytes) {
     used_ += bytes;
     return {temporaries(), static_cast<int64_t>(used_ - bytes)};
   }

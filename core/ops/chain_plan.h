@@ -1,6 +1,7 @@
 // What a chain does on tensors of given shapes: which kernels run on which parts of which memory.
 #pragma once
 
+#include "base/memory.h"
 #include "cpu/gemm.h"
 #include "cpu/opcode.h"
 #include "ops/chain.h"
@@ -10,7 +11,7 @@ namespace wisp::ops {
 // Chains of more elements gain nothing: there the memory of temporaries costs more than the calls.
 constexpr int64_t chain_limit = 4096;
 // Nor do those with products of more multiplications.
-constexpr int64_t chain_work_limit = 64 * 64 * 64;
+constexpr int64_t chain_work_limit = cpu::small_gemm_work;
 
 // Bytes from the start of one of the memories: the inputs come first, then the outputs, then
 // temporaries, then numbers.
@@ -30,13 +31,20 @@ struct ChainStage {
   int64_t elements = 0;
 };
 
+struct ChainShape {
+  DType dtype;
+  Dims sizes, strides;
+};
+
 struct Chain::Plan {
-  struct Shape {
-    DType dtype;
-    Dims sizes, strides;
-  };
-  std::vector<Shape> inputs;  // the tensors that it is for
-  bool possible = false;      // else the calls are made one by one
+  std::vector<ChainShape> inputs;  // the tensors that it is for
+  // Of rounds of a loop: which inputs are the same in all of them (none, if it is empty), and
+  // whether these are some rows of larger tensors, which are multiplied as all of them would be.
+  std::vector<bool> fixed = {};
+  bool part_of_more = false;
+  bool limited = true;                        // to sizes that are worth it
+  bool possible = false;                      // else the calls are made one by one
+  std::vector<ChainStage> first_stages = {};  // of rounds: what is done once, before the others
   std::vector<ChainStage> stages = {};
   struct Order {
     Dims sizes, strides;  // in bytes
@@ -59,11 +67,41 @@ struct Chain::Plan {
   std::vector<char> numbers = {};
   const Plan* older = nullptr;
 
-  bool fits(std::span<TensorImpl* const> tensors) const;
   void run(std::span<TensorImpl* const> tensors, Tensor* outs) const;
+  // Some of the stages, on these memories.
+  void run(const std::vector<ChainStage>& some, char* const* memories) const;
+
+ private:
+  void multiply(const ChainStage& stage, const char* a, const char* b, char* c) const;
+  void move(const ChainStage& stage, char* to, char* from) const;
 };
 
-// Fills everything but `inputs`, which are there, and `older`.
+constexpr int max_memories = Chain::max_inputs + Chain::max_outputs + 2;
+
+// Memory for the temporaries of one run.
+class Temporaries {
+ public:
+  explicit Temporaries(size_t bytes)
+      : bytes_(bytes), data_(static_cast<char*>(memory::allocate(bytes))) {}
+  ~Temporaries() { memory::deallocate(data_, bytes_); }
+  Temporaries(const Temporaries&) = delete;
+  Temporaries& operator=(const Temporaries&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  char* data_;
+};
+
+bool fit(std::span<TensorImpl* const> tensors, const std::vector<ChainShape>& shapes);
+std::vector<ChainShape> shapes_of(std::span<TensorImpl* const> tensors);
+Tensor make_chain_output(const Dims& sizes, DType dtype);
+
+// Whether nobody watches single calls with these.
+bool chains_may_run(std::span<TensorImpl* const> inputs);
+bool want_gradients(std::span<TensorImpl* const> inputs);
+
+// Fills everything but `older` and what stands before `possible`.
 void plan_chain(const Chain& chain, Chain::Plan& plan);
 
 }  // namespace wisp::ops

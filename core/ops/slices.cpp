@@ -21,20 +21,13 @@ bool is_plain(const Tensor& tensor, DType dtype) {
 }
 
 bool are_plain(const SliceProducts& wanted) {
-  const DType dtype = wanted.stack.dtype();
+  const Tensor& left = wanted.left.first;
+  const DType dtype = left.dtype();
   if (mode.interceptor || mode.deferrer || !contains(dtypes::real_math, dtype)) return false;
-  if (wanted.stack.ndim() != 3 || wanted.right.ndim() != 2) return false;
+  if (left.ndim() != 2 || wanted.right.ndim() != 2) return false;
   const bool biased = wanted.bias.defined();
   if (biased && (wanted.bias.ndim() != 1 || !is_plain(wanted.bias, dtype))) return false;
-  return is_plain(wanted.stack, dtype) && is_plain(wanted.right, dtype);
-}
-
-// The slice `at` of a dimension.
-cpu::Matrix slice(const Tensor& stack, int64_t dim, int64_t at) {
-  const int64_t row = dim == 0 ? 1 : 0, col = dim == 2 ? 1 : 2;
-  const auto item = static_cast<int64_t>(stack->item_size());
-  return {stack->bytes() + at * stack->stride(dim) * item, stack->size(row), stack->size(col),
-          stack->stride(row), stack->stride(col)};
+  return is_plain(left, dtype) && is_plain(wanted.right, dtype);
 }
 
 // Single products of several rows bring the right matrix into this order each: then `right` is the
@@ -51,32 +44,60 @@ Tensor with_rows(const Tensor& from, cpu::Matrix& right) {
 
 }  // namespace
 
+Slices slices_of(const Tensor& stack, int64_t dim, int64_t start, int64_t step, int64_t count) {
+  const int64_t ndim = stack.ndim();
+  if (dim < -ndim || dim >= ndim || mode.interceptor || mode.deferrer) return {};
+  if (stack->is_meta() || (mode.grad && stack.requires_grad())) return {};
+  dim = dim < 0 ? dim + ndim : dim;
+  if (start < 0 || start >= stack->size(dim)) return {};
+  Dims sizes(stack.sizes()), strides(stack.strides());
+  sizes.erase(dim);
+  strides.erase(dim);
+  const int64_t stride = stack->stride(dim);
+  Slices made = {stack.alias(sizes, strides, stack->offset() + start * stride)};
+  char* const first = made.first->bytes();
+  const auto bytes = step * stride * static_cast<int64_t>(stack->item_size());
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = start + i * step;
+    if (at < 0 || at >= stack->size(dim)) break;
+    made.addresses.push_back(first + i * bytes);
+  }
+  return made;
+}
+
 Tensor slice_products(const SliceProducts& wanted) {
-  if (!are_plain(wanted)) return {};
-  const Tensor& stack = wanted.stack;
-  const int64_t dim = wanted.dim < 0 ? wanted.dim + 3 : wanted.dim;
-  if (dim < 0 || dim > 2 || wanted.first < 0 || wanted.first >= stack->size(dim)) return {};
-  const cpu::Matrix left = slice(stack, dim, wanted.first), given = matrix_of(wanted.right);
+  if (wanted.left.addresses.empty() || !are_plain(wanted)) return {};
+  const Tensor& first = wanted.left.first;
+  const cpu::Matrix left = matrix_of(first), given = matrix_of(wanted.right);
   cpu::Matrix right = wanted.turned ? transposed(given) : given;
   const int64_t elements = left.rows * right.cols, work = elements * left.cols;
-  const bool fits = left.cols == right.rows && work > 0 && work <= chain_work_limit &&
+  const cpu::Matrix product = {nullptr, left.rows, right.cols, right.cols, 1};
+  const bool by_rows = cpu::is_made_by_rows(first.dtype(), left, right, product);
+  const bool fits = left.cols == right.rows && work > 0 && (work <= chain_work_limit || by_rows) &&
                     (!wanted.bias.defined() || wanted.bias.numel() == right.cols);
   if (!fits) return {};
-  const int64_t count = std::min({wanted.count, stack->size(dim) - wanted.first,
-                                  std::max<int64_t>(most_elements / elements, 1)});
+  const int64_t count = std::min(static_cast<int64_t>(wanted.left.addresses.size()),
+                                 std::max<int64_t>(most_elements / elements, 1));
   if (count < fewest) return {};
-  const Tensor packed = left.rows > 1 ? with_rows(wanted.right, right) : Tensor();
+  const Tensor packed = by_rows ? with_rows(wanted.right, right) : Tensor();
   const int64_t sizes[] = {count, left.rows, right.cols};
-  Tensor made = Tensor::adopt(TensorImpl::make_empty(sizes, stack.dtype(), stack.device()));
+  Tensor made = Tensor::adopt(TensorImpl::make_empty(sizes, first.dtype(), first.device()));
   if (mode.inference) made->set_inference(true);
   if (wanted.bias.defined()) copy_raw(made, wanted.bias);
   char* const out = made->bytes();
-  const int64_t bytes = elements * static_cast<int64_t>(stack->item_size());
-  parallel_for(count, std::max<int64_t>(grain / work, 1), [&](int64_t begin, int64_t end) {
+  const int64_t bytes = elements * static_cast<int64_t>(first->item_size());
+  const bool adds = wanted.bias.defined();
+  const int64_t at_once = std::max<int64_t>((grain / work + 3) / 4 * 4, 4);
+  parallel_for(count, at_once, [&](int64_t begin, int64_t end) {
+    const auto lefts = std::span(wanted.left.addresses).subspan(begin, end - begin);
+    if (left.rows == 1)
+      return cpu::gemm_of_single_rows(first.dtype(), lefts, left, right, out + begin * bytes, adds);
     for (int64_t i = begin; i < end; ++i) {
-      cpu::gemm(stack.dtype(), slice(stack, dim, wanted.first + i), right,
-                {out + i * bytes, left.rows, right.cols, right.cols, 1}, 1,
-                wanted.bias.defined() ? 1 : 0);
+      cpu::Matrix one = left, to = product;
+      one.data = wanted.left.addresses[static_cast<size_t>(i)];
+      to.data = out + i * bytes;
+      by_rows ? cpu::gemm_of_rows(first.dtype(), one, right, to, adds)
+              : cpu::gemm(first.dtype(), one, right, to, 1, adds ? 1 : 0);
     }
   });
   return made;

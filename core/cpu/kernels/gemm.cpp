@@ -287,7 +287,35 @@ void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int6
   }
 }
 
-// y += sum of columns of a scaled by x; columns of a and y are consecutive.
+// y[r] += sum of columns of a scaled by x[r]; columns of a and y are consecutive. The order of the
+// terms is the same for any number of rows.
+template <class T, int rows>
+WISP_INLINE void add_columns(const T* a, int64_t a_col, const T* const* x, int64_t x_step,
+                             T* const* y, int64_t m, int64_t k, T alpha) {
+  int64_t p = 0;
+  for (; p + 4 <= k; p += 4) {
+    const T* c0 = a + p * a_col;
+    const T *c1 = c0 + a_col, *c2 = c1 + a_col, *c3 = c2 + a_col;
+    T f[rows][4];
+    for (int r = 0; r < rows; ++r) {
+      for (int j = 0; j < 4; ++j) f[r][j] = alpha * x[r][(p + j) * x_step];
+    }
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) {
+      for (int r = 0; r < rows; ++r)
+        y[r][i] += (c0[i] * f[r][0] + c1[i] * f[r][1]) + (c2[i] * f[r][2] + c3[i] * f[r][3]);
+    }
+  }
+  for (; p < k; ++p) {
+    const T* c0 = a + p * a_col;
+    for (int r = 0; r < rows; ++r) {
+      const T x0 = alpha * x[r][p * x_step];
+#pragma GCC ivdep
+      for (int64_t i = 0; i < m; ++i) y[r][i] += c0[i] * x0;
+    }
+  }
+}
+
 template <class T>
 void gemv_columns(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m, int64_t k,
                   T alpha, T beta) {
@@ -296,21 +324,15 @@ void gemv_columns(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, i
   } else if (beta != T(1)) {
     for (int64_t i = 0; i < m; ++i) y[i] *= beta;
   }
-  int64_t p = 0;
-  for (; p + 4 <= k; p += 4) {
-    const T* c0 = a + p * a_col;
-    const T *c1 = c0 + a_col, *c2 = c1 + a_col, *c3 = c2 + a_col;
-    const T x0 = alpha * x[p * x_step], x1 = alpha * x[(p + 1) * x_step];
-    const T x2 = alpha * x[(p + 2) * x_step], x3 = alpha * x[(p + 3) * x_step];
-#pragma GCC ivdep
-    for (int64_t i = 0; i < m; ++i) y[i] += (c0[i] * x0 + c1[i] * x1) + (c2[i] * x2 + c3[i] * x3);
-  }
-  for (; p < k; ++p) {
-    const T* c0 = a + p * a_col;
-    const T x0 = alpha * x[p * x_step];
-#pragma GCC ivdep
-    for (int64_t i = 0; i < m; ++i) y[i] += c0[i] * x0;
-  }
+  add_columns<T, 1>(a, a_col, &x, x_step, &y, m, k, alpha);
+}
+
+template <class T>
+void gemv_columns_of_rows(const T* a, int64_t a_col, const T* const* x, int64_t x_step, T* const* y,
+                          int64_t m, int64_t k) {
+  static_assert(GemmKernels<T>::rows_at_once == 4);
+  T* const own[4] = {y[0], y[1], y[2], y[3]};
+  add_columns<T, 4>(a, a_col, x, x_step, own, m, k, T(1));
 }
 
 // Consecutive rows, filled with zeros up to a whole number of vectors.
@@ -331,8 +353,8 @@ void pack(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows, in
 
 template <class T>
 GemmKernels<T> gemm_kernels() {
-  return {small_gemm<T>, gemv_rows<T>,     gemv_columns<T>, pack<T>,
-          turn<T>,       Vector<T>::width, has_masks};
+  return {small_gemm<T>, gemv_rows<T>, gemv_columns<T>,  gemv_columns_of_rows<T>,
+          pack<T>,       turn<T>,      Vector<T>::width, has_masks};
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ struct GemmKernels {
                     int64_t k, T alpha, T beta) = nullptr;
   void (*gemv_columns)(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m,
                        int64_t k, T alpha, T beta) = nullptr;
+  // y[r] += x[r] * A for this many rows r, whose products are as single ones would be.
+  static constexpr int rows_at_once = 4;
+  void (*gemv_columns_of_rows)(const T* a, int64_t a_col, const T* const* x, int64_t x_step,
+                               T* const* y, int64_t m, int64_t k);
   void (*pack)(const T* in, int64_t in_row, T* out, int64_t out_row, int64_t rows,
                int64_t cols) = nullptr;
   void (*transpose)(const T* in, int64_t in_col, T* out, int64_t out_row, int64_t rows,
