@@ -20,6 +20,7 @@ namespace wisp::cpu {
     isa::fill_reduce(t);             \
     isa::fill_extremes(t);           \
     isa::fill_norms(t);              \
+    isa::fill_distance(t);           \
     isa::fill_scan(t);               \
     isa::fill_softmax(t);            \
     isa::fill_gemm(t);               \

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu/channels.h"
+#include "cpu/distance.h"
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
 #include "cpu/random.h"
@@ -63,6 +64,8 @@ struct Kernels {
   ChannelKernel<float> channels_f32;
   ChannelKernel<double> channels_f64;
   ChannelBlockKernel channels_by_8, channels_by_16;
+  DistanceKernels<float> distance_f32;
+  DistanceKernels<double> distance_f64;
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   void (*bfloat_gemm)(const BFloatPiece& piece) = nullptr;
@@ -100,6 +103,7 @@ const Kernels& kernels();
   void fill_reduce(Kernels& table);      \
   void fill_extremes(Kernels& table);    \
   void fill_norms(Kernels& table);       \
+  void fill_distance(Kernels& table);    \
   void fill_scan(Kernels& table);        \
   void fill_softmax(Kernels& table);     \
   void fill_gemm(Kernels& table);        \
