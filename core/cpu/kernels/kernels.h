@@ -22,6 +22,10 @@ using CastFn = void (*)(void* out, const void* in, int64_t n);
 using CastTable = CastFn[num_dtypes][num_dtypes];
 // Repeats a value of 1, 2, 4, 8 or 16 bytes over n elements.
 using RepeatFn = void (*)(void* out, const void* value, size_t item, int64_t n);
+// Repeats each of `rows` values, `step` bytes apart, `length` times: rows of one value each, one
+// behind the other.
+using SpreadFn = void (*)(void* out, const void* values, int64_t step, size_t item, int64_t rows,
+                          int64_t length);
 // Copies n elements in the opposite order, the one at `last` first.
 using ReverseFn = void (*)(void* out, const void* last, size_t item, int64_t n);
 // Rows of `out` from columns of `in`, both consecutive; steps from one to the next in bytes.
@@ -51,9 +55,11 @@ using RandomFn = void (*)(T* out, int64_t n, uint64_t seed, uint64_t counter);
 
 struct Kernels {
   TileTable tile = {};
-  TileTable by_number = {};  // the last input is one value for all elements; few have this form
+  TileTable by_number = {};  // the last input is one value for all elements (a float, if they are of
+                             // 16 bits); few have this form
   CastTable cast = {};       // [to][from]
   RepeatFn repeat = nullptr;
+  SpreadFn spread = nullptr;
   ReverseFn reverse = nullptr;
   TurnFn turn = nullptr;
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
@@ -104,6 +110,7 @@ const Kernels& kernels();
   void fill_extremes(Kernels& table);    \
   void fill_norms(Kernels& table);       \
   void fill_distance(Kernels& table);    \
+  void fill_halves(Kernels& table);      \
   void fill_scan(Kernels& table);        \
   void fill_softmax(Kernels& table);     \
   void fill_gemm(Kernels& table);        \
