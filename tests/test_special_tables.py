@@ -137,7 +137,9 @@ def test_zeta():
 
 @pytest.mark.parametrize("dtype", [wisp.float16, wisp.bfloat16, wisp.float32, wisp.float64])
 def test_frexp_takes_every_number_apart(dtype):
-    x = wisp.tensor([0.0, -0.0, 1.0, -3.0, 6e-8, 1e-40, 5e-324, 0.75, INF, -INF, NAN, 60000.0], dtype=wisp.float64).to(dtype)
+    x = wisp.tensor([0.0, -0.0, 1.0, -3.0, 6e-8, 1e-40, 5e-324, 0.75, INF, -INF, NAN, 60000.0], dtype=wisp.float64).to(
+        dtype
+    )
     mantissa, exponent = wisp.frexp(x)
     expected = np.frexp(x.double().numpy())
     np.testing.assert_array_equal(mantissa.double().numpy(), expected[0])

@@ -77,7 +77,9 @@ def pieces(f, first, last, width):
 
 def write(out, name, f, first, last, width):
     made, count = pieces(f, first, last, width)
-    out.append(f"inline constexpr Table<{len(made)}, {count}> {name} = {{\n    {float(first)!r}, {float(1 / mp.mpf(width))!r}, {{")
+    out.append(
+        f"inline constexpr Table<{len(made)}, {count}> {name} = {{\n    {float(first)!r}, {float(1 / mp.mpf(width))!r}, {{"
+    )
     for zero, powers in made:
         high = float(zero) if zero is not None else 0.0
         low = float(zero - mp.mpf(high)) if zero is not None else 0.0
@@ -191,8 +193,8 @@ def main():
         write(out, f"y{order}_rest", y_rest(order), 0, 4, half * 4)
         write(out, f"wave{order}_p", amplitude(order, 0), 0, 1, quarter)
         write(out, f"wave{order}_q", amplitude(order, 1), 0, 1, quarter)
-        scaled_i = lambda x, n=order: mp.besseli(n, x) * mp.exp(-x)  # noqa: E731
-        scaled_k = lambda x, n=order: mp.besselk(n, x) * mp.exp(x)  # noqa: E731
+        scaled_i = lambda x, n=order: mp.besseli(n, x) * mp.exp(-x)
+        scaled_k = lambda x, n=order: mp.besselk(n, x) * mp.exp(x)
         write(out, f"i{order}_near", scaled_i, 1 - order, 8, half * 2)
         write(out, f"i{order}_far", far(lambda x: scaled_i(x) * mp.sqrt(x), 1 / mp.sqrt(2 * PI)), 0, 1, quarter)
         write(out, f"i{order}_even", i_even(order), 0, 1, half * 2)

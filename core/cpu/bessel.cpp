@@ -54,9 +54,8 @@ double bessel_j0(double x) {
 double bessel_j1(double x) {
   const double size = std::abs(x);
   if (!(size < inf)) return nan;
-  const double y = size < waves
-                       ? tables::j1_near(size)
-                       : first_kind(wave_at(size, 1), tables::wave1_p, tables::wave1_q);
+  const double y = size < waves ? tables::j1_near(size)
+                                : first_kind(wave_at(size, 1), tables::wave1_p, tables::wave1_q);
   return std::copysign(1.0, x) * y;
 }
 

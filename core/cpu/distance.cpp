@@ -22,8 +22,8 @@ const DistanceKernels<T>& distance_kernels() {
   }
 }
 
-// --- Norms that are not among those of the kernels: powers are made by the kernel of pow, those of a
-// few points at a time.
+// --- Norms that are not among those of the kernels: powers are made by the kernel of pow, those of
+// a few points at a time.
 
 bool has_kernel(double p) { return p == 0 || p == 1 || p == 2 || std::isinf(p); }
 
@@ -122,12 +122,13 @@ void distances(const Distances& job, double p) {
   visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {
     const T *x = reinterpret_cast<const T*>(job.x), *y = reinterpret_cast<const T*>(job.y);
     T* out = reinterpret_cast<T*>(job.out);
-    parallel_for(job.stacks * job.rows, grain_of_points(job.others * std::max<int64_t>(job.cols, 1)),
+    parallel_for(job.stacks * job.rows,
+                 grain_of_points(job.others * std::max<int64_t>(job.cols, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row) {
                      const T* others = y + row / job.rows * job.others * job.cols;
-                     distances_from<T>({x + row * job.cols, others, job.others, job.cols},
-                                                p, out + row * job.others);
+                     distances_from<T>({x + row * job.cols, others, job.others, job.cols}, p,
+                                       out + row * job.others);
                    }
                  });
   });

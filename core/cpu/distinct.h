@@ -5,8 +5,8 @@
 
 namespace wisp::cpu {
 
-// n rows of `width` elements, one behind the other. Rows are equal if all of their elements are; NaN
-// equals nothing.
+// n rows of `width` elements, one behind the other. Rows are equal if all of their elements are;
+// NaN equals nothing.
 struct Neighbours {
   DType dtype;
   int64_t n, width;

@@ -214,7 +214,8 @@ double gamma_q(double a, double x, bool single) {
   if (x == inf) return 0;
   if (is_central(a, x)) return uniform(a, x, false);
   if (x <= 1.1 && a <= 0.5) return q_small(a, x);
-  return x <= 1.1 || x < a ? 1 - p_series(a, x, single) : prefix(a, x, single) * a * q_fraction(a, x, single);
+  return x <= 1.1 || x < a ? 1 - p_series(a, x, single)
+                           : prefix(a, x, single) * a * q_fraction(a, x, single);
 }
 
 // Both forms divide the derivative of P (or -Q) by a through its derivative by x; x^a e^-x cancels.

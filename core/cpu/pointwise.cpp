@@ -183,15 +183,15 @@ bool all_direct(const Pointwise& call, const LoopPlan& plan, bool number) {
 
 // All of a call whose operands are direct.
 void run_direct(const Pointwise& call, const LoopPlan& plan, TileFn kernel) {
-  parallel_for(
-      plan.numel, even_grain(plan.numel, grain_of(call.op)), [&](int64_t begin, int64_t end) {
-        const void* in[3];
-        for (int i = 0; i < call.inputs; ++i) {
-          in[i] = call.in[i].data + (begin > 0 ? begin * plan.strides[i + 1][0] : 0);
-        }
-        kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
-               end - begin, call.params);
-      });
+  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
+               [&](int64_t begin, int64_t end) {
+                 const void* in[3];
+                 for (int i = 0; i < call.inputs; ++i) {
+                   in[i] = call.in[i].data + (begin > 0 ? begin * plan.strides[i + 1][0] : 0);
+                 }
+                 kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
+                        end - begin, call.params);
+               });
 }
 
 // Numbers of 16 bits that are all direct, if there is a kernel that takes them as they are.

@@ -103,7 +103,7 @@ double zeta(double s, double q, bool single = false) {
     if (q == std::floor(q)) return inf;
     if (s != std::floor(s)) return nan;  // a negative number to a broken power
   }
-  if (q < -1e6) return nan;  // too many terms
+  if (q < -1e6) return nan;          // too many terms
   const int plain = single ? 5 : 9;  // so many terms are added one by one
   double sum = 0;
   int k = 0;

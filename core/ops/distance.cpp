@@ -226,7 +226,8 @@ void infer_pdist_grad(Infer& infer) {
 
 void pdist_grad_kernel(const Call& call) {
   const DType dtype = call.out().dtype();
-  const Tensor grad = consecutive(call.tensor(0), dtype), points = consecutive(call.tensor(1), dtype),
+  const Tensor grad = consecutive(call.tensor(0), dtype),
+               points = consecutive(call.tensor(1), dtype),
                distance = consecutive(call.tensor(2), dtype);
   cpu::pair_grads(point_pairs(points), grad->bytes(), distance->bytes(), call.real(3),
                   call.out()->bytes());

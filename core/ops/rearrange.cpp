@@ -249,8 +249,8 @@ void trace_body(const Args& args, TensorList& outs) {
   outs.push(sum(diagonal(self)));
 }
 
-// Powers 0 to n - 1 of every element, along a new last dimension: running products of 1 and repeated
-// elements.
+// Powers 0 to n - 1 of every element, along a new last dimension: running products of 1 and
+// repeated elements.
 Tensor powers(const Tensor& x, int64_t n) {
   const Tensor column = unsqueeze(x, -1);
   if (n < 3) return pow(column, invoke<"arange">(n));

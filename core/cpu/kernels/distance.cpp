@@ -78,7 +78,8 @@ struct Largest {
 };
 
 // Halves are joined until one number is left. They are spelled out, lane by lane, which compilers
-// know how to do in registers; reading them from memory would keep the whole vector there all along.
+// know how to do in registers; reading them from memory would keep the whole vector there all
+// along.
 template <class Norm, class T, int bytes>
 WISP_INLINE T join_lanes(Vector<T, bytes> v) {
   if constexpr (bytes == 2 * sizeof(T)) {
@@ -184,8 +185,7 @@ void add_slopes_by(const PointAndOthers<T>& at, const T* weights, T* sums, F slo
 template <class T>
 void add_slopes(const PointAndOthers<T>& at, double p, const T* weights, const T* distances,
                 T* sums) {
-  if (p == 2)
-    return add_slopes_by(at, weights, sums, [](auto step, int64_t) { return step; });
+  if (p == 2) return add_slopes_by(at, weights, sums, [](auto step, int64_t) { return step; });
   if (p == 1)
     return add_slopes_by(at, weights, sums, [](auto step, int64_t) { return sign_of_step(step); });
   add_slopes_by(at, weights, sums, [distances](auto step, int64_t j) {

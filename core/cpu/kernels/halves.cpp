@@ -1,5 +1,5 @@
-// Numbers of 16 bits that are computed with as they are read, in registers: arithmetic and sums, which
-// would wait for tiles of floats otherwise.
+// Numbers of 16 bits that are computed with as they are read, in registers: arithmetic and sums,
+// which would wait for tiles of floats otherwise.
 #include "cpu/kernels/fold.h"
 
 #if defined(__F16C__)
@@ -56,9 +56,8 @@ WISP_INLINE void narrow(T* y, Floats v) {
     return;
   }
 #if defined(__AVX512F__)
-  _mm256_storeu_si256(
-      reinterpret_cast<__m256i*>(y),
-      _mm512_cvtps_ph(reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(y),
+                      _mm512_cvtps_ph(reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT));
 #elif defined(__F16C__)
   _mm_storeu_si128(reinterpret_cast<__m128i*>(y),
                    _mm256_cvtps_ph(reinterpret_cast<__m256>(v), _MM_FROUND_TO_NEAREST_INT));

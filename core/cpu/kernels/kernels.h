@@ -55,9 +55,9 @@ using RandomFn = void (*)(T* out, int64_t n, uint64_t seed, uint64_t counter);
 
 struct Kernels {
   TileTable tile = {};
-  TileTable by_number = {};  // the last input is one value for all elements (a float, if they are of
-                             // 16 bits); few have this form
-  CastTable cast = {};       // [to][from]
+  TileTable by_number = {};  // the last input is one value for all elements (a float, if they are
+                             // of 16 bits); few have this form
+  CastTable cast = {};  // [to][from]
   RepeatFn repeat = nullptr;
   SpreadFn spread = nullptr;
   ReverseFn reverse = nullptr;
