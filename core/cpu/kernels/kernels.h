@@ -57,7 +57,7 @@ struct Kernels {
   TileTable tile = {};
   TileTable by_number = {};  // the last input is one value for all elements (a float, if they are
                              // of 16 bits); few have this form
-  CastTable cast = {};  // [to][from]
+  CastTable cast = {};       // [to][from]
   RepeatFn repeat = nullptr;
   SpreadFn spread = nullptr;
   ReverseFn reverse = nullptr;
