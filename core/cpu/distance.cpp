@@ -1,10 +1,11 @@
 #include "cpu/distance.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/parallel.h"
 #include "cpu/gemm.h"
-#include "cpu/opcode.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/runs.h"
 #include "cpu/scratch.h"
 
@@ -12,70 +13,107 @@ namespace wisp::cpu {
 
 namespace {
 
-// Folds |x[k] - y[k]| into several partial results, which a compiler may keep in one vector.
+template <class T>
+const DistanceKernels<T>& distance_kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return kernels().distance_f32;
+  } else {
+    return kernels().distance_f64;
+  }
+}
+
+// --- Norms that are not among those of the kernels: powers are made by the kernel of pow, those of
+// a few points at a time.
+
+bool has_kernel(double p) { return p == 0 || p == 1 || p == 2 || std::isinf(p); }
+
+constexpr int64_t powers_at_once = 1024;
+
+template <class T>
+void raise(T* values, int64_t n, double exponent) {
+  const TileFn kernel = tile_kernel(Opcode::pow, dtype_of<T>);
+  T exponents[powers_at_once];
+  std::fill(exponents, exponents + std::min(n, powers_at_once), static_cast<T>(exponent));
+  for (int64_t at = 0; at < n; at += powers_at_once) {
+    const void* in[] = {values + at, exponents};
+    kernel(values + at, in, std::min(powers_at_once, n - at), Params());
+  }
+}
+
+// f(j, |x - y|^exponent for all coordinates) for every other point j, one after the other.
 template <class T, class F>
-WISP_INLINE T fold_sizes(const T* x, const T* y, int64_t n, F f) {
-  constexpr int64_t lanes = 8;
-  T partial[lanes] = {};
-  int64_t k = 0;
-  for (; k + lanes <= n; k += lanes) {
-    for (int64_t l = 0; l < lanes; ++l) partial[l] = f(partial[l], std::abs(x[k + l] - y[k + l]));
+void with_powers(const PointAndOthers<T>& at, double exponent, F f) {
+  const int64_t few = std::max<int64_t>(1, powers_at_once / std::max<int64_t>(at.cols, 1));
+  const Scratch<T> powers(std::min(few, at.count) * at.cols);
+  for (int64_t first = 0; first < at.count; first += few) {
+    const int64_t count = std::min(few, at.count - first);
+    const T* others = at.others + first * at.cols;
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t k = j * at.cols, i = 0; i < at.cols; ++i, ++k)
+        powers[k] = std::abs(at.x[i] - others[k]);
+    }
+    raise(powers.data(), count * at.cols, exponent);
+    for (int64_t j = 0; j < count; ++j) f(first + j, powers.data() + j * at.cols);
   }
-  for (; k < n; ++k) partial[0] = f(partial[0], std::abs(x[k] - y[k]));
-  return f.join(partial);
 }
 
 template <class T>
-struct Adding {
-  static T join(const T (&partial)[8]) {
-    return ((partial[0] + partial[1]) + (partial[2] + partial[3])) +
-           ((partial[4] + partial[5]) + (partial[6] + partial[7]));
-  }
-};
-template <class T>
-struct Ones : Adding<T> {
-  T operator()(T sum, T size) const { return sum + size; }
-};
-template <class T>
-struct Squares : Adding<T> {
-  T operator()(T sum, T size) const { return sum + size * size; }
-};
-template <class T>
-struct Counts : Adding<T> {
-  T operator()(T sum, T size) const { return sum + (size != 0 ? T(1) : T(0)); }
-};
-template <class T>
-struct Powers : Adding<T> {
-  explicit Powers(T exponent) : p(exponent) {}
-  T operator()(T sum, T size) const { return sum + std::pow(size, p); }
-  T p;
-};
-// NaN is larger than anything.
-template <class T>
-struct Largest {
-  T operator()(T most, T size) const { return size > most || std::isnan(size) ? size : most; }
-  T join(const T (&partial)[8]) const {
-    T most = 0;
-    for (T part : partial) most = std::isnan(most) ? most : (*this)(most, part);
-    return most;
-  }
-};
-
-template <class T>
-T distance(const T* x, const T* y, int64_t n, double p) {
-  if (p == 2) return std::sqrt(fold_sizes(x, y, n, Squares<T>()));
-  if (p == 1) return fold_sizes(x, y, n, Ones<T>());
-  if (p == 0) return fold_sizes(x, y, n, Counts<T>());
-  if (std::isinf(p)) return fold_sizes(x, y, n, Largest<T>());
-  return std::pow(fold_sizes(x, y, n, Powers<T>(static_cast<T>(p))), static_cast<T>(1 / p));
+void distances_from(const PointAndOthers<T>& at, double p, T* out) {
+  if (has_kernel(p)) return distance_kernels<T>().from(at, p, out);
+  with_powers(at, p, [&](int64_t j, const T* powers) {
+    T sum = 0;
+    for (int64_t k = 0; k < at.cols; ++k) sum += powers[k];
+    out[j] = sum;
+  });
+  raise(out, at.count, 1 / p);
 }
 
+// What gradients are multiplied with is sgn(step) (|step| / distance)^(p - 1), and 0 where points
+// coincide: what of it belongs to the distance goes into weights.
 template <class T>
-void sums_of_squares(const T* x, int64_t rows, int64_t cols, T* out) {
-  const Scratch<T> origin(cols);
-  std::fill(origin.begin(), origin.end(), T(0));
-  for (int64_t i = 0; i < rows; ++i)
-    out[i] = fold_sizes(x + i * cols, origin.data(), cols, Squares<T>());
+void make_weights(const T* grads, const T* distances, int64_t n, double p, T* weights) {
+  if (p == 1 || std::isinf(p)) {
+    std::copy(grads, grads + n, weights);
+    return;
+  }
+  std::copy(distances, distances + n, weights);
+  if (p != 2) raise(weights, n, p - 1);
+  for (int64_t j = 0; j < n; ++j) {
+    const T weight = grads[j] / weights[j];
+    weights[j] = distances[j] == 0 ? T(0) : weight;
+  }
+}
+
+// Adds what at most `most_slopes` others give to the gradient of x.
+template <class T>
+void add_slopes(const PointAndOthers<T>& at, double p, const T* weights, const T* distances,
+                T* sums) {
+  if (has_kernel(p)) return distance_kernels<T>().add_slopes(at, p, weights, distances, sums);
+  with_powers(at, p - 1, [&](int64_t j, const T* powers) {
+    for (int64_t k = 0; k < at.cols; ++k) {
+      const T step = at.x[k] - at.others[j * at.cols + k];
+      sums[k] += step == 0 ? T(0) : weights[j] * std::copysign(powers[k], step);
+    }
+  });
+}
+
+// ---
+
+int64_t grain_of_points(int64_t work_each) {
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, work_each));
+}
+
+// How many pairs begin with an earlier row than i.
+int64_t pairs_before(int64_t i, int64_t rows) { return i * (2 * rows - i - 1) / 2; }
+
+// The row that begins a pair.
+int64_t row_of_pair(int64_t pair, int64_t rows) {
+  int64_t low = 0, high = rows;
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (pairs_before(middle, rows) <= pair ? low : high) = middle;
+  }
+  return low;
 }
 
 }  // namespace
@@ -84,15 +122,29 @@ void distances(const Distances& job, double p) {
   visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {
     const T *x = reinterpret_cast<const T*>(job.x), *y = reinterpret_cast<const T*>(job.y);
     T* out = reinterpret_cast<T*>(job.out);
-    const int64_t grain = std::max<int64_t>(
-        1, 16384 / std::max<int64_t>(1, job.others * std::max<int64_t>(job.cols, 1)));
-    parallel_for(job.stacks * job.rows, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* others = y + row / job.rows * job.others * job.cols;
-        for (int64_t j = 0; j < job.others; ++j) {
-          out[row * job.others + j] =
-              distance(x + row * job.cols, others + j * job.cols, job.cols, p);
-        }
+    parallel_for(job.stacks * job.rows,
+                 grain_of_points(job.others * std::max<int64_t>(job.cols, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const T* others = y + row / job.rows * job.others * job.cols;
+                     distances_from<T>({x + row * job.cols, others, job.others, job.cols}, p,
+                                       out + row * job.others);
+                   }
+                 });
+  });
+}
+
+void pair_distances(const PointPairs& points, double p, char* result) {
+  const int64_t rows = points.rows, cols = points.cols;
+  visit<dtypes::real_math>(points.dtype, "pdist", [&]<class T>() {
+    const T* x = reinterpret_cast<const T*>(points.x);
+    T* out = reinterpret_cast<T*>(result);
+    parallel_for(rows * (rows - 1) / 2, grain_of_points(cols), [&](int64_t begin, int64_t end) {
+      for (int64_t pair = begin, i = row_of_pair(begin, rows); pair < end; ++i) {
+        const int64_t other = i + 1 + pair - pairs_before(i, rows);
+        const int64_t count = std::min(rows - other, end - pair);
+        distances_from<T>({x + i * cols, x + other * cols, count, cols}, p, out + pair);
+        pair += count;
       }
     });
   });
@@ -100,36 +152,33 @@ void distances(const Distances& job, double p) {
 
 namespace {
 
+// The gradients of a few points: a few slopes at a time in the dtype itself, those sums in float64.
 template <class T>
-WISP_INLINE T sign_of(T x) {
-  return std::copysign(static_cast<T>(x != 0), x);
-}
-
-// Adds weight * slope(x - y) of every coordinate.
-template <class T, class F>
-WISP_INLINE void add_slopes(T* sums, const T* x, const T* y, int64_t n, T weight, F slope) {
-#pragma GCC ivdep
-  for (int64_t k = 0; k < n; ++k) sums[k] += weight * slope(x[k] - y[k]);
-}
-
-// What one pair gives: sgn(step) (|step| / distance)^(p - 1), and 0 where points coincide.
-template <class T>
-void add_pair(T* sums, const T* x, const T* y, int64_t n, T grad, T distance, double p) {
-  if (p == 1) return add_slopes(sums, x, y, n, grad, [](T step) { return sign_of(step); });
-  if (std::isinf(p)) {
-    return add_slopes(sums, x, y, n, grad, [distance](T step) {
-      return std::abs(step) == distance ? sign_of(step) : T(0);
-    });
+class SlopeSums {
+ public:
+  SlopeSums(int64_t points, int64_t cols, double p)
+      : cols_(cols), p_(p), sums_(points * cols), part_(cols) {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
   }
-  if (distance == 0) return;
-  if (p == 2) {
-    return add_slopes(sums, x, y, n, grad / distance, [](T step) { return step; });
+
+  // What at most `most_slopes` others give to the gradient of x, which is that of point i here.
+  void add(int64_t i, const PointAndOthers<T>& at, const T* weights, const T* distances) {
+    std::fill(part_.begin(), part_.end(), T(0));
+    add_slopes<T>(at, p_, weights, distances, part_.data());
+    double* sums = sums_.data() + i * cols_;
+    for (int64_t k = 0; k < cols_; ++k) sums[k] += static_cast<double>(part_[k]);
   }
-  const T power = static_cast<T>(p - 1);
-  add_slopes(sums, x, y, n, grad / std::pow(distance, power), [power](T step) {
-    return step == 0 ? T(0) : sign_of(step) * std::pow(std::abs(step), power);
-  });
-}
+
+  void take(T* out) const {
+    for (double sum : sums_) *out++ = static_cast<T>(sum);
+  }
+
+ private:
+  int64_t cols_;
+  double p_;
+  Scratch<double> sums_;
+  Scratch<T> part_;
+};
 
 }  // namespace
 
@@ -140,32 +189,133 @@ void distance_grads(const DistanceGrads& job, double p) {
     const T *x = reinterpret_cast<const T*>(points.x), *y = reinterpret_cast<const T*>(points.y);
     const T *grad = reinterpret_cast<const T*>(job.grad),
             *distance = reinterpret_cast<const T*>(job.distance);
-    const int64_t grain = std::max<int64_t>(
-        1, 16384 / std::max<int64_t>(1, points.others * std::max<int64_t>(cols, 1)));
+    T* out = reinterpret_cast<T*>(points.out);
+    const int64_t grain = grain_of_points(points.others * std::max<int64_t>(cols, 1));
     parallel_for(points.stacks * points.rows, grain, [&](int64_t begin, int64_t end) {
-      // A few points at a time in the dtype itself, those sums in float64.
-      constexpr int64_t few = 64;
-      const Scratch<double> sums(cols);
-      const Scratch<T> part(cols);
+      T grads[most_slopes], distances[most_slopes], weights[most_slopes];
       for (int64_t row = begin; row < end; ++row) {
+        SlopeSums<T> sums(1, cols, p);
         const int64_t stack = row / points.rows, i = row % points.rows;
         const int64_t first = stack * points.rows * points.others + i * job.row_step;
-        for (int64_t k = 0; k < cols; ++k) sums[k] = 0;
-        for (int64_t start = 0; start < points.others; start += few) {
-          std::fill(part.begin(), part.end(), T(0));
-          for (int64_t j = start; j < std::min(start + few, points.others); ++j) {
-            const int64_t at = first + j * job.col_step;
-            add_pair(part.data(), x + row * cols, y + (stack * points.others + j) * cols, cols,
-                     grad[at], distance[at], p);
+        for (int64_t start = 0; start < points.others; start += most_slopes) {
+          const int64_t count = std::min(most_slopes, points.others - start);
+          for (int64_t j = 0; j < count; ++j) {
+            const int64_t at = first + (start + j) * job.col_step;
+            grads[j] = grad[at];
+            distances[j] = distance[at];
           }
-          for (int64_t k = 0; k < cols; ++k) sums[k] += static_cast<double>(part[k]);
+          make_weights(grads, distances, count, p, weights);
+          sums.add(0, {x + row * cols, y + (stack * points.others + start) * cols, count, cols},
+                   weights, distances);
         }
-        T* out = reinterpret_cast<T*>(points.out) + row * cols;
-        for (int64_t k = 0; k < cols; ++k) out[k] = static_cast<T>(sums[k]);
+        sums.take(out + row * cols);
       }
     });
   });
 }
+
+namespace {
+
+// The gradients of `rows` neighbouring points from `first` on, of what all pairs have.
+template <class T>
+class PairSlopes {
+ public:
+  PairSlopes(const PointPairs& points, double p, const T* weights, const T* distances,
+             int64_t first, int64_t rows)
+      : x_(reinterpret_cast<const T*>(points.x)),
+        n_(points.rows),
+        cols_(points.cols),
+        weights_(weights),
+        distances_(distances),
+        first_(first),
+        rows_(rows),
+        sums_(rows, cols_, p) {}
+
+  static constexpr int64_t most_rows = 16;
+
+  // Of pairs that the points begin: they follow each other in memory.
+  void add_later() {
+    for (int64_t i = first_; i < first_ + rows_; ++i) {
+      for (int64_t j = i + 1; j < n_; j += most_slopes) {
+        const int64_t at = pairs_before(i, n_) + j - i - 1;
+        sums_.add(i - first_, from(i, j, std::min(most_slopes, n_ - j)), weights_ + at,
+                  distances_ + at);
+      }
+    }
+  }
+  // Of pairs that earlier points begin: what belongs to one of these points is collected first, in
+  // the order in which it lies in memory.
+  void add_earlier() {
+    T weights[most_rows][most_slopes], distances[most_rows][most_slopes];
+    for (int64_t start = 0; start < first_ + rows_; start += most_slopes) {
+      const int64_t end = std::min(start + most_slopes, first_ + rows_);
+      for (int64_t j = start; j < end; ++j) {
+        const int64_t row = pairs_before(j, n_) - j - 1;
+        for (int64_t i = std::max(j + 1, first_); i < first_ + rows_; ++i) {
+          weights[i - first_][j - start] = weights_[row + i];
+          distances[i - first_][j - start] = distances_[row + i];
+        }
+      }
+      for (int64_t i = std::max(start + 1, first_); i < first_ + rows_; ++i) {
+        sums_.add(i - first_, from(i, start, std::min(end, i) - start), weights[i - first_],
+                  distances[i - first_]);
+      }
+    }
+  }
+  void take(T* out) const { sums_.take(out + first_ * cols_); }
+
+ private:
+  PointAndOthers<T> from(int64_t i, int64_t j, int64_t count) const {
+    return {x_ + i * cols_, x_ + j * cols_, count, cols_};
+  }
+  const T* x_;
+  int64_t n_, cols_;
+  const T *weights_, *distances_;
+  int64_t first_, rows_;
+  SlopeSums<T> sums_;
+};
+
+}  // namespace
+
+void pair_grads(const PointPairs& points, const char* grad, const char* distance, double p,
+                char* result) {
+  const int64_t pairs = points.rows * (points.rows - 1) / 2;
+  visit<dtypes::real_math>(points.dtype, "pdist", [&]<class T>() {
+    const T *grads = reinterpret_cast<const T*>(grad),
+            *distances = reinterpret_cast<const T*>(distance);
+    const Scratch<T> weights(std::max<int64_t>(pairs, 0));
+    parallel_for(pairs, 1 << 13, [&](int64_t begin, int64_t end) {
+      make_weights(grads + begin, distances + begin, end - begin, p, weights.data() + begin);
+    });
+    parallel_for(points.rows, PairSlopes<T>::most_rows, [&](int64_t begin, int64_t end) {
+      PairSlopes<T> slopes(points, p, weights.data(), distances, begin, end - begin);
+      slopes.add_earlier();
+      slopes.add_later();
+      slopes.take(reinterpret_cast<T*>(result));
+    });
+  });
+}
+
+namespace {
+
+template <class T>
+T sum_of_squares(const T* x, int64_t n) {
+  constexpr int64_t lanes = 8;
+  T part[lanes] = {};
+  int64_t k = 0;
+  for (; k + lanes <= n; k += lanes) {
+    for (int64_t l = 0; l < lanes; ++l) part[l] += x[k + l] * x[k + l];
+  }
+  for (; k < n; ++k) part[0] += x[k] * x[k];
+  return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+template <class T>
+void sums_of_squares(const T* x, int64_t rows, int64_t cols, T* out) {
+  for (int64_t i = 0; i < rows; ++i) out[i] = sum_of_squares(x + i * cols, cols);
+}
+
+}  // namespace
 
 void euclidean_distances(const Distances& job) {
   visit<dtypes::real_math>(job.dtype, "cdist", [&]<class T>() {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "cpu/bessel_tables.h"
 #include "cpu/vmath_special.h"
 
 namespace wisp::cpu {
@@ -16,20 +17,23 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 constexpr int max_terms = 1 << 20;
 
+// Even and odd powers apart: they do not wait for each other.
 template <size_t N>
 double polynomial(double x, const double (&coefficients)[N]) {
-  double sum = 0;
-  for (size_t i = N; i-- > 0;) sum = sum * x + coefficients[i];
-  return sum;
+  const double square = x * x;
+  double sums[2] = {0, 0};
+  for (size_t i = N; i-- > 0;) sums[i % 2] = sums[i % 2] * square + coefficients[i];
+  return sums[0] + x * sums[1];
 }
 
 // log(1 + x) - x without cancellation near 0: the series of atanh(x / (2 + x)).
 double log1p_minus(double x) {
   if (std::abs(x) > 0.5) return std::log1p(x) - x;
+  constexpr double series[] = {1. / 3,  1. / 5,  1. / 7,  1. / 9,  1. / 11, 1. / 13,
+                               1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23, 1. / 25,
+                               1. / 27, 1. / 29, 1. / 31, 1. / 33, 1. / 35};
   const double r = x / (2 + x), square = r * r;
-  double power = 1, sum = 0;
-  for (int k = 3; power > epsilon / 8; k += 2, power *= square) sum += power / k;
-  return 2 * r * square * sum - x * r;
+  return 2 * r * square * polynomial(square, series) - x * r;
 }
 
 // log(gamma(1 + a)) for |a| <= 1/2, with a small relative error near 0.
@@ -49,13 +53,15 @@ double lgamma1p(double a) {
   return a * a * polynomial(a, series) + a * (1 - std::numbers::egamma) - std::log1p(a);
 }
 
-// x^a e^-x / gamma(a + 1). For large a by Stirling's formula, in which the large terms cancel.
-double prefix(double a, double x) {
+// x^a e^-x / gamma(a + 1). For large a by Stirling's formula, in which the large terms cancel. Far
+// from overflow the product of the factors is more exact than the exponential of a sum; floats need
+// no more than that.
+double prefix(double a, double x, bool single) {
   if (a < 12) {
-    const double power = a * std::log(x) - x;
-    // Far from overflow the product of the factors is more exact than the exponential of a sum.
-    if (std::abs(power) < 40 && x < 700) return std::pow(x, a) * std::exp(-x) / std::tgamma(a + 1);
-    return std::exp(power - std::lgamma(a + 1));
+    if (single || !(x > 1e-3 && x < 300)) {
+      return std::exp(a * std::log(x) - x) * tables::inverse_gamma1p(a);
+    }
+    return std::pow(x, a) * std::exp(-x) * tables::inverse_gamma1p(a);
   }
   constexpr double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
                                  1.0 / 1188, -691.0 / 360360, 1.0 / 156};
@@ -63,14 +69,18 @@ double prefix(double a, double x) {
   return std::exp(a * log1p_minus((x - a) / a) - correction) / std::sqrt(2 * std::numbers::pi * a);
 }
 
-// P by its power series, for x not much above a.
-double p_series(double a, double x) {
+// P by its power series, for x not much above a: the sum of x^n / ((a + 1) ... (a + n)). Of every
+// four terms the common denominator is divided by once.
+double p_series(double a, double x, bool single) {
+  const double enough = single ? 0x1p-32 : epsilon / 4, square = x * x;
   double term = 1, sum = 1;
-  for (int n = 1; n < max_terms && term > sum * epsilon / 4; ++n) {
-    term *= x / (a + n);
-    sum += term;
+  for (int n = 1; n < max_terms && term > sum * enough; n += 4) {
+    const double r1 = a + n, r2 = r1 + 1, r3 = r1 + 2, r4 = r1 + 3;
+    const double r34 = r3 * r4, common = term * x / (r1 * r2 * r34);
+    sum += common * (r2 * r34 + x * r34 + square * r4 + square * x);
+    term = common * (square * x);
   }
-  return prefix(a, x) * sum;
+  return prefix(a, x, single) * sum;
 }
 
 // A number and its derivative.
@@ -89,12 +99,9 @@ struct Dual {
 };
 double abs_of(Dual x) { return std::max(std::abs(x.value), std::abs(x.slope)); }
 
-double abs_of(double x) { return std::abs(x); }
-
-// Q by its continued fraction, for x above a, times gamma(a) e^x x^-a. T is a number, or a number
-// with its derivative.
-template <class T>
-T q_fraction(T a, double x) {
+// Q by its continued fraction, for x above a, times gamma(a) e^x x^-a, with its derivative by a.
+Dual q_fraction(Dual a, double x) {
+  using T = Dual;
   T b = x + 1 - a, c = 1 / epsilon / epsilon, d = 1 / b, h = d;
   for (int n = 1; n < max_terms; ++n) {
     const T factor = n * (a - n);
@@ -106,6 +113,28 @@ T q_fraction(T a, double x) {
     if (abs_of(step - 1) <= epsilon / 2) break;
   }
   return h;
+}
+// The same for numbers: the quotients of the fraction as fractions themselves, of which every other
+// one is looked at.
+double q_fraction(double a, double x, bool single) {
+  const double enough = single ? 0x1p-32 : epsilon / 2;
+  double b = x + 1 - a, p0 = 0, q0 = 1, p1 = 1, q1 = b, value = 1 / b;
+  for (int n = 1; n < max_terms; n += 2) {
+    const double factor = n * (a - n), next = (n + 1) * (a - n - 1);
+    const double p2 = (b + 2) * p1 + factor * p0, q2 = (b + 2) * q1 + factor * q0;
+    b += 4;
+    p1 = b * p2 + next * p1;
+    q1 = b * q2 + next * q1;
+    p0 = p2;
+    q0 = q2;
+    const double before = value;
+    value = p1 / q1;
+    if (std::abs(value - before) <= enough * std::abs(value)) break;
+    if (std::abs(q1) > 1e100) {
+      p0 *= 1e-100, q0 *= 1e-100, p1 *= 1e-100, q1 *= 1e-100;
+    }
+  }
+  return value;
 }
 // Q for small a and x, where it is a small difference of 1 and P.
 double q_small(double a, double x) {
@@ -155,7 +184,8 @@ double uniform(double a, double x, bool lower) {
   double beta[26];
   beta[25] = series[26];
   beta[24] = series[25];
-  for (int m = 24; m >= 1; --m) beta[m - 1] = series[m] + (m + 1) * beta[m + 1] / a;
+  const double inverse = 1 / a;
+  for (int m = 24; m >= 1; --m) beta[m - 1] = series[m] + (m + 1) * inverse * beta[m + 1];
   const double rest = polynomial(eta, beta) / (1 + beta[1] / a) * std::exp(-a * half_square) /
                       std::sqrt(2 * std::numbers::pi * a);
   const double z = std::copysign(std::sqrt(a * half_square), mu);
@@ -166,17 +196,17 @@ bool is_central(double a, double x) { return a > 25 && std::abs(x - a) < 0.3 * a
 
 }  // namespace
 
-double gamma_p(double a, double x) {
+double gamma_p(double a, double x, bool single) {
   if (!(a >= 0 && x >= 0)) return nan;
   if (a == 0) return x > 0 ? 1 : nan;
   if (x == 0) return 0;
   if (a == inf) return x == inf ? nan : 0;
   if (x == inf) return 1;
   if (is_central(a, x)) return uniform(a, x, true);
-  return x <= 1 || x <= a ? p_series(a, x) : 1 - gamma_q(a, x);
+  return x <= 1 || x <= a ? p_series(a, x, single) : 1 - gamma_q(a, x, single);
 }
 
-double gamma_q(double a, double x) {
+double gamma_q(double a, double x, bool single) {
   if (!(a >= 0 && x >= 0)) return nan;
   if (a == 0) return x > 0 ? 0 : nan;
   if (x == 0) return 1;
@@ -184,7 +214,8 @@ double gamma_q(double a, double x) {
   if (x == inf) return 0;
   if (is_central(a, x)) return uniform(a, x, false);
   if (x <= 1.1 && a <= 0.5) return q_small(a, x);
-  return x <= 1.1 || x < a ? 1 - p_series(a, x) : prefix(a, x) * a * q_fraction(a, x);
+  return x <= 1.1 || x < a ? 1 - p_series(a, x, single)
+                           : prefix(a, x, single) * a * q_fraction(a, x, single);
 }
 
 // Both forms divide the derivative of P (or -Q) by a through its derivative by x; x^a e^-x cancels.

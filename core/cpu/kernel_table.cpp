@@ -1,6 +1,7 @@
 #include "cpu/bfloat_instructions.h"
 #include "cpu/isa.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/strided.h"
 
 namespace wisp::cpu {
 
@@ -20,6 +21,8 @@ namespace wisp::cpu {
     isa::fill_reduce(t);             \
     isa::fill_extremes(t);           \
     isa::fill_norms(t);              \
+    isa::fill_distance(t);           \
+    isa::fill_halves(t);             \
     isa::fill_scan(t);               \
     isa::fill_softmax(t);            \
     isa::fill_gemm(t);               \
@@ -47,6 +50,11 @@ Kernels* build() {
 const Kernels& kernels() {
   static const Kernels* table = build();
   return *table;
+}
+
+void spread_rows(void* out, const void* values, int64_t step, size_t item, int64_t rows,
+                 int64_t length) {
+  kernels().spread(out, values, step, item, rows, length);
 }
 
 TileFn tile_kernel(Opcode opcode, DType compute) {

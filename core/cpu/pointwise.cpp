@@ -53,6 +53,7 @@ class Worker {
     for (int i = 0; i < call.inputs; ++i) widest = std::max(widest, item_size(call.in[i].dtype));
     widest = std::max(widest, item_size(call.out.dtype));
     chunk_ = tile_bytes / static_cast<int64_t>(widest) - longest_period;
+    if (plan.ndim() > 1) chunk_ -= chunk_ % std::min(chunk_, plan.sizes.back());  // whole rows
   }
 
   void run() {
@@ -157,8 +158,9 @@ TileFn number_form(Pointwise& call, LoopPlan& plan) {
   const TileFn kernel = number_kernel(call.op, call.compute);
   if (!kernel) return nullptr;
   const int last = plan.ndim() - 1;
+  const DType number = contains(dtypes::half, call.compute) ? DType::float32 : call.compute;
   const auto is_number = [&](int k) {
-    return plan.strides[k][last] == 0 && call.in[k - 1].dtype == call.compute;
+    return plan.strides[k][last] == 0 && call.in[k - 1].dtype == number;
   };
   if (is_number(1) && !is_number(2) && (call.op == Opcode::add || call.op == Opcode::mul)) {
     std::swap(call.in[0], call.in[1]);
@@ -179,9 +181,38 @@ bool all_direct(const Pointwise& call, const LoopPlan& plan, bool number) {
   return true;
 }
 
+// All of a call whose operands are direct.
+void run_direct(const Pointwise& call, const LoopPlan& plan, TileFn kernel) {
+  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
+               [&](int64_t begin, int64_t end) {
+                 const void* in[3];
+                 for (int i = 0; i < call.inputs; ++i) {
+                   in[i] = call.in[i].data + (begin > 0 ? begin * plan.strides[i + 1][0] : 0);
+                 }
+                 kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)), in,
+                        end - begin, call.params);
+               });
+}
+
+// Numbers of 16 bits that are all direct, if there is a kernel that takes them as they are.
+bool run_halves(const Pointwise& given) {
+  if (given.compute != DType::float32 || !contains(dtypes::half, given.out.dtype)) return false;
+  Pointwise call = given;
+  call.compute = call.out.dtype;
+  const TileFn kernel = tile_kernel(call.op, call.compute);
+  if (!kernel) return false;
+  Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
+  LoopPlan plan(call.sizes, operands, call.inputs + 1);
+  const TileFn with_number = number_form(call, plan);
+  if (!all_direct(call, plan, with_number)) return false;
+  run_direct(call, plan, with_number ? with_number : kernel);
+  return true;
+}
+
 }  // namespace
 
 void pointwise(const Pointwise& given) {
+  if (run_halves(given)) return;
   Pointwise call = given;
   TileFn kernel = tile_kernel(call.op, call.compute);
   if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
@@ -189,18 +220,7 @@ void pointwise(const Pointwise& given) {
   LoopPlan plan(call.sizes, operands, call.inputs + 1);
   const TileFn with_number = number_form(call, plan);
   if (with_number) kernel = with_number;
-  if (all_direct(call, plan, with_number)) {
-    parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
-                 [&](int64_t begin, int64_t end) {
-                   const void* in[3];
-                   for (int i = 0; i < call.inputs; ++i) {
-                     in[i] = call.in[i].data + (begin > 0 ? begin * plan.strides[i + 1][0] : 0);
-                   }
-                   kernel(call.out.data + begin * static_cast<int64_t>(item_size(call.out.dtype)),
-                          in, end - begin, call.params);
-                 });
-    return;
-  }
+  if (all_direct(call, plan, with_number)) return run_direct(call, plan, kernel);
   if (try_lines(call, plan, kernel, with_number)) return;
   if (with_number) kernel = tile_kernel(call.op, call.compute);
   parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),

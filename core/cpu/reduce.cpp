@@ -86,13 +86,22 @@ class Cursor {
 
 bool positional(Reduction op) { return op == Reduction::argmin || op == Reduction::argmax; }
 
+// Numbers of 16 bits need not be converted where there is a kernel that takes them as they are.
+DType compute_of(const Reduce& call) {
+  const DType dtype = call.in.dtype;
+  const bool whole = contains(dtypes::half, dtype) && call.out.dtype == dtype &&
+                     kernels().reduce[static_cast<int>(call.op)][static_cast<int>(dtype)].row;
+  return whole ? dtype : call.compute;
+}
+
 class Job {
  public:
   explicit Job(const Reduce& call)
       : call_(call),
-        kernel_(reduce_kernel(call.op, call.compute)),
+        compute_(compute_of(call)),
+        kernel_(reduce_kernel(call.op, compute_)),
         item_(static_cast<int64_t>(item_size(call.in.dtype))),
-        converts_(call.in.dtype != call.compute) {
+        converts_(call.in.dtype != compute_) {
     int64_t out = 1;
     for (size_t dim = call.sizes.size(); dim-- > 0;) {
       const bool folds = (call.reduced >> dim) & 1;
@@ -127,7 +136,7 @@ class Job {
   void emit(int64_t at, int64_t step, const void* accs, int64_t n) const {
     const Operand &out = call_.out, &second = call_.second;
     const bool same_dtype =
-        out.dtype == kernel_.result && (!second.data || second.dtype == call_.compute);
+        out.dtype == kernel_.result && (!second.data || second.dtype == compute_);
     if (!same_dtype || (step != 1 && n != 1)) return emit_converted(at, step, accs, n);
     char* second_at =
         second.data ? second.data + at * static_cast<int64_t>(item_size(second.dtype)) : nullptr;
@@ -139,7 +148,7 @@ class Job {
     alignas(64) char results[max_columns * 16], seconds[max_columns * 16];
     kernel_.finish(results, call_.second.data ? seconds : nullptr, accs, n, call_.params);
     store(call_.out, at, step, results, kernel_.result, n);
-    if (call_.second.data) store(call_.second, at, step, seconds, call_.compute, n);
+    if (call_.second.data) store(call_.second, at, step, seconds, compute_, n);
   }
 
   static void store(const Operand& to, int64_t at, int64_t step, const char* values, DType dtype,
@@ -241,9 +250,9 @@ class Job {
 
   void fold_gathered(void* acc, const char* base, int64_t begin, int64_t end) const {
     alignas(64) char raw[tile_bytes], converted[tile_bytes];
-    const int64_t widest = std::max(item_, static_cast<int64_t>(item_size(call_.compute)));
+    const int64_t widest = std::max(item_, static_cast<int64_t>(item_size(compute_)));
     const int64_t step = tile_bytes / widest;
-    const CastFn cast = kernels().cast[int(call_.compute)][int(call_.in.dtype)];
+    const CastFn cast = kernels().cast[int(compute_)][int(call_.in.dtype)];
     const bool consecutive = folded_.size() == 1 && folded_[0].in == item_;
     Walker walker(const_cast<char*>(base), row_sizes_, row_strides_, begin);
     for (int64_t at = begin; at < end; at += step) {
@@ -378,8 +387,8 @@ class Job {
   void fold_loaded(void* accs, int64_t n, const char* x, int64_t row_bytes, int64_t rows,
                    int64_t index) const {
     alignas(64) char raw[loaded_columns * 16], loaded[loaded_rows * loaded_columns * 16];
-    const int64_t loaded_bytes = n * static_cast<int64_t>(item_size(call_.compute));
-    const CastFn cast = kernels().cast[int(call_.compute)][int(call_.in.dtype)];
+    const int64_t loaded_bytes = n * static_cast<int64_t>(item_size(compute_));
+    const CastFn cast = kernels().cast[int(compute_)][int(call_.in.dtype)];
     const Dims sizes{n}, strides{inner_.in};
     for (int64_t r = 0; r < rows; r += loaded_rows) {
       const int64_t count = std::min(loaded_rows, rows - r);
@@ -400,6 +409,7 @@ class Job {
   static constexpr int64_t turned_rows = 32, longest_turned = 64 * 8;  // in bytes
 
   const Reduce& call_;
+  const DType compute_;
   const ReduceKernel& kernel_;
   const int64_t item_;
   const bool converts_;

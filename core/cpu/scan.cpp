@@ -140,6 +140,73 @@ void scan(const ScanCall& call) {
   });
 }
 
+namespace {
+
+constexpr int64_t turned_lines = 32, turned_length = 128;
+
+// A block of the result: rows and columns from these on.
+struct TurnedBlock {
+  const ScanCall& call;
+  int64_t column;  // of the input, in bytes
+  int64_t item = static_cast<int64_t>(item_size(call.dtype));
+  int64_t pitch = call.lines.outer == 1 ? call.lines.inner : call.lines.length;  // of the result
+
+  char* fill(int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+    char* out = call.out + (row * pitch + col) * item;
+    kernels().turn(call.in + row * item + col * column, column, out, pitch * item, rows, cols,
+                   static_cast<size_t>(item));
+    return out;
+  }
+};
+
+// Along the rows of the result: some of them, piece by piece.
+void scan_turned_rows(const TurnedBlock& block, const ScanKernel& kernel, int64_t row,
+                      int64_t rows) {
+  const ScanCall& call = block.call;
+  const int64_t length = call.lines.length;
+  alignas(16) char accs[turned_lines * max_scan_acc];
+  kernel.init(accs, rows);
+  for (int64_t done = 0; done < length; done += turned_length) {
+    const int64_t n = std::min(turned_length, length - done);
+    const int64_t col = call.reverse ? length - done - n : done;
+    char* out = block.fill(row, rows, col, n);
+    for (int64_t i = 0; i < rows; ++i) {
+      char* first = out + (i * length + (call.reverse ? n - 1 : 0)) * block.item;
+      kernel.row(accs + i * static_cast<int64_t>(kernel.acc_bytes), first, first, nullptr, n,
+                 call.reverse ? -1 : 1, 0);
+    }
+  }
+}
+
+// Along its columns: some of them, a few rows at a time.
+void scan_turned_columns(const TurnedBlock& block, const ScanKernel& kernel, int64_t col,
+                         int64_t cols) {
+  const ScanCall& call = block.call;
+  const int64_t length = call.lines.length, step = call.lines.inner;
+  alignas(16) char accs[max_scan_columns * max_scan_acc];
+  kernel.init(accs, cols);
+  for (int64_t done = 0; done < length; done += turned_lines) {
+    const int64_t n = std::min(turned_lines, length - done);
+    const int64_t row = call.reverse ? length - done - n : done;
+    char* out = block.fill(row, n, col, cols) + (call.reverse ? (n - 1) * step * block.item : 0);
+    kernel.columns(accs, cols, out, out, nullptr, n, call.reverse ? -step : step, 0);
+  }
+}
+
+}  // namespace
+
+void scan_turned(const ScanCall& call, int64_t column) {
+  const ScanKernel& kernel = kernel_for(call.op, call.dtype);
+  const TurnedBlock block{call, column};
+  const Lines& lines = call.lines;
+  const int64_t width = lines.inner == 1 ? turned_lines : max_scan_columns;
+  const int64_t all = lines.inner == 1 ? lines.outer : lines.inner;
+  parallel_for(all, width, [&](int64_t begin, int64_t end) {
+    lines.inner == 1 ? scan_turned_rows(block, kernel, begin, end - begin)
+                     : scan_turned_columns(block, kernel, begin, end - begin);
+  });
+}
+
 void linear_scan(const LinearScanCall& call) {
   const LinearScanKernel& kernel = kernels().linear_scan[static_cast<int>(call.dtype)];
   if (!kernel.row) fail_not_implemented("linear_scan", call.dtype);

@@ -50,6 +50,9 @@ struct ScanCall {
   bool reverse = false;       // from the end to the beginning; not for max and min
 };
 void scan(const ScanCall& call);
+// The same where `in` is a matrix in the order of its columns, `column` bytes apart: blocks of it
+// are turned around into the result and scanned there.
+void scan_turned(const ScanCall& call, int64_t column);
 
 // y[i] = x[i] + a[i] y[i - 1], or in reverse y[i] = x[i] + a[i + 1] y[i + 1].
 struct LinearScanCall {

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "cpu/bessel.h"
+#include "cpu/bessel_tables.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/vmath_special.h"
 
@@ -38,51 +40,14 @@ void unary(Kernels& table, Opcode op, F) {
   table.tile[int(op)][int(DType::float64)] = unary_tile<double, F>;
 }
 
-template <class F>
-void binary(Kernels& table, Opcode op, F) {
-  table.tile[int(op)][int(DType::float32)] = binary_tile<float, F>;
-  table.tile[int(op)][int(DType::float64)] = binary_tile<double, F>;
-}
+// --- Modified Bessel functions
 
-// --- Modified Bessel functions of order 0 or 1, times e^-|x|
-
-// The power series, of positive terms only: sum (x/2)^(2k + order) / (k! (k + order)!).
-double bessel_series(double x, int order) {
-  const double quarter = x * x / 4;
-  double term = order ? x / 2 : 1, sum = term;
-  for (int k = 1; term > sum * epsilon / 4; ++k) {
-    term *= quarter / (k * (k + order));
-    sum += term;
-  }
-  return sum * std::exp(-x);
-}
-
-// The asymptotic series in 1 / (8 x), whose terms shrink until about the 2x-th.
-double bessel_asymptotic(double x, int order) {
-  const double mu = 4.0 * order * order;
-  double term = 1, sum = 1;
-  for (int k = 1; k < 40 && std::abs(term) > epsilon / 4; ++k) {
-    const double odd = 2.0 * k - 1;
-    term *= (odd * odd - mu) / (8 * x * k);
-    sum += term;
-  }
-  return sum / std::sqrt(2 * std::numbers::pi * x);
-}
-
-double scaled_bessel(double x, int order) {
+double bessel_i(double x, double scaled) {
   const double size = std::abs(x);
-  if (!(size <= std::numeric_limits<double>::max())) return x != x ? x : 0;
-  const double y = size <= 20 ? (size == 0 && order ? 0 : bessel_series(size, order))
-                              : bessel_asymptotic(size, order);
-  return order && x < 0 ? -y : y;
-}
-
-double bessel(double x, int order) {
-  const double size = std::abs(x);
-  if (size == inf) return order && x < 0 ? -inf : inf;
+  if (size == inf) return std::copysign(inf, scaled);
   const double half =
       std::exp(size / 2);  // in two steps, as the whole may overflow before the product does
-  return scaled_bessel(x, order) * half * half;
+  return scaled * half * half;
 }
 
 // --- The normal distribution
@@ -102,18 +67,12 @@ double log_ndtr(double x) {
   return std::log1p(-std::erfc(z) / 2);
 }
 
-// Where the lower tail has probability p <= 1/2: Newton's method on the logarithm, which is concave
-// and almost a parabola.
+// Where the lower tail has probability p <= 1/2. In the tail, by w = sqrt(-2 log(p)), which it is
+// not far from.
 double lower_quantile(double p) {
-  const double wanted = std::log(p);
-  double x = p > 0.1 ? std::numbers::sqrt2 * vmath::erfinv(2 * p - 1) : -std::sqrt(-2 * wanted);
-  for (int i = 0; i < 20; ++i) {
-    const double slope = std::sqrt(2 / std::numbers::pi) / erfcx(-x * std::numbers::sqrt2 / 2);
-    const double step = (log_ndtr(x) - wanted) / slope;
-    x -= step;
-    if (std::abs(step) <= 2 * epsilon * std::abs(x)) break;
-  }
-  return x;
+  if (p > 0.13) return std::numbers::sqrt2 * vmath::erfinv(2 * p - 1);
+  const double w = std::sqrt(-2 * std::log(p));
+  return -w * (w < 8 ? tables::ndtri_near(w) : tables::ndtri_far(8 / w));
 }
 
 }  // namespace
@@ -136,7 +95,7 @@ constexpr double bernoulli[] = {
     1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
     -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
 
-double zeta(double s, double q) {
+double zeta(double s, double q, bool single = false) {
   if (s != s || q != q) return nan;
   if (s == 1) return inf;
   if (s < 1) return nan;
@@ -144,8 +103,8 @@ double zeta(double s, double q) {
     if (q == std::floor(q)) return inf;
     if (s != std::floor(s)) return nan;  // a negative number to a broken power
   }
-  if (q < -1e6) return nan;  // too many terms
-  constexpr int plain = 12;  // so many terms are added one by one
+  if (q < -1e6) return nan;          // too many terms
+  const int plain = single ? 5 : 9;  // so many terms are added one by one
   double sum = 0;
   int k = 0;
   for (; k < plain || q + k < plain; ++k) {
@@ -168,10 +127,15 @@ double zeta(double s, double q) {
 }
 
 // (-1)^(n+1) n! zeta(n + 1, x); n is the parameter.
-double polygamma(double x, const Params& params) {
-  const double n = params.values[0];
-  const double size = std::exp(std::lgamma(n + 1)) * zeta(n + 1, x);
-  return std::fmod(n, 2) == 0 ? -size : size;
+template <class T>
+void polygamma_tile(void* out, const void* const* in, int64_t n, const Params& params) {
+  const double order = params.values[0];
+  const double factorial = std::exp(std::lgamma(order + 1)),
+               factor = std::fmod(order, 2) == 0 ? -factorial : factorial;
+  const T* x = static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<T>(factor * zeta(order + 1, static_cast<double>(x[i]), sizeof(T) == 4));
 }
 
 // --- sinc
@@ -214,16 +178,18 @@ void nextafter_tile(void* out, const void* const* in, int64_t n, const Params&) 
 }  // namespace
 
 void fill_special_math(Kernels& t) {
-  unary(t, Opcode::i0, [](double x, const Params&) { return bessel(x, 0); });
-  unary(t, Opcode::i0e, [](double x, const Params&) { return scaled_bessel(x, 0); });
-  unary(t, Opcode::i1, [](double x, const Params&) { return bessel(x, 1); });
-  unary(t, Opcode::i1e, [](double x, const Params&) { return scaled_bessel(x, 1); });
+  unary(t, Opcode::i0, [](double x, const Params&) { return bessel_i(x, scaled_bessel_i0(x)); });
+  unary(t, Opcode::i0e, [](double x, const Params&) { return scaled_bessel_i0(x); });
+  unary(t, Opcode::i1, [](double x, const Params&) { return bessel_i(x, scaled_bessel_i1(x)); });
+  unary(t, Opcode::i1e, [](double x, const Params&) { return scaled_bessel_i1(x); });
   unary(t, Opcode::erfcx, [](double x, const Params&) { return erfcx(x); });
   unary(t, Opcode::log_ndtr, [](double x, const Params&) { return log_ndtr(x); });
-  const auto quantile = [](double x, const Params&) { return ndtri(x); };
-  t.tile[int(Opcode::ndtri)][int(DType::float64)] = unary_tile<double, decltype(quantile)>;
-  unary(t, Opcode::polygamma, [](double x, const Params& p) { return polygamma(x, p); });
-  binary(t, Opcode::zeta, [](double s, double q) { return zeta(s, q); });
+  t.tile[int(Opcode::polygamma)][int(DType::float32)] = polygamma_tile<float>;
+  t.tile[int(Opcode::polygamma)][int(DType::float64)] = polygamma_tile<double>;
+  const auto zeta_single = [](double s, double q) { return zeta(s, q, true); };
+  const auto zeta_double = [](double s, double q) { return zeta(s, q); };
+  t.tile[int(Opcode::zeta)][int(DType::float32)] = binary_tile<float, decltype(zeta_single)>;
+  t.tile[int(Opcode::zeta)][int(DType::float64)] = binary_tile<double, decltype(zeta_double)>;
   t.tile[int(Opcode::sinc)][int(DType::complex64)] = complex_sinc_tile<float>;
   t.tile[int(Opcode::sinc)][int(DType::complex128)] = complex_sinc_tile<double>;
   t.tile[int(Opcode::nextafter)][int(DType::float16)] = nextafter_tile<Half>;

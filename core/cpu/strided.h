@@ -87,6 +87,10 @@ inline bool repeats(IntSpan strides) {
   return false;
 }
 
+// Repeats each of `rows` values, `step` bytes apart, `length` times.
+void spread_rows(void* out, const void* values, int64_t step, size_t item, int64_t rows,
+                 int64_t length);
+
 // Visits a strided operand in the plan's order, some elements at a time.
 class Walker {
  public:
@@ -119,7 +123,9 @@ class Walker {
     const size_t last = sizes_.size() - 1;
     const int64_t step = strides_[last];
     while (n > 0) {
-      if (sizes_[last] <= short_run && last > 0 && index_[last] == 0 && n >= sizes_[last]) {
+      const bool repeated = reading && step == 0;
+      if (sizes_[last] <= (repeated ? repeated_run : short_run) && last > 0 && index_[last] == 0 &&
+          n >= sizes_[last]) {
         const int64_t rows = std::min(n / sizes_[last], sizes_[last - 1] - index_[last - 1]);
         move_rows<T, reading>(tile, rows);
         tile += rows * sizes_[last];
@@ -170,6 +176,9 @@ class Walker {
   template <class T, class Length>
   void repeat_rows(T* tile, int64_t rows, Length length) {
     const int64_t row = strides_[strides_.size() - 2];
+    if constexpr (std::is_same_v<Length, int64_t>) {
+      return spread_rows(tile, at_, row, sizeof(T), rows, length);
+    }
     const char* from = at_;
     for (int64_t r = 0; r < rows; ++r, from += row, tile += length) {
       T value;
@@ -194,7 +203,7 @@ class Walker {
     }
   }
 
-  static constexpr int64_t short_run = 16;
+  static constexpr int64_t short_run = 16, repeated_run = 64;
 
   const Dims& sizes_;
   const Dims& strides_;

@@ -81,10 +81,8 @@ Tensor weights(const Backward& b, double p) {
   return where(zero, Scalar(0), div(b.grad(), p == 2 ? divisor : pow(divisor, p - 1)));
 }
 
-// The gradient with respect to x1[i] - x2[j], for each pair.
-Tensor pair_grad(const Backward& b) {
-  const double p = b.real(2);
-  const Tensor step = sub(unsqueeze(b.tensor(0), -2), unsqueeze(b.tensor(1), -3));
+// The gradient with respect to the steps between points, for each pair.
+Tensor step_grad(const Backward& b, const Tensor& step, double p) {
   const Tensor grad = unsqueeze(b.grad(), -1);
   if (p == 1) return mul(sgn(step), grad);
   if (std::isinf(p)) return mul(mul(sgn(step), eq(abs(step), unsqueeze(b.out(), -1))), grad);
@@ -92,6 +90,11 @@ Tensor pair_grad(const Backward& b) {
   if (p == 2) return mul(step, weight);
   const Tensor zero = eq(step, 0), size = where(zero, Scalar(1), abs(step));
   return mul(mul(where(zero, Scalar(0), pow(size, p - 1)), sgn(step)), weight);
+}
+
+// The gradient with respect to x1[i] - x2[j], for each pair.
+Tensor pair_grad(const Backward& b) {
+  return step_grad(b, sub(unsqueeze(b.tensor(0), -2), unsqueeze(b.tensor(1), -3)), b.real(2));
 }
 
 // _cdist_grad(grad, own, other, distance, p, first): the gradient of x1 if `first`, else of x2, for
@@ -192,16 +195,56 @@ void cross_body(const Args& args, TensorList& outs) {
 }
 
 // --- pdist(self, p)
-void pdist_body(const Args& args, TensorList& outs) {
-  const Tensor& self = args.tensor(0);
+
+void infer_pdist(Infer& infer) {
+  const Tensor& self = infer.tensor(0);
   WISP_CHECK(self.ndim() == 2, "pdist only supports 2D tensors, got: ", self.ndim(), "D");
   WISP_CHECK(is_floating(self.dtype()), "pdist only supports floating-point dtypes");
-  WISP_CHECK(args.real(1) >= 0, "pdist only supports non-negative p values");
-  const int64_t n = self.size(0), last = 1;
-  const Tensor pairs = invoke<"triu_indices">(n, n, int64_t(1));
-  const Tensor difference =
-      sub(index_select(self, 0, select(pairs, 0, 0)), index_select(self, 0, select(pairs, 0, 1)));
-  outs.push(vector_norm(difference, args.scalar(1), IntSpan(&last, 1)));
+  if (!contains(dtypes::real_math, self.dtype())) fail_not_implemented("pdist", self.dtype());
+  WISP_CHECK(infer.real(1) >= 0, "pdist only supports non-negative p values");
+  const int64_t n = self.size(0);
+  infer.push({n > 0 ? n * (n - 1) / 2 : 0}, self.dtype(), self.device());
+}
+
+cpu::PointPairs point_pairs(const Tensor& points) {
+  return {points.dtype(), points.size(0), points.size(1), points->bytes()};
+}
+
+void pdist_kernel(const Call& call) {
+  const Tensor points = consecutive(call.tensor(0), call.out().dtype());
+  cpu::pair_distances(point_pairs(points), call.real(1), call.out()->bytes());
+}
+
+// _pdist_grad(grad, self, distance, p)
+void infer_pdist_grad(Infer& infer) {
+  const Tensor& self = infer.tensor(1);
+  const int64_t pairs = self.ndim() == 2 ? self.size(0) * (self.size(0) - 1) / 2 : -1;
+  WISP_CHECK(infer.tensor(0).numel() == pairs && infer.tensor(2).numel() == pairs,
+             "_pdist_grad(): expected as many gradients and distances as pairs of rows");
+  infer.push(self.sizes(), self.dtype(), self.device());
+}
+
+void pdist_grad_kernel(const Call& call) {
+  const DType dtype = call.out().dtype();
+  const Tensor grad = consecutive(call.tensor(0), dtype),
+               points = consecutive(call.tensor(1), dtype),
+               distance = consecutive(call.tensor(2), dtype);
+  cpu::pair_grads(point_pairs(points), grad->bytes(), distance->bytes(), call.real(3),
+                  call.out()->bytes());
+}
+
+Tensor pdist_grad(const Backward& b) {
+  const Tensor& self = b.tensor(0);
+  const double p = b.real(1);
+  if (p == 0) return zeros_like(self);
+  if (!rules_are_differentiated()) return invoke<"_pdist_grad">(b.grad(), self, b.out(), p);
+  const int64_t n = self.size(0);
+  const Tensor pairs = invoke<"triu_indices">(n, n, int64_t(1)), first = select(pairs, 0, 0),
+               second = select(pairs, 0, 1);
+  const Tensor step = sub(index_select(self, 0, first), index_select(self, 0, second));
+  const Tensor grad = step_grad(b, step, p);
+  return sub(invoke<"index_add">(zeros_like(self), int64_t(0), first, grad),
+             invoke<"index_add">(zeros_like(self), int64_t(0), second, grad));
 }
 
 }  // namespace
@@ -237,9 +280,21 @@ void register_distance(Registry& r) {
        .doc =
            "The distances between all pairs of rows: the first to the second, the first to the third ...\n\n"
            ">>> wisp.pdist(wisp.tensor([[0., 0.], [3., 4.], [0., 1.]]))\ntensor([5.0000, 1.0000, 4.2426])",
-       .body = pdist_body,
+       .infer = infer_pdist,
+       .kernel = pdist_kernel,
+       .vjp = {{"self", "self p result", pdist_grad}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
        .onnx = "+ norms of differences",
        .homes = home::function | home::functional});
+  r.add({.schema = "_pdist_grad(Tensor grad, Tensor self, Tensor distance, float p) -> Tensor",
+         .doc = "The derivative of pdist.",
+         .infer = infer_pdist_grad,
+         .kernel = pdist_grad_kernel,
+         .jvp = Jvp::none,
+         .batch = Batch::loop,
+         .onnx = "- backward only",
+         .homes = home::internal});
   r.add(
       {.schema = "cross.linalg(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
        .doc =

@@ -167,6 +167,23 @@ Tensor spread_index(const Tensor& index, const Tensor& source, int64_t dim) {
   return expand(reshape(index, shape), source.sizes());
 }
 
+// The mean of slices: sums, divided by how many went into each.
+Tensor mean_of_slices(const Args& args, int64_t dim) {
+  const Tensor &self = args.tensor(0), &index = args.tensor(2), &source = args.tensor(3);
+  const bool include_self = args.boolean(5);
+  const Tensor base = include_self ? self : invoke<"index_fill">(self, dim, index, Scalar(0));
+  const Tensor total = invoke<"index_add">(base, dim, index, source);
+  const int64_t n = self.size(dim), given = index.numel();
+  const Tensor number = full(IntSpan(&n, 1), include_self ? 1 : 0, DType::int64);
+  const Tensor counted =
+      invoke<"index_add">(number, int64_t(0), index, ones(IntSpan(&given, 1), DType::int64));
+  Dims shape(self.ndim(), 1);
+  shape[dim] = n;
+  const Tensor parts = reshape(clamp(counted, 1), shape);
+  return is_differentiable(self.dtype()) ? div(total, parts)
+                                         : div_mode(total, to(parts, self.dtype()), "floor");
+}
+
 void index_reduce_body(const Args& args, TensorList& outs) {
   const Tensor &self = args.tensor(0), &index = args.tensor(2), &source = args.tensor(3);
   const std::string_view reduce = args.string(4);
@@ -178,6 +195,9 @@ void index_reduce_body(const Args& args, TensorList& outs) {
   const int64_t given = source.ndim() ? source.size(dim.at) : 1;
   WISP_CHECK(index.numel() == given, "index_reduce(): Number of indices (", index.numel(),
              ") should be equal to source.size(dim): (", given, "), for dim: ", dim.at);
+  const bool in_one_dtype = self.dtype() == source.dtype() && !contains(dtypes::half, self.dtype());
+  if (reduce == "mean" && self.ndim() > 0 && in_one_dtype)
+    return outs.push(mean_of_slices(args, dim.at));
   outs.push(scatter_reduce(self, dim.at, spread_index(index, source, dim.at), source, reduce,
                            args.boolean(5)));
 }

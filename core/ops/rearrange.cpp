@@ -249,8 +249,17 @@ void trace_body(const Args& args, TensorList& outs) {
   outs.push(sum(diagonal(self)));
 }
 
-// Powers 0 to n - 1 of every element, along a new last dimension.
-Tensor powers(const Tensor& x, int64_t n) { return pow(unsqueeze(x, -1), invoke<"arange">(n)); }
+// Powers 0 to n - 1 of every element, along a new last dimension: running products of 1 and
+// repeated elements.
+Tensor powers(const Tensor& x, int64_t n) {
+  const Tensor column = unsqueeze(x, -1);
+  if (n < 3) return pow(column, invoke<"arange">(n));
+  Dims sizes(column.sizes());
+  const Tensor one = ones(sizes, x.dtype() == DType::bool_ ? DType::int64 : x.dtype());
+  sizes.back() = n - 1;
+  const Tensor parts[] = {one, expand(column, sizes)};
+  return cumprod(cat(parts, -1), -1);
+}
 
 void vander_body(const Args& args, TensorList& outs) {
   const Tensor& x = args.tensor(0);

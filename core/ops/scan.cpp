@@ -32,9 +32,26 @@ void infer_scan(Infer& infer) {
   infer.push(self.sizes(), wanted, self.device());
 }
 
+// A matrix in the order of its columns, in the dtype to compute in, and so large that a copy costs.
+bool is_turned(const Tensor& self, const Tensor& out, DType compute) {
+  return self.ndim() == 2 && self.dtype() == compute && out.dtype() == compute &&
+         self.size(0) > 1 && self.size(1) > 1 && self.strides()[0] == 1 &&
+         self.strides()[1] >= self.size(0) && !share_memory(*self.impl(), *out.impl());
+}
+
 // Computes in `compute` and leaves the result in out.
 void run_scan(const Call& call, Scan op, DType compute, bool reverse, const Tensor& out,
               int64_t* places = nullptr) {
+  const Tensor& given = call.tensor(0);
+  if (!places && is_turned(given, out, compute)) {
+    return cpu::scan_turned({.op = op,
+                             .dtype = compute,
+                             .lines = cpu::lines_of(out.sizes(), dim_of(call, 1, out.sizes())),
+                             .in = given->bytes(),
+                             .out = out->bytes(),
+                             .reverse = reverse},
+                            given.strides()[1] * static_cast<int64_t>(given->item_size()));
+  }
   const Tensor self = consecutive(call.tensor(0), compute);
   const Tensor result = out.dtype() == compute ? out : Tensor::empty(out.sizes(), compute);
   cpu::scan({.op = op,

@@ -321,8 +321,7 @@ void take_along_dim_body(const Args& args, TensorList& outs) {
              legacy_name(indices.dtype()));
   if (!args.has(2)) {
     const int64_t all = -1;
-    outs.push(gather(reshape(self, {&all, 1}), 0,
-                     from_the_start(reshape(indices, {&all, 1}), self.numel())));
+    outs.push(invoke<"take">(self, reshape(indices, {&all, 1})));
     return;
   }
   WISP_CHECK(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cpu/distinct.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
@@ -192,47 +193,80 @@ void row_order_kernel(const Call& call) {
                      call.out().data<int64_t>());
 }
 
-// Which of the consecutive elements, or rows of a matrix, differ from the one before.
-Tensor run_starts(const Tensor& t) {
-  const int64_t n = t.size(0);
-  if (n == 0) return zeros(IntSpan(&n, 1), DType::bool_);
-  Tensor differs = ne(slice(t, 0, 1, n), slice(t, 0, 0, n - 1));
-  if (t.ndim() > 1) differs = invoke<"any.dims">(differs, 1);
-  const int64_t one = 1;
-  const Tensor parts[] = {ones(IntSpan(&one, 1), DType::bool_), differs};
-  return cat(parts);
+// _run_starts(self): which slices along dimension 0 differ from the one before.
+
+cpu::Neighbours neighbours(const Tensor& self) {
+  const int64_t n = self.size(0);
+  return {self.dtype(), n, n ? self.numel() / n : 0, self->bytes()};
 }
 
-// Pushes the first of each run of equal elements (along dimension 0), and as wanted the number of
-// the run each element of the input belongs to, and the lengths of the runs. `order` is how the
-// input was sorted, if it was.
-struct Runs {
-  const Tensor &sorted, &starts, &order;
-  bool inverse, counts;
+void infer_run_starts(Infer& infer) {
+  const Tensor& self = infer.tensor(0);
+  WISP_CHECK(self.ndim() > 0, "unique(): expected a tensor with a dimension");
+  infer.push({self.size(0)}, DType::bool_, self.device());
+}
 
-  void push(TensorList& outs, IntSpan inverse_shape) const {
-    const Tensor firsts = flatten(nonzero(starts));
-    outs.push(index_select(sorted, 0, firsts));
-    const int64_t none = 0;
-    outs.push(inverse ? reshape(numbers(), inverse_shape) : empty(IntSpan(&none, 1), DType::int64));
-    outs.push(counts ? lengths(firsts) : empty(IntSpan(&none, 1), DType::int64));
-  }
+void run_starts_kernel(const Call& call) {
+  cpu::mark_run_starts(neighbours(consecutive(call.tensor(0))),
+                       reinterpret_cast<uint8_t*>(call.out()->bytes()));
+}
 
- private:
-  Tensor numbers() const {
-    const Tensor run = sub(cumsum(starts, 0), 1);
-    return order.defined() ? scatter(zeros_like(run), 0, order, run) : run;
-  }
-  Tensor lengths(const Tensor& firsts) const {
-    const int64_t one = 1;
-    const Tensor parts[] = {firsts, full(IntSpan(&one, 1), starts.numel(), DType::int64)};
-    return diff(cat(parts));
-  }
-};
+// _runs(self, starts, inverse, counts, order): the parts of runs that begin where `starts` says.
+
+void check_order(const Tensor& order, int64_t n) {
+  WISP_CHECK(order.dtype() == DType::int64 && order.ndim() == 1 && order.size(0) == n,
+             "unique(): expected an order of ", n, " places");
+  const Tensor places = consecutive(order);
+  const int64_t* begin = places.data<int64_t>();
+  WISP_CHECK(std::all_of(begin, begin + n, [&](int64_t i) { return i >= 0 && i < n; }),
+             "unique(): a place is out of range");
+}
+
+const uint8_t* marks(const Tensor& starts) {
+  return reinterpret_cast<const uint8_t*>(starts->bytes());
+}
+
+void infer_runs(Infer& infer) {
+  const Tensor &self = infer.tensor(0), &starts = infer.tensor(1);
+  starts->check_readable("unique()");
+  WISP_CHECK(self.ndim() > 0 && starts.dtype() == DType::bool_ && starts.ndim() == 1 &&
+                 starts.size(0) == self.size(0),
+             "unique(): expected to be told where runs begin");
+  const int64_t n = self.size(0), runs = cpu::count_runs(marks(consecutive(starts)), n);
+  if (infer.has(4)) check_order(infer.tensor(4), n);
+  Dims shape(self.sizes());
+  shape[0] = runs;
+  infer.push(shape, self.dtype(), self.device());
+  infer.push({infer.boolean(2) ? n : 0}, DType::int64, self.device());
+  infer.push({infer.boolean(3) ? runs : 0}, DType::int64, self.device());
+}
+
+void runs_kernel(const Call& call) {
+  const Tensor self = consecutive(call.tensor(0)), starts = consecutive(call.tensor(1));
+  const Tensor order = call.has(4) ? consecutive(call.tensor(4)) : Tensor();
+  cpu::split_runs(neighbours(self), marks(starts),
+                  {.firsts = call.out(0)->bytes(),
+                   .numbers = call.boolean(2) ? call.out(1).data<int64_t>() : nullptr,
+                   .order = order.defined() ? order.data<int64_t>() : nullptr,
+                   .lengths = call.boolean(3) ? call.out(2).data<int64_t>() : nullptr});
+}
+
+std::vector<Tensor> runs_of(const Tensor& t, bool inverse, bool counts, const Tensor& order) {
+  return invoke_many<"_runs">(t, invoke<"_run_starts">(t), inverse, counts, order);
+}
 
 void check_unique(const Args& args) {
   const DType dtype = args.tensor(0).dtype();
   if (is_complex(dtype)) fail_not_implemented("unique", dtype);
+}
+
+// The runs of a flat tensor; numbers, if they are wanted, in the shape that it had.
+void push_runs(const Tensor& flat, bool inverse, bool counts, const Tensor& order, IntSpan shape,
+               TensorList& outs) {
+  const std::vector<Tensor> parts = runs_of(flat, inverse, counts, order);
+  outs.push(parts[0]);
+  outs.push(inverse ? reshape(parts[1], shape) : parts[1]);
+  outs.push(parts[2]);
 }
 
 // _unique2(self, sorted, return_inverse, return_counts)
@@ -240,9 +274,7 @@ void unique_body(const Args& args, TensorList& outs) {
   check_unique(args);
   const Tensor flat = flatten(detach(args.tensor(0)));
   const std::vector<Tensor> sorted = invoke_many<"sort">(flat);
-  const Tensor starts = run_starts(sorted[0]);
-  Runs{sorted[0], starts, sorted[1], args.boolean(2), args.boolean(3)}.push(outs,
-                                                                            args.tensor(0).sizes());
+  push_runs(sorted[0], args.boolean(2), args.boolean(3), sorted[1], args.tensor(0).sizes(), outs);
 }
 
 // The slices along a dimension as the rows of a matrix.
@@ -261,17 +293,13 @@ void unique_slices(const Args& args, bool sort, int inverse, TensorList& outs) {
   const Tensor moved = invoke<"movedim">(detach(self), dim, int64_t(0));
   WISP_CHECK(moved.numel() > 0 || moved.size(0) == 0,
              "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
-  const Tensor rows = slices_as_rows(moved);
-  const Tensor order = sort ? invoke<"_row_order">(rows) : Tensor();
+  const Tensor order = sort ? invoke<"_row_order">(slices_as_rows(moved)) : Tensor();
   const Tensor sorted = sort ? index_select(moved, 0, order) : moved;
-  const Tensor starts = run_starts(sort ? index_select(rows, 0, order) : rows);
-  const int64_t n = moved.size(0);
-  TensorList found;
-  Runs{sorted, starts, order, args.boolean(inverse), args.boolean(inverse + 1)}.push(
-      found, IntSpan(&n, 1));
-  outs.push(contiguous(invoke<"movedim">(found[0], int64_t(0), dim)));
-  outs.push(found[1]);
-  outs.push(found[2]);
+  const std::vector<Tensor> parts =
+      runs_of(sorted, args.boolean(inverse), args.boolean(inverse + 1), order);
+  outs.push(contiguous(invoke<"movedim">(parts[0], int64_t(0), dim)));
+  outs.push(parts[1]);
+  outs.push(parts[2]);
 }
 
 // unique_consecutive(self, return_inverse, return_counts, dim)
@@ -279,8 +307,7 @@ void unique_consecutive_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   if (args.has(3) && self.ndim() > 0) return unique_slices(args, false, 1, outs);
   check_unique(args);
-  const Tensor flat = flatten(detach(self)), starts = run_starts(flat);
-  Runs{flat, starts, Tensor(), args.boolean(1), args.boolean(2)}.push(outs, self.sizes());
+  push_runs(flatten(self), args.boolean(1), args.boolean(2), Tensor(), self.sizes(), outs);
 }
 
 OpDef distinct(OpDef def) {
@@ -300,6 +327,26 @@ void register_distinct(Registry& r) {
          .batch = Batch::loop,
          .onnx = "+ several nodes",
          .homes = home::function});
+  r.add({.schema = "_run_starts(Tensor self) -> Tensor",
+         .doc = "Which slices along the first dimension differ from the one before.",
+         .infer = infer_run_starts,
+         .kernel = run_starts_kernel,
+         .jvp = Jvp::none,
+         .batch = Batch::loop,
+         .onnx = "- a part of unique",
+         .homes = home::internal});
+  r.add(
+      {.schema =
+           "_runs(Tensor self, Tensor starts, bool inverse=False, bool counts=False, Tensor? order=None) -> (Tensor, Tensor, Tensor)",
+       .doc =
+           "The first of each run of slices along the first dimension, which run each slice belongs to (written "
+           "where `order` says), and how long the runs are.",
+       .infer = infer_runs,
+       .kernel = runs_kernel,
+       .jvp = Jvp::none,
+       .batch = Batch::loop,
+       .onnx = "- a part of unique",
+       .homes = home::internal});
   r.add(distinct(
       {.schema =
            "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",

@@ -1,4 +1,5 @@
 // Special functions of one number, and the names that the module `special` has for common ones.
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -393,6 +394,22 @@ void infer_frexp(Infer& infer) {
   infer.push(self.sizes(), DType::int32, self.device());
 }
 
+// A normal number is taken apart by its bits; of the others, the library knows.
+template <class T>
+T split_power(T x, int32_t* power) {
+  constexpr bool single = sizeof(T) == 4;
+  using Bits = std::conditional_t<single, uint32_t, uint64_t>;
+  constexpr int mantissa = single ? 23 : 52, largest = single ? 255 : 2047, half = largest / 2 - 1;
+  const Bits bits = std::bit_cast<Bits>(x);
+  const int exponent = static_cast<int>(bits >> mantissa) & largest;
+  if (exponent == 0 || exponent == largest) {
+    *power = 0;
+    return std::frexp(x, power);
+  }
+  *power = exponent - half;
+  return std::bit_cast<T>((bits & ~(Bits(largest) << mantissa)) | Bits(half) << mantissa);
+}
+
 void frexp_kernel(const Call& call) {
   const Tensor self = consecutive(call.tensor(0));
   visit<dtypes::floating>(self.dtype(), "frexp", [&]<class T>() {
@@ -400,11 +417,9 @@ void frexp_kernel(const Call& call) {
     T* mantissa = call.out(0).data<T>();
     int32_t* exponent = call.out(1).data<int32_t>();
     parallel_for(self.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int power = 0;
-        mantissa[i] = convert<T>(std::frexp(convert<double>(x[i]), &power));
-        exponent[i] = power;
-      }
+      using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      for (int64_t i = begin; i < end; ++i)
+        mantissa[i] = convert<T>(split_power(convert<Wide>(x[i]), exponent + i));
     });
   });
 }

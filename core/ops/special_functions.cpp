@@ -210,7 +210,9 @@ void register_igamma(Registry& r) {
            ">>> wisp.igamma(wisp.tensor([1., 2.]), wisp.tensor([1., 1.]))\ntensor([0.6321, 0.2642])",
        .infer = infer_igamma,
        .kernel =
-           [](const Call& c) { map_two(c, [](double a, double x) { return cpu::gamma_p(a, x); }); },
+           [](const Call& c) {
+             map_two(c, [](auto a, auto x) { return cpu::gamma_p(a, x, sizeof(a) == 4); });
+           },
        .vjp = {{"self", "", [](const Backward&) -> Tensor { no_derivative("igamma: input"); }},
                {"other", "self other", density}}}));
   r.add(function(
@@ -220,7 +222,9 @@ void register_igamma(Registry& r) {
            ">>> wisp.igammac(wisp.tensor([1., 2.]), wisp.tensor([1., 1.]))\ntensor([0.3679, 0.7358])",
        .infer = infer_igamma,
        .kernel =
-           [](const Call& c) { map_two(c, [](double a, double x) { return cpu::gamma_q(a, x); }); },
+           [](const Call& c) {
+             map_two(c, [](auto a, auto x) { return cpu::gamma_q(a, x, sizeof(a) == 4); });
+           },
        .vjp = {{"self", "", [](const Backward&) -> Tensor { no_derivative("igammac: input"); }},
                {"other", "self other", [](const Backward& b) { return neg(density(b)); }}}}));
   r.add({.schema = "special_gammainc(Tensor self, Tensor other) -> Tensor",

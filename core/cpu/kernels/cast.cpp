@@ -121,6 +121,33 @@ void repeat(void* out, const void* value, size_t item, int64_t n) {
   });
 }
 
+// Whole vectors, as long as what they write behind a row is written again with the next ones.
+template <class T>
+void spread_values(T* out, const char* values, int64_t step, int64_t rows, int64_t length) {
+  T* const end = out + rows * length;
+  for (int64_t r = 0; r < rows; ++r, out += length) {
+    T value;
+    std::memcpy(&value, values + r * step, sizeof(T));
+    int64_t i = 0;
+    if constexpr (sizeof(T) <= 8) {
+      typedef T Vector __attribute__((vector_size(32)));
+      constexpr int64_t width = 32 / static_cast<int64_t>(sizeof(T));
+      if (end - out >= length + width) {
+        const Vector repeated = Vector{} + value;
+        for (; i < length; i += width) std::memcpy(out + i, &repeated, sizeof repeated);
+      }
+    }
+    for (; i < length; ++i) out[i] = value;
+  }
+}
+
+void spread(void* out, const void* values, int64_t step, size_t item, int64_t rows,
+            int64_t length) {
+  by_item_size(item, [&]<class T>() {
+    spread_values(static_cast<T*>(out), static_cast<const char*>(values), step, rows, length);
+  });
+}
+
 void reverse(void* out, const void* last, size_t item, int64_t n) {
   by_item_size(item, [&]<class T>() {
     T* to = static_cast<T*>(out);
@@ -153,6 +180,7 @@ namespace WISP_ISA {
 
 void fill_cast(Kernels& table) {
   table.repeat = repeat;
+  table.spread = spread;
   table.reverse = reverse;
   table.turn = turn_items;
   for_each_type<dtypes::all>([&]<class To>() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu/channels.h"
+#include "cpu/distance.h"
 #include "cpu/layer_norm.h"
 #include "cpu/opcode.h"
 #include "cpu/random.h"
@@ -21,6 +22,10 @@ using CastFn = void (*)(void* out, const void* in, int64_t n);
 using CastTable = CastFn[num_dtypes][num_dtypes];
 // Repeats a value of 1, 2, 4, 8 or 16 bytes over n elements.
 using RepeatFn = void (*)(void* out, const void* value, size_t item, int64_t n);
+// Repeats each of `rows` values, `step` bytes apart, `length` times: rows of one value each, one
+// behind the other.
+using SpreadFn = void (*)(void* out, const void* values, int64_t step, size_t item, int64_t rows,
+                          int64_t length);
 // Copies n elements in the opposite order, the one at `last` first.
 using ReverseFn = void (*)(void* out, const void* last, size_t item, int64_t n);
 // Rows of `out` from columns of `in`, both consecutive; steps from one to the next in bytes.
@@ -54,9 +59,11 @@ using RandomFn = void (*)(T* out, int64_t n, uint64_t seed, uint64_t counter);
 
 struct Kernels {
   TileTable tile = {};
-  TileTable by_number = {};  // the last input is one value for all elements; few have this form
+  TileTable by_number = {};  // the last input is one value for all elements (a float, if they are
+                             // of 16 bits); few have this form
   CastTable cast = {};       // [to][from]
   RepeatFn repeat = nullptr;
+  SpreadFn spread = nullptr;
   ReverseFn reverse = nullptr;
   TurnFn turn = nullptr;
   ReduceKernel reduce[num_reductions][num_dtypes] = {};
@@ -67,6 +74,8 @@ struct Kernels {
   ChannelKernel<float> channels_f32;
   ChannelKernel<double> channels_f64;
   ChannelBlockKernel channels_by_8, channels_by_16;
+  DistanceKernels<float> distance_f32;
+  DistanceKernels<double> distance_f64;
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   void (*bfloat_gemm)(const BFloatPiece& piece) = nullptr;
@@ -104,6 +113,8 @@ const Kernels& kernels();
   void fill_reduce(Kernels& table);      \
   void fill_extremes(Kernels& table);    \
   void fill_norms(Kernels& table);       \
+  void fill_distance(Kernels& table);    \
+  void fill_halves(Kernels& table);      \
   void fill_scan(Kernels& table);        \
   void fill_softmax(Kernels& table);     \
   void fill_gemm(Kernels& table);        \

@@ -40,15 +40,24 @@ WISP_INLINE void patched(TileTable& table, Fast, IsSlow, Slow) {
 
 constexpr double pi = 3.14159265358979323846;
 
-void patched_ndtri(void* out, const void* const* in, int64_t n, const Params& params) {
-  const auto fast = [](float p) {
-    return static_cast<float>(1.41421356237309504880 *
-                              vmath::erfinv(2 * static_cast<double>(p) - 1));
-  };
-  const auto is_slow = [](float p) { return p != 0 && vmath::fabs(p) < 0x1p-29f; };
-  const auto slow = [](float p) { return static_cast<float>(ndtri(static_cast<double>(p))); };
-  patched_tile<float, decltype(fast), decltype(is_slow), decltype(slow)>(out, in, n, params);
-}
+// 2 p - 1 is exact in double, unless a float is tiny; of doubles, the tails are computed apart.
+template <class T>
+struct FastNdtri {
+  WISP_INLINE T operator()(T p) const {
+    return static_cast<T>(1.41421356237309504880 * vmath::erfinv(2 * static_cast<double>(p) - 1));
+  }
+};
+template <class T>
+struct IsSlowNdtri {
+  WISP_INLINE bool operator()(T p) const {
+    if constexpr (sizeof(T) == 4) return p != 0 && vmath::fabs(p) < 0x1p-29f;
+    return vmath::fabs(p - 0.5) > 0.37;
+  }
+};
+template <class T>
+struct SlowNdtri {
+  WISP_INLINE T operator()(T p) const { return static_cast<T>(ndtri(static_cast<double>(p))); }
+};
 
 }  // namespace
 
@@ -129,8 +138,10 @@ void fill_math(Kernels& table) {
         const double angle = static_cast<double>(x) * pi;
         return static_cast<decltype(x)>(std::sin(angle) / angle);
       });
-  // 2 p - 1 is exact in double, unless a float is tiny.
-  table.tile[int(Opcode::ndtri)][int(DType::float32)] = patched_ndtri;
+  for_each_type<real>([&]<class T>() {
+    t[int(Opcode::ndtri)][int(dtype_of<T>)] =
+        patched_tile<T, FastNdtri<T>, IsSlowNdtri<T>, SlowNdtri<T>>;
+  });
   binary<Opcode::pow, real>(t, [](auto a, auto b) { return vmath::pow(a, b); });
   binary<Opcode::atan2, real>(t, [](auto a, auto b) { return vmath::atan2(a, b); });
   binary<Opcode::hypot, real>(t, [](auto a, auto b) { return vmath::hypot(a, b); });

@@ -126,6 +126,7 @@ void sum_row(Wide<T>& acc, const T* x, T* y, int64_t n, int64_t step) {
     at[q] = at[q - 1] + sum_of(part, quarter, [](T v) { return static_cast<Addend<T>>(v); });
   }
   for (int64_t i = 0; i < quarter; ++i) {
+#pragma GCC unroll 4
     for (int q = 0; q < 4; ++q) {
       const int64_t place = (q * quarter + i) * step;
       y[place] = RunningSum<T>::next(at[q], load(x, place), 0, nullptr);
@@ -158,6 +159,7 @@ void scan_four_rows(void* accs, const void* in, void* out, int64_t* places, int6
   int64_t unused;
   typename R::Acc running[4] = {acc[0], acc[1], acc[2], acc[3]};
   for (int64_t i = 0; i < n; ++i) {
+#pragma GCC unroll 4
     for (int q = 0; q < 4; ++q) {
       const int64_t at = q * n + i * step;
       y[at] = R::next(running[q], load(x, at), i, places ? places + at : &unused);

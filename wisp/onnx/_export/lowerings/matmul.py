@@ -151,6 +151,14 @@ def _cdist(g, a, b, order=2.0, mode=None):
     return vector_norm(g, gaps, order, [-1])
 
 
+def _pdist(g, x, order=2.0):
+    """Above the diagonal of all distances, row by row."""
+    ones = filled(g, [g.size(x, 0)] * 2, 1, wisp.float32)
+    above = g.op("Trilu", ones, g.number(1, wisp.int64), upper=1)
+    places = g.op("Transpose", g.op("NonZero", above), perm=[1, 0], dtype=wisp.int64)
+    return g.op("GatherND", _cdist(g, x, x, order), places)
+
+
 def _cov(g, x, correction=1, fweights=None, aweights=None):
     """How rows vary together; weights say how often a column counts, and how much."""
     rows = x if x.rank == 2 else g.reshape(x, [1, -1])
@@ -182,6 +190,7 @@ LOWERINGS = {
     "addmm": _addmm,
     "addmv": _added(matmul), "baddbmm": _added(matmul), "addbmm": _added(_summed), "addr": _added(_outer),
     "outer": _outer,
-    "einsum": _einsum, "cdist": _cdist, "cross.linalg": _cross, "cross": _cross_of_threes, "tensordot": _tensordot, "cov": _cov,
+    "einsum": _einsum, "cdist": _cdist, "pdist": _pdist,
+    "cross.linalg": _cross, "cross": _cross_of_threes, "tensordot": _tensordot, "cov": _cov,
     **dict.fromkeys(("_linalg_det", "linalg_det", "det"), _det),
 }  # fmt: skip
