@@ -280,6 +280,15 @@ void Frame::call(const Instruction& in) {
   });
 }
 
+Datum run_plain(const Code& code, std::span<TensorImpl* const> arguments) {
+  Frame frame(code.impl());
+  for (size_t i = 0; i < arguments.size(); ++i)
+    frame.param(i) = Datum(Tensor::share(arguments[i]));
+  Datum result;
+  frame.run([&](size_t, Datum value) { result = std::move(value); });
+  return result;
+}
+
 std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {
   const Code::Impl& impl = code.impl();
   WISP_CHECK_TYPE(arguments.size() == static_cast<size_t>(impl.params), impl.function_name,

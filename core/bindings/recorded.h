@@ -1,0 +1,124 @@
+// Calls of a Python function that were recorded once and are made again without Python: of compiled
+// functions that do nothing but call operators, in a way that what tensors hold cannot change.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/trials.h"
+#include "bindings/python.h"
+#include "graph/graph.h"
+#include "tensor/shape.h"
+
+namespace wisp::python {
+
+// What a Python function gets.
+struct Given {
+  PyObject* const* args;
+  size_t nargsf;
+  PyObject* kwnames;
+  size_t positional() const { return static_cast<size_t>(PyVectorcall_NARGS(nargsf)); }
+  size_t count() const {
+    return positional() + static_cast<size_t>(kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+  }
+};
+
+// What everything that is recorded of a function rests on: what its names stand for, and its code.
+class Premises {
+ public:
+  // From what wisp._premises has found.
+  explicit Premises(PyObject* found);
+  bool hold();
+  // Whether it is known what tensors of this class do.
+  bool knows(PyTypeObject* type) const;
+  // Tensors that the function finds by name.
+  const std::vector<Ref>& tensors() const { return tensors_; }
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  struct Names {  // in one dict
+    Ref dict;
+    std::vector<std::pair<Ref, Ref>> values;  // null: there is none of that name
+    uint64_t version;
+    bool hold();
+  };
+  struct Parts {  // of a function
+    Ref function, code, defaults, keyword_defaults;
+    bool hold() const;
+  };
+  Names& names_in(PyObject* dict);
+
+  std::vector<Names> names_;
+  std::vector<std::pair<Ref, Ref>> cells_;
+  std::vector<Parts> functions_;
+  std::vector<std::pair<Ref, unsigned>> types_;  // and their versions
+  std::vector<Ref> tensors_;
+};
+
+// A recorded call, good for arguments of the same types and sizes, and the same numbers.
+class Recorded {
+ public:
+  static constexpr size_t max_tensors = 16;
+
+  Recorded(const Given& given, const Premises& premises);
+  bool fits(const Given& given, const Premises& premises) const;
+  // The result, or null without an error set if something failed: then Python is to say what.
+  PyObject* call(const Given& given, const Premises& premises) const;
+  // Calls the function. Why the call cannot be made without it is left in `doubt`.
+  Ref record(PyObject* function, const Given& given, const Premises& premises, const char*& doubt);
+  int traverse(visitproc visit, void* arg) const;
+
+  Trials trials{{}};  // the plain way is to call the function
+
+ private:
+  struct Input {
+    PyTypeObject* type;
+    Ref value;  // of what is no tensor
+    DType dtype = DType::float32;
+    Dims sizes;
+    bool is_tensor() const { return !value; }
+    bool fits(PyObject* object) const;
+  };
+  std::vector<Input> inputs_;  // arguments, then what is found by name
+  size_t positional_, tensor_count_ = 0;
+  Ref kwnames_;
+  wisp::Ref<graph::Program> program_;
+  const graph::Function* function_ = nullptr;
+};
+
+// What is recorded of one function.
+class Recordings {
+ public:
+  bool empty() const { return all_.empty(); }
+  // The recording that such a call may go by now; null.
+  Recorded* find(const Given& given);
+  PyObject* call(Recorded& recorded, const Given& given) { return recorded.call(given, *premises_); }
+  // Whether a call that is about to be made as it is is to be recorded. The trials know how long
+  // such calls take.
+  bool is_due(const Trials& trials, uint64_t key);
+  Ref record(PyObject* function, const Given& given);
+  // Counts a call that failed when it was made without Python.
+  void note_failure();
+  // Why the last call that was to be recorded was not; empty if it was.
+  const std::string& reason() const { return reason_; }
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  static constexpr size_t max_recordings = 8;
+  static constexpr int max_failures = 8, max_renewals = 4, max_refusals = 3;
+  void start_again();
+  void refuse(const char* doubt);
+  void give_up(std::string reason);
+
+  std::unique_ptr<Premises> premises_;
+  std::vector<std::unique_ptr<Recorded>> all_;
+  // Threads that let others run may still be inside of these.
+  std::vector<std::unique_ptr<Recorded>> old_;
+  std::vector<std::unique_ptr<Premises>> old_premises_;
+  int64_t calls_ = 0;
+  int failures_ = 0, renewals_ = 0, refusals_ = 0;
+  bool over_ = false;
+  std::string reason_;
+};
+
+}  // namespace wisp::python
