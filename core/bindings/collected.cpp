@@ -105,18 +105,18 @@ PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, con
   const auto call = [&](bool other) {
     return other ? call_recorded(self, recorded, given) : call_as_it_is(self, given);
   };
-  const Trials::Choice choice = recorded.trials.choose(mode.grad ? 2 : 4);
+  const Trials::Choice choice = recorded.choose(mode.grad ? 2 : 4);
   if (choice.at < 0) return call(choice.other);
   const Stopwatch watch;
   PyObject* result = call(choice.other);
-  if (result) recorded.trials.note(choice, watch.nanoseconds());
+  if (result) recorded.note(choice, watch.nanoseconds());
   return result;
 }
 
 PyObject* compiled_call(const CollectedObject& made, const Given& given) {
   // If somebody collects already, there is nothing to decide.
   if (mode.deferrer) return call_as_it_is(made, given);
-  const bool records = made.recordings && unobserved();
+  const bool records = made.recordings && !made.recordings->is_hopeless() && unobserved();
   if (records && !made.recordings->empty()) {
     if (Recorded* found = made.recordings->find(given))
       return call_by_recording(made, *found, given);
@@ -172,7 +172,7 @@ PyObject* recorded_method(PyObject* self, PyObject* const* args, Py_ssize_t coun
     const Given given{args, static_cast<size_t>(count), kwnames};
     Recorded* const found = all && !all->empty() ? all->find(given) : nullptr;
     if (!found) return all && !all->reason().empty() ? string(all->reason()).release() : none();
-    const Trials::Times times = found->trials.times(mode.grad ? 2 : 4);
+    const Trials::Times times = found->times(mode.grad ? 2 : 4);
     return must(
         Py_BuildValue("LLi", (long long)times.plain, (long long)times.other, times.prefers_other));
   });

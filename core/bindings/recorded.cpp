@@ -244,7 +244,8 @@ PyObject* Recorded::call(const Given& given, const Premises& premises) const {
   }
   for (const Ref& tensor : premises.tensors()) tensors[count++] = impl_of(tensor.get());
   Datum result = graph::run_plain(*function_->code, {tensors, count});
-  return result.is_tensor() ? wrap(result.tensor()) : to_python(result, function_->result.get());
+  return result.is_tensor() ? wrap(result.take_tensor())
+                            : to_python(result, function_->result.get());
 }
 
 Ref Recorded::record(PyObject* function, const Given& given, const Premises& premises,
