@@ -51,20 +51,23 @@ void each(PyObject* tuple, F f) {
 
 }  // namespace
 
-bool Premises::Names::hold() {
-  const uint64_t now = version_of(dict.get());
-  if (now != 0 && now == version) return true;
+bool Premises::Names::are_the_same() {
   for (const auto& [name, value] : values) {
     if (PyDict_GetItemWithError(dict.get(), name.get()) != value.get()) {
       PyErr_Clear();
       return false;
     }
   }
-  version = now;
+  version = version_of(dict.get());
   return true;
 }
 
-bool Premises::Parts::hold() const {
+WISP_INLINE bool Premises::Names::hold() {
+  const uint64_t now = version_of(dict.get());
+  return (now != 0 && now == version) || are_the_same();
+}
+
+WISP_INLINE bool Premises::Parts::hold() const {
   const PyFunctionObject* now = as_function(function);
   return now->func_code == code.get() && now->func_defaults == defaults.get() &&
          now->func_kwdefaults == keyword_defaults.get();
@@ -99,7 +102,7 @@ Premises::Premises(PyObject* found) {
   each(item(found, 4), [&](PyObject* tensor) { tensors_.push_back(Ref::borrow(tensor)); });
 }
 
-bool Premises::hold() {
+WISP_INLINE bool Premises::hold() {
   for (const auto& [type, version] : types_) {
     if (version == 0 || version_of(reinterpret_cast<PyTypeObject*>(type.get())) != version)
       return false;
@@ -197,7 +200,7 @@ Value* value_of(Recorder& recorder, PyObject* result) {
 
 }  // namespace
 
-bool Recorded::Input::fits(PyObject* object) const {
+WISP_INLINE bool Recorded::Input::fits(PyObject* object) const {
   if (Py_TYPE(object) != type) return false;
   if (!is_tensor()) return object == value.get() || same_number(object, value.get());
   const TensorImpl& impl = *impl_of(object);
@@ -221,7 +224,7 @@ Recorded::Recorded(const Given& given, const Premises& premises)
   for (const Ref& tensor : premises.tensors()) add(tensor.get());
 }
 
-bool Recorded::fits(const Given& given, const Premises& premises) const {
+WISP_INLINE bool Recorded::fits(const Given& given, const Premises& premises) const {
   const size_t count = given.count();
   const std::vector<Ref>& named = premises.tensors();
   if (count + named.size() != inputs_.size() || given.positional() != positional_ ||

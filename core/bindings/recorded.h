@@ -41,6 +41,7 @@ class Premises {
     std::vector<std::pair<Ref, Ref>> values;  // null: there is none of that name
     uint64_t version;
     bool hold();
+    bool are_the_same();
   };
   struct Parts {  // of a function
     Ref function, code, defaults, keyword_defaults;
