@@ -39,7 +39,7 @@ _NUMBERS = (int, float, bool, complex, str, type(None), _C.dtype, _C.memory_form
 _MEMBERS = {
     "shape", "ndim", "dtype", "T", "mT", "H", "mH", "real", "imag", "size", "dim", "ndimension", "numel", "nelement", "to",
     "float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool", "is_floating_point", "is_complex",
-    "append",
+    "append", "values", "indices",
 }  # fmt: skip
 
 

@@ -163,6 +163,17 @@ PyObject* times_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
   });
 }
 
+// record(*args, **kwargs): the call, recorded now instead of after many others.
+PyObject* record_method(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* kwnames) {
+  return guarded([&] {
+    const CollectedObject& made = made_of(self);
+    const Given given{args, static_cast<size_t>(count), kwnames};
+    if (!made.recordings || mode.deferrer || !unobserved()) return call_as_it_is(made, given);
+    return made.recordings->record(made.function, given).release();
+  });
+}
+
 // recorded(*args, **kwargs) -> the least nanoseconds of such calls as they are, and without Python,
 // and whether they are made so; or why they are not recorded, or None if that was not tried.
 PyObject* recorded_method(PyObject* self, PyObject* const* args, Py_ssize_t count,
@@ -256,6 +267,7 @@ PyObject* is_compiled(PyObject* self, void*) { return boolean(made_of(self).tria
 PyMethodDef collected_methods[] = {
     {"_collected", WISP_METHOD(collected_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_times", WISP_METHOD(times_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_record", WISP_METHOD(record_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_recorded", WISP_METHOD(recorded_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"explain", WISP_METHOD(explain_method), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__reduce__", reduce_method, METH_NOARGS, nullptr},
