@@ -7,9 +7,7 @@ on nothing but sizes, dtypes and numbers that it is given; that it does not look
 is recorded.
 """
 
-import builtins
 import dis
-import inspect
 import math
 import sys
 import types
@@ -72,7 +70,7 @@ class _Reader:
         if any(function is known for known in self.functions):
             return
         code = function.__code__
-        if code.co_flags & (inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        if code.co_flags & _UNUSUAL:
             raise _Unknown(f"{function.__qualname__}() is a generator or coroutine, or takes **")
         if getattr(code, "co_exceptiontable", b""):
             raise _Unknown(f"{function.__qualname__}() has a block of try or with")
@@ -166,7 +164,9 @@ class _Reader:
 
 
 _OPERATOR = type(_C._functions["add"])
-_METHOD = type(inspect.getattr_static(_C.Tensor, "add"))
+_METHOD = type(vars(_C.Tensor)["add"])
+# inspect.CO_VARKEYWORDS and the like: that module takes ten milliseconds to import.
+_UNUSUAL = sum(bit for bit, name in dis.COMPILER_FLAG_NAMES.items() if name in ("VARKEYWORDS", "GENERATOR", "COROUTINE", "ASYNC_GENERATOR"))
 
 
 def _is_known(value):
@@ -176,4 +176,4 @@ def _is_known(value):
 def _is_member(name):
     if name in _MEMBERS:
         return True
-    return not name.startswith("_") and type(inspect.getattr_static(_C.Tensor, name, None)) is _METHOD
+    return not name.startswith("_") and type(vars(_C.Tensor).get(name)) is _METHOD

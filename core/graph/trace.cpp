@@ -395,12 +395,12 @@ void Recorder::add_results(Node& node, TensorList& outs) {
   }
 }
 
-void Recorder::examine(const OpDef& op, Form form) {
+void Recorder::examine(const OpDef& op, const Arg* args, Form form) {
   if (form != Form::functional || (op.traits & trait::writes_inputs)) {
     doubt_ = "it writes into tensors";
   } else if (op.traits & trait::random) {
     doubt_ = "it draws random numbers";
-  } else if (op.traits & trait::factory) {
+  } else if ((op.traits & trait::factory) && !args[0].is_tensor()) {
     doubt_ = "it makes tensors from nothing, which depends on defaults";
   } else if (std::any_of(op.sig.returns.begin(), op.sig.returns.end(),
                          [](const Return& made) { return !made.is_tensor; })) {
@@ -417,7 +417,7 @@ bool Recorder::intercept(const OpDef& op, const Arg* args, Form form, TensorList
     // Of two matrices it is mm(), whatever they hold: one call less each time.
     if (&op == &op_def<"matmul">() && args[0].tensor().ndim() == 2 && args[1].tensor().ndim() == 2)
       return false;
-    examine(op, form);
+    examine(op, args, form);
   }
   std::vector<Value*> inputs;
   for (size_t i = 0; i < op.sig.params.size(); ++i) {

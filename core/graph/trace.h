@@ -105,7 +105,7 @@ class Recorder final : public Object, public CallRecorder {
   Value* find(const Tensor& tensor, size_t level);
   Value* find_attribute(const Tensor& tensor, Frame& frame);
   Value* find_alias(const Tensor& tensor);
-  void examine(const OpDef& op, Form form);
+  void examine(const OpDef& op, const Arg* args, Form form);
   Value& attribute(Frame& frame, const Path& path);
   Value& lift(size_t level, Value& outer);
   Value& argument(const Arg& arg, const Param& param);
