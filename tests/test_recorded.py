@@ -178,6 +178,17 @@ def in_place(x):
     return y
 
 
+def inner_function(x):
+    def f():
+        return x
+
+    return f()
+
+
+def undefined_name(x):
+    return x + missing  # noqa: F821
+
+
 def annotated(x):
     print(x.shape)
     return x
@@ -193,10 +204,10 @@ def annotated(x):
         (lambda x: x * TABLE["a"], "TABLE is of type dict"), (lambda x: x * Config.scale, "Config is of type type"),
         (generator, "generator"), (with_block, "try or with"), (tries, "try or with"), (writes_global, "STORE_GLOBAL"),
         (remembers, "SEEN is of type list"), (own_attribute, "has attributes"), (annotated, "print is of type"),
-        (lambda x, **options: x, r"takes \*\*"), (lambda x: (lambda: x)(), "MAKE_CELL"), (lambda x: x.device, ".device"),
+        (lambda x, **options: x, r"takes \*\*"), (inner_function, "MAKE_CELL"), (lambda x: x.device, ".device"),
         (lambda x: [x], "returns something else"), (lambda x: x.shape, "returns something else"), (lambda x: x.grad, ".grad"),
         (lambda x: x.requires_grad, ".requires_grad"), (lambda x: x is WEIGHT, "the same"), (lambda x: wisp.tensor(1.0), "wisp.tensor is"),
-        (lambda x: x + undefined, "undefined is not defined"), (lambda x: x.numpy(), ".numpy"), (lambda x: x.max(0), "returns something"),
+        (undefined_name, "missing is not defined"), (lambda x: x.numpy(), ".numpy"), (lambda x: x.max(0), "returns something"),
         (lambda x: x @ wisp.nonzero(x).float(), "looks at"), (lambda x: HELPERS, "HELPERS is of type module"),
         (lambda x: os.getpid(), "os.getpid is of type"),
     ],

@@ -160,9 +160,7 @@ def _explain(f, args, kwargs):
         _C._lazy_run()
     finally:
         after, lines = _C._lazy_counts(), _C._lazy_report(False)
-    return _Explanation(
-        before, after, lines, _kept(f._times(*args, **kwargs)), _recorded(f._recorded(*args, **kwargs))
-    )
+    return _Explanation(before, after, lines, _kept(f._times(*args, **kwargs)), _recorded(f._recorded(*args, **kwargs)))
 
 
 _NEVER = 2**63 - 1

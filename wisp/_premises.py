@@ -150,7 +150,11 @@ class _Reader:
                 self.tensors.append(value)
         elif type(value) is types.FunctionType:
             self.read(value)
-        elif type(value) is types.BuiltinFunctionType and value.__module__ == "math" and vars(math).get(value.__name__) is value:
+        elif (
+            type(value) is types.BuiltinFunctionType
+            and value.__module__ == "math"
+            and vars(math).get(value.__name__) is value
+        ):
             return
         elif type(value) is not _OPERATOR and not _is_known(value):
             self._check_number(value, shown)
@@ -166,7 +170,11 @@ class _Reader:
 _OPERATOR = type(_C._functions["add"])
 _METHOD = type(vars(_C.Tensor)["add"])
 # inspect.CO_VARKEYWORDS and the like: that module takes ten milliseconds to import.
-_UNUSUAL = sum(bit for bit, name in dis.COMPILER_FLAG_NAMES.items() if name in ("VARKEYWORDS", "GENERATOR", "COROUTINE", "ASYNC_GENERATOR"))
+_UNUSUAL = sum(
+    bit
+    for bit, name in dis.COMPILER_FLAG_NAMES.items()
+    if name in ("VARKEYWORDS", "GENERATOR", "COROUTINE", "ASYNC_GENERATOR")
+)
 
 
 def _is_known(value):

@@ -27,7 +27,7 @@ struct CollectedObject {
   vectorcallfunc vectorcall;
   int64_t what;  // `collecting` as a number, for Python
   lazy::Collecting collecting;
-  Trials* trials;  // null unless compiled. The other way is to call the function as it is
+  Trials* trials;          // null unless compiled. The other way is to call the function as it is
   Recordings* recordings;  // null unless it is a compiled function that is written in Python
 };
 // Calls that take as long either way go the simpler one.

@@ -23,7 +23,8 @@ using graph::Value;
 
 namespace {
 
-// A number that changes with every change of a dict; 0: Python has none, so its items are looked at.
+// A number that changes with every change of a dict; 0: Python has none, so its items are looked
+// at.
 uint64_t version_of([[maybe_unused]] PyObject* dict) {
 #if PY_VERSION_HEX < 0x030c0000
   return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;

@@ -80,7 +80,9 @@ class Recorded {
     left_ = settled_.at < 0 ? calls_between : 0;
     return settled_;
   }
-  void note(const Trials::Choice& choice, int64_t nanoseconds) { trials_.note(choice, nanoseconds); }
+  void note(const Trials::Choice& choice, int64_t nanoseconds) {
+    trials_.note(choice, nanoseconds);
+  }
   Trials::Times times(uint64_t key) const { return trials_.times(key); }
 
  private:
@@ -113,7 +115,9 @@ class Recordings {
   bool is_hopeless() const { return over_ && all_.empty(); }
   // The recording that such a call may go by now; null.
   Recorded* find(const Given& given);
-  PyObject* call(Recorded& recorded, const Given& given) { return recorded.call(given, *premises_); }
+  PyObject* call(Recorded& recorded, const Given& given) {
+    return recorded.call(given, *premises_);
+  }
   // Whether a call that is about to be made as it is is to be recorded. The trials know how long
   // such calls take.
   bool is_due(const Trials& trials, uint64_t key);

@@ -303,8 +303,7 @@ Datum run_one_call(const Code::Impl& code, std::span<TensorImpl* const> argument
 Datum run_plain(const Code& code, std::span<TensorImpl* const> arguments) {
   if (code.impl().one_call) return run_one_call(code.impl(), arguments);
   Frame frame(code.impl());
-  for (size_t i = 0; i < arguments.size(); ++i)
-    frame.param(i) = Datum(Tensor::share(arguments[i]));
+  for (size_t i = 0; i < arguments.size(); ++i) frame.param(i) = Datum(Tensor::share(arguments[i]));
   Datum result;
   frame.run([&](size_t, Datum value) { result = std::move(value); });
   return result;

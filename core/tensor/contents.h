@@ -1,5 +1,5 @@
-// Who records calls, to make them again without the program that made them, has to know whether that
-// program would make others if tensors held something else.
+// Who records calls, to make them again without the program that made them, has to know whether
+// that program would make others if tensors held something else.
 #pragma once
 
 #include "base/compiler.h"
