@@ -593,3 +593,32 @@ def test_warnings_are_raised_each_time_they_would_be():
         for _ in range(3):
             with pytest.raises(UserWarning):
                 fast(x)
+
+
+def test_what_no_longer_holds_is_let_go():
+    def make():
+        weight = wisp.randn(3)
+
+        def f(x):
+            return x * weight
+
+        def change():
+            nonlocal weight
+            weight = wisp.zeros(3)
+
+        return f, change, weakref.ref(weight)
+
+    f, change, weight = make()
+    fast, why_not = recorded(f, wisp.ones(3))
+    assert why_not is None and weight() is not None
+    change()
+    assert all_same(ways(fast, wisp.ones(3)), wisp.zeros(3))
+    gc.collect()
+    assert weight() is None
+
+
+def test_code_that_cannot_be_read(monkeypatch):
+    monkeypatch.setattr("wisp._premises._Reader.read", lambda *_: 1 / 0)
+    x = wisp.randn(3)
+    fast, why_not = recorded(chain, x)
+    assert why_not == "its code could not be read" and same(fast(x), chain(x))

@@ -105,6 +105,7 @@ PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, con
   const auto call = [&](bool other) {
     return other ? call_recorded(self, recorded, given) : call_as_it_is(self, given);
   };
+  const Recordings::Inside inside(*self.recordings);
   const Trials::Choice choice = recorded.choose(mode.grad ? 2 : 4);
   if (choice.at < 0) return call(choice.other);
   const Stopwatch watch;

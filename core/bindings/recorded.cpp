@@ -271,15 +271,22 @@ Ref Recorded::record(PyObject* function, const Given& given, const Premises& pre
     result = Ref(PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames));
   }
   if (contents_read) doubt = "it looks at what a tensor holds";
-  if (!result) return result;
-  Value* value = value_of(*recorder, result.get());
-  if (recorder->doubt()) doubt = recorder->doubt();
-  if (!value) doubt = "it returns something else than tensors, numbers and tuples of them";
-  if (doubt) return result;
-  function_ = &recorder->end(*value);
-  recorder->close();
-  graph::prepare(*function_);
+  try {
+    if (result) finish(*recorder, result.get(), doubt);
+  } catch (...) {  // the call itself has been made
+    doubt = "it could not be recorded";
+  }
   return result;
+}
+
+void Recorded::finish(Recorder& recorder, PyObject* result, const char*& doubt) {
+  Value* value = value_of(recorder, result);
+  if (recorder.doubt()) doubt = recorder.doubt();
+  if (!value) doubt = "it returns something else than tensors, numbers and tuples of them";
+  if (doubt) return;
+  function_ = &recorder.end(*value);
+  recorder.close();
+  graph::prepare(*function_);
 }
 
 int Recorded::traverse(visitproc visit, void* arg) const {
@@ -288,6 +295,12 @@ int Recorded::traverse(visitproc visit, void* arg) const {
 }
 
 // --- Recordings
+
+void Recordings::forget_old() {
+  // What they let go of may run Python code, which may come here.
+  const auto premises = std::exchange(old_premises_, {});
+  const auto recordings = std::exchange(old_, {});
+}
 
 namespace {
 
@@ -344,8 +357,9 @@ void Recordings::give_up(std::string reason) {
 void Recordings::start_again() {
   std::move(all_.begin(), all_.end(), std::back_inserter(old_));
   all_.clear();
-  old_premises_.push_back(std::move(premises_));
+  if (premises_) old_premises_.push_back(std::move(premises_));
   calls_ = 0;
+  if (inside_ == 0) forget_old();
   if (++renewals_ > max_renewals) give_up("what it refers to by name keeps changing");
 }
 
@@ -355,23 +369,30 @@ void Recordings::note_failure() {
   give_up("calls without Python failed");
 }
 
+// Whatever goes wrong with that is no concern of the function.
+void Recordings::find_premises(PyObject* function) {
+  static PyObject* const find = import_attribute("wisp._premises", "premises_of");
+  const Ref found(PyObject_CallOneArg(find, function));
+  if (!found) {
+    PyErr_Clear();
+    give_up("its code could not be read");
+  } else if (PyUnicode_Check(found.get())) {
+    give_up(text_of(found.get()));
+  } else if (!premises_) {  // another thread may have found them meanwhile
+    premises_ = std::make_unique<Premises>(found.get());
+  }
+}
+
 Ref Recordings::record(PyObject* function, const Given& given) {
   calls_ = 0;
-  if (!premises_ || !premises_->hold()) {
-    if (premises_) start_again();
-    static PyObject* const find_premises = import_attribute("wisp._premises", "premises_of");
-    const Ref found = owned(PyObject_CallOneArg(find_premises, function));
-    if (PyUnicode_Check(found.get())) {
-      give_up(text_of(found.get()));
-    } else {
-      premises_ = std::make_unique<Premises>(found.get());
-    }
-  }
-  const char* doubt = over_ ? reason_.c_str() : objection(given, *premises_);
-  if (doubt) {
-    if (!over_) refuse(doubt);
+  if (premises_ && !premises_->hold()) start_again();
+  if (!premises_) find_premises(function);
+  const bool possible = premises_ && !over_;
+  const char* doubt = possible ? objection(given, *premises_) : nullptr;
+  if (doubt) refuse(doubt);
+  if (doubt || !possible)
     return Ref(PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames));
-  }
+  const Inside inside(*this);
   const Premises* const premises = premises_.get();  // another thread may start again meanwhile
   auto made = std::make_unique<Recorded>(given, *premises);
   Ref result = made->record(function, given, *premises, doubt);

@@ -10,6 +10,10 @@
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
+namespace wisp::graph {
+class Recorder;
+}
+
 namespace wisp::python {
 
 // What a Python function gets.
@@ -86,6 +90,8 @@ class Recorded {
   Trials::Times times(uint64_t key) const { return trials_.times(key); }
 
  private:
+  void finish(graph::Recorder& recorder, PyObject* result, const char*& doubt);
+
   struct Input {
     PyTypeObject* type;
     Ref value;  // of what is no tensor
@@ -110,12 +116,25 @@ class Recorded {
 // What is recorded of one function.
 class Recordings {
  public:
+  // While one lives, nothing that was found is freed: whoever calls anything may let others run.
+  class Inside {
+   public:
+    explicit Inside(Recordings& all) : all_(all) { ++all_.inside_; }
+    ~Inside() {
+      if (--all_.inside_ == 0 && WISP_UNLIKELY(!all_.old_.empty())) all_.forget_old();
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Recordings& all_;
+  };
   bool empty() const { return all_.empty(); }
   // Whether there will never be any.
   bool is_hopeless() const { return over_ && all_.empty(); }
   // The recording that such a call may go by now; null.
   Recorded* find(const Given& given);
-  PyObject* call(Recorded& recorded, const Given& given) {
+  PyObject* call(Recorded& recorded, const Given& given) const {
     return recorded.call(given, *premises_);
   }
   // Whether a call that is about to be made as it is is to be recorded. The trials know how long
@@ -131,17 +150,19 @@ class Recordings {
  private:
   static constexpr size_t max_recordings = 8;
   static constexpr int max_failures = 8, max_renewals = 4, max_refusals = 3;
+  void find_premises(PyObject* function);
   void start_again();
+  void forget_old();
   void refuse(const char* doubt);
   void give_up(std::string reason);
 
   std::unique_ptr<Premises> premises_;
   std::vector<std::unique_ptr<Recorded>> all_;
-  // Threads that let others run may still be inside of these.
+  // Those that no longer hold, but that somebody may be inside of.
   std::vector<std::unique_ptr<Recorded>> old_;
   std::vector<std::unique_ptr<Premises>> old_premises_;
   int64_t calls_ = 0;
-  int failures_ = 0, renewals_ = 0, refusals_ = 0;
+  int inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0;
   bool over_ = false;
   std::string reason_;
 };
