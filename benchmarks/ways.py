@@ -1,7 +1,7 @@
 """Ordinary functions and steps, run eagerly, under ``wisp.lazy`` and compiled: alternately, in one process.
 
-Prints a table and writes ways.json. No row is to be slower than eager, the cost of the wrapper on functions of less than a
-microsecond apart.
+Prints a table and writes ways.json. Compiled, no row is to be slower than eager; functions of less than a microsecond that
+cannot be recorded apart, which show what the wrapper costs.
 """
 
 import argparse
@@ -22,9 +22,18 @@ KB, MB = 1 << 10, 1 << 20
 
 
 def of(f, *shapes):
-    """A function of tensors, as one without arguments."""
-    inputs = [wisp.randn(*shape) for shape in shapes]
-    return lambda: f(*inputs)
+    """A function, and what it is called with."""
+    return f, [wisp.randn(*shape) for shape in shapes]
+
+
+def differentiated(f, *shapes):
+    """The same, with the step around it that asks for gradients."""
+    inputs = [wisp.randn(*shape).requires_grad_() for shape in shapes]
+
+    def around(f):
+        return lambda *inputs: wisp.autograd.grad(f(*inputs).sum(), inputs)
+
+    return f, inputs, around
 
 
 # --- functions
@@ -57,6 +66,17 @@ def branch(x):
     else:
         y = y - 1
     return y * 2
+
+
+def recurrence(x):
+    """A loop of twenty rounds."""
+    for _ in range(20):
+        x = x * 0.5 + 0.1
+    return x
+
+
+def perceptron(x, inner, outer):
+    return F.relu(x @ inner) @ outer
 
 
 def halve(x):
@@ -183,7 +203,19 @@ def block():
 GPT = {"batch": 4, "length": 64, "vocabulary": 64, "width": 128, "heads": 4, "layers": 2}
 CASES = {
     "one addition, 10": lambda: of(lambda x: x + 1, (10,)),
+    "sum of two, 10": lambda: of(lambda x, y: x + y, (10,), (10,)),
+    "product, 4 x 4": lambda: of(lambda x, y: x @ y, (4, 4), (4, 4)),
+    "relu, 10": lambda: of(F.relu, (10,)),
     "chain, 100": lambda: of(chain, (100,)),
+    "chain and its gradient, 100": lambda: differentiated(chain, (100,)),
+    "residual, 100": lambda: of(residual, (100,), (100,)),
+    "RMS norm, 4 x 32": lambda: of(rms_norm, (4, 32), (32,)),
+    "attention, 4 x 8": lambda: of(attention, (4, 8), (4, 8), (4, 8)),
+    "perceptron, 16 wide": lambda: of(perceptron, (1, 16), (16, 16), (16, 4)),
+    "LSTM cell, 1 x 16": lambda: of(lstm_cell, (1, 64), (1, 16)),
+    "LSTM cell and its gradient, 1 x 16": lambda: differentiated(lstm_cell, (1, 64), (1, 16)),
+    "recurrence of 20 steps, 10": lambda: of(recurrence, (10,)),
+    "branch by values, 10": lambda: of(branch, (10,)),
     "chain, 10k": lambda: of(chain, (10 * KB,)),
     "chain, 64k": lambda: of(chain, (64 * KB,)),
     "chain, 1M": lambda: of(chain, (MB,)),
@@ -224,11 +256,11 @@ CASES = {
 WAYS = {"eager": lambda f: f, "lazy": lambda f: wisp.lazy()(f), "compile": wisp.compile}
 
 
-def sample(f, count):
+def sample(f, inputs, count):
     """Seconds of a call with everything computed."""
-    run, start = wisp.lazy.run, time.perf_counter()
+    run, start = wisp._C._lazy_run, time.perf_counter()
     for _ in range(count):
-        kept = f()
+        kept = f(*inputs)
         run()
     del kept
     return (time.perf_counter() - start) / count
@@ -238,14 +270,15 @@ def measure(make, seconds):
     """Best seconds of a call in every way, taken in turns."""
     # All on the same tensors: where these lie in memory makes differences of its own.
     made = make()
-    calls = {way: wrap(made) for way, wrap in WAYS.items()}
+    f, inputs, around = (*made, lambda f: f)[:3] if isinstance(made, tuple) else (made, (), lambda f: f)
+    calls = {way: around(wrap(f)) for way, wrap in WAYS.items()}
     for f in calls.values():
-        sample(f, 40)  # what is learnt in the first calls is known then
-    count = max(1, round(SAMPLE / sample(calls["eager"], 20)))
+        sample(f, inputs, 40)  # what is learnt in the first calls is known then
+    count = max(1, round(SAMPLE / sample(calls["eager"], inputs, 20)))
     best, end = dict.fromkeys(calls, math.inf), time.perf_counter() + seconds
     while time.perf_counter() < end:
         for way, f in calls.items():
-            best[way] = min(best[way], sample(f, count))
+            best[way] = min(best[way], sample(f, inputs, count))
     return best
 
 
@@ -253,7 +286,8 @@ def table(results):
     lines = ["| function or step | eager | lazy against eager | compile against eager |", "|---|---|---|---|"]
     for case, best in results.items():
         ratios = " | ".join(f"{best['eager'] / best[way]:.2f}" for way in ("lazy", "compile"))
-        lines.append(f"| {case} | {1e6 * best['eager']:.1f} µs | {ratios} |")
+        digits = 2 if best["eager"] < 1e-5 else 1
+        lines.append(f"| {case} | {1e6 * best['eager']:.{digits}f} µs | {ratios} |")
     return "\n".join(lines)
 
 

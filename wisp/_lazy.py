@@ -112,17 +112,17 @@ def _reduced(collected):
 class _Explanation:
     """What ``explain()`` found out: printed, it is a report; the numbers are attributes."""
 
-    def __init__(self, before, after, lines, kept):
+    def __init__(self, before, after, lines, kept, recorded):
         for name, count in after.items():
             setattr(self, name, count - before[name])
-        self.lines, self.kept = lines, kept
+        self.lines, self.kept, self.recorded = lines, kept, recorded
 
     def __str__(self):
         head = (
             f"{self.kernels} kernels recorded, run {self.runs} times; {self.fused} of them fused into {self.groups} "
             f"groups, {self.dropped} dropped; {self.plans} new plans"
         )
-        return "\n".join([head, *self.lines, self.kept])
+        return "\n".join([head, *self.lines, self.kept, self.recorded])
 
     __repr__ = __str__
 
@@ -136,6 +136,19 @@ def _kept(times):
     return f"{way}: {collected / 1e3:.1f} us collected, {plain / 1e3:.1f} us as it is"
 
 
+def _recorded(found):
+    """Whether such calls are made without Python, and why."""
+    if found is None:
+        return "not recorded: short functions are, after some hundreds of calls as they are"
+    if isinstance(found, str):
+        return f"not recorded: {found}"
+    plain, recorded, without = found
+    if max(plain, recorded) == _NEVER:
+        return "recorded: calls are made with and without Python, and the faster way is kept"
+    way = "recorded, and made without Python" if without else "recorded, but made by Python"
+    return f"{way}: {recorded / 1e3:.2f} us without, {plain / 1e3:.2f} us with it"
+
+
 def _explain(f, args, kwargs):
     """Calls the function with its kernels collected and tells what was recorded, what was fused, which plans were new, and
     how the compiled function makes such calls."""
@@ -147,9 +160,10 @@ def _explain(f, args, kwargs):
         _C._lazy_run()
     finally:
         after, lines = _C._lazy_counts(), _C._lazy_report(False)
-    return _Explanation(before, after, lines, _kept(f._times(*args, **kwargs)))
+    return _Explanation(before, after, lines, _kept(f._times(*args, **kwargs)), _recorded(f._recorded(*args, **kwargs)))
 
 
+_NEVER = 2**63 - 1
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 

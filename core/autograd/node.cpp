@@ -4,7 +4,7 @@
 
 namespace wisp::autograd {
 
-thread_local AnomalyMode anomaly;
+constinit WISP_THREAD_LOCAL AnomalyMode anomaly;
 std::string (*capture_trace)() = nullptr;
 
 namespace {

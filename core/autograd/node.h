@@ -133,7 +133,7 @@ struct AnomalyMode {
   bool enabled = false;
   bool check_nan = true;
 };
-extern thread_local AnomalyMode anomaly;
+extern constinit WISP_THREAD_LOCAL AnomalyMode anomaly;
 extern std::string (*capture_trace)();
 
 uint64_t next_hook_id();

@@ -5,9 +5,11 @@
 #include <memory>
 #include <structmember.h>
 
+#include "autograd/node.h"
 #include "base/trials.h"
-#include "bindings/arguments.h"
 #include "bindings/module.h"
+#include "bindings/overrides.h"
+#include "bindings/recorded.h"
 #include "bindings/tensor_object.h"
 #include "dispatch/mode.h"
 #include "lazy/lazy.h"
@@ -25,23 +27,13 @@ struct CollectedObject {
   vectorcallfunc vectorcall;
   int64_t what;  // `collecting` as a number, for Python
   lazy::Collecting collecting;
-  Trials* trials;  // null unless compiled. The other way is to call the function as it is
+  Trials* trials;          // null unless compiled. The other way is to call the function as it is
+  Recordings* recordings;  // null unless it is a compiled function that is written in Python
 };
 // Calls that take as long either way go the simpler one.
 constexpr Trials::Rules compiled_rules{.clearly = -64};
 
 CollectedObject& made_of(PyObject* self) { return *reinterpret_cast<CollectedObject*>(self); }
-
-// What a Python function gets.
-struct Given {
-  PyObject* const* args;
-  size_t nargsf;
-  PyObject* kwnames;
-  size_t count() const {
-    const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    return static_cast<size_t>(PyVectorcall_NARGS(nargsf) + named);
-  }
-};
 
 uint64_t mixed_tensor(uint64_t key, PyObject* value) {
   if (!is_tensor(value)) return key;
@@ -88,20 +80,66 @@ Ref call_tried(const CollectedObject& self, const Given& given, const Trials::Ch
   return result;
 }
 
+// Whether nobody would notice that Python has no part in a call.
+bool unobserved() {
+  const PyThreadState* thread = PyThreadState_Get();
+  return !mode.interceptor && !thread->c_tracefunc && !thread->c_profilefunc &&
+         !autograd::anomaly.enabled && !(overrides_exist && has_function_modes());
+}
+
+// What has been recorded writes nothing, so after an error Python can make the call again, and say
+// what is wrong in its own words.
+PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const Given& given) {
+  try {
+    return self.recordings->call(recorded, given);
+  } catch (PythonError& error) {
+    error.restore();
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // Ctrl-C
+    PyErr_Clear();
+  } catch (...) {}
+  self.recordings->note_failure();
+  return call_as_it_is(self, given);
+}
+
+PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, const Given& given) {
+  const auto call = [&](bool other) {
+    return other ? call_recorded(self, recorded, given) : call_as_it_is(self, given);
+  };
+  const Recordings::Inside inside(*self.recordings);
+  const Trials::Choice choice = recorded.choose(mode.grad ? 2 : 4);
+  if (choice.at < 0) return call(choice.other);
+  const Stopwatch watch;
+  PyObject* result = call(choice.other);
+  if (result) recorded.note(choice, watch.nanoseconds());
+  return result;
+}
+
+PyObject* compiled_call(const CollectedObject& made, const Given& given) {
+  // If somebody collects already, there is nothing to decide.
+  if (mode.deferrer) return call_as_it_is(made, given);
+  const bool records = made.recordings && !made.recordings->is_hopeless() && unobserved();
+  if (records && !made.recordings->empty()) {
+    if (Recorded* found = made.recordings->find(given))
+      return call_by_recording(made, *found, given);
+  }
+  const uint64_t key = key_of(given);
+  const Trials::Choice choice = made.trials->choose(key);
+  // Straight on: the function may be over in less time than anything else would take.
+  if (choice.other && choice.at < 0 && !(records && made.recordings->is_due(*made.trials, key)))
+    return call_as_it_is(made, given);
+  return guarded([&] {
+    if (choice.at >= 0) return call_tried(made, given, choice).release();
+    return (choice.other ? made.recordings->record(made.function, given)
+                         : call_collected(made, given))
+        .release();
+  });
+}
+
 PyObject* collected_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const CollectedObject& made = made_of(self);
   const Given given{args, nargsf, kwnames};
-  Trials::Choice choice;
-  if (made.trials) {
-    // If somebody collects already, there is nothing to decide.
-    if (mode.deferrer == nullptr) choice = made.trials->choose(key_of(given));
-    // Straight on: the function may be over in less time than anything else would take.
-    if (mode.deferrer || (choice.other && choice.at < 0)) return call_as_it_is(made, given);
-  }
-  return guarded([&] {
-    return (choice.at < 0 ? call_collected(made, given) : call_tried(made, given, choice))
-        .release();
-  });
+  if (made.trials) return compiled_call(made, given);
+  return guarded([&] { return call_collected(made, given).release(); });
 }
 
 // collected(*args, **kwargs): the call with its kernels collected, whatever trials have shown.
@@ -121,6 +159,32 @@ PyObject* times_method(PyObject* self, PyObject* const* args, Py_ssize_t count, 
     if (made.trials)
       times = made.trials->times(key_of({args, static_cast<size_t>(count), kwnames}));
     if (!times.known()) return none();
+    return must(
+        Py_BuildValue("LLi", (long long)times.plain, (long long)times.other, times.prefers_other));
+  });
+}
+
+// record(*args, **kwargs): the call, recorded now instead of after many others.
+PyObject* record_method(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* kwnames) {
+  return guarded([&] {
+    const CollectedObject& made = made_of(self);
+    const Given given{args, static_cast<size_t>(count), kwnames};
+    if (!made.recordings || mode.deferrer || !unobserved()) return call_as_it_is(made, given);
+    return made.recordings->record(made.function, given).release();
+  });
+}
+
+// recorded(*args, **kwargs) -> the least nanoseconds of such calls as they are, and without Python,
+// and whether they are made so; or why they are not recorded, or None if that was not tried.
+PyObject* recorded_method(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                          PyObject* kwnames) {
+  return guarded([&] {
+    Recordings* const all = made_of(self).recordings;
+    const Given given{args, static_cast<size_t>(count), kwnames};
+    Recorded* const found = all && !all->empty() ? all->find(given) : nullptr;
+    if (!found) return all && !all->reason().empty() ? string(all->reason()).release() : none();
+    const Trials::Times times = found->times(mode.grad ? 2 : 4);
     return must(
         Py_BuildValue("LLi", (long long)times.plain, (long long)times.other, times.prefers_other));
   });
@@ -156,6 +220,7 @@ PyObject* collected_new(PyTypeObject* type, PyObject* args, PyObject*) {
     made.what = what;
     made.collecting = collecting;
     if (compiled) made.trials = new Trials(compiled_rules);
+    if (compiled && PyFunction_Check(function)) made.recordings = new Recordings;
     Py_INCREF(function);
     made.function = function;
     return self.release();
@@ -166,7 +231,7 @@ int collected_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(reinterpret_cast<PyObject*>(Py_TYPE(self)));
   Py_VISIT(made_of(self).function);
   Py_VISIT(made_of(self).dict);
-  return 0;
+  return made_of(self).recordings ? made_of(self).recordings->traverse(visit, arg) : 0;
 }
 
 int collected_clear(PyObject* self) {
@@ -174,6 +239,7 @@ int collected_clear(PyObject* self) {
   Py_INCREF(Py_None);
   Py_SETREF(made_of(self).function, Py_None);
   Py_CLEAR(made_of(self).dict);
+  delete std::exchange(made_of(self).recordings, nullptr);
   return 0;
 }
 
@@ -184,6 +250,7 @@ void collected_dealloc(PyObject* self) {
   Py_CLEAR(made_of(self).function);
   Py_CLEAR(made_of(self).dict);
   delete made_of(self).trials;
+  delete made_of(self).recordings;
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
@@ -201,6 +268,8 @@ PyObject* is_compiled(PyObject* self, void*) { return boolean(made_of(self).tria
 PyMethodDef collected_methods[] = {
     {"_collected", WISP_METHOD(collected_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_times", WISP_METHOD(times_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_record", WISP_METHOD(record_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_recorded", WISP_METHOD(recorded_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"explain", WISP_METHOD(explain_method), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__reduce__", reduce_method, METH_NOARGS, nullptr},
     {}};

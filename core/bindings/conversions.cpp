@@ -5,6 +5,7 @@
 #include "bindings/types.h"
 #include "dispatch/call.h"
 #include "ops/ops.h"
+#include "tensor/contents.h"
 
 namespace wisp::python {
 
@@ -62,6 +63,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     const TensorImpl& t = *impl_of(self);
     note_read("tolist()");
     t.check_readable("tolist()");
+    contents_read = true;
     return visit<dtypes::all>(t.dtype(), "tolist",
                               [&]<class T>() { return nested_list<T>(t, 0, t.bytes()); });
   });

@@ -155,6 +155,8 @@ PyMethodDef functions[] = {{"_set_function_modes", set_mode_count, METH_O, nullp
 
 }  // namespace
 
+bool has_function_modes() { return mode_count > 0; }
+
 bool takes_over(PyObject* object) { return !is_plain(object) && class_takes_over(Py_TYPE(object)); }
 
 PyObject* call_override(PyObject* function, PyObject* const* args, Py_ssize_t nargs,

@@ -7,6 +7,8 @@ namespace wisp::python {
 
 // Whether there ever was a class or mode that could take a call over. Nothing is asked before.
 extern bool overrides_exist;
+// Whether a mode takes over the calls of this thread.
+bool has_function_modes();
 
 // What somebody who takes the call over makes of it (an argument, an element of a list among them,
 // or a mode); null if nobody does. `function` is what they are told was called.

@@ -327,9 +327,27 @@ void Compiler::emit(const Node& node, const Values& last) {
   }
 }
 
+namespace {
+
+bool is_one_call(const Code::Impl& code) {
+  const std::vector<Instruction>& all = code.instructions;
+  if (all.size() != 2 || (all[0].step != Step::op && all[0].step != Step::op_reuse)) return false;
+  const auto& returns = all[0].op->sig.returns;
+  const bool gives_one = returns.size() == 1 && returns[0].is_tensor && !returns[0].is_list &&
+                         !returns[0].optional && all[1].input_count == 1;
+  const Input* const inputs = code.inputs.data() + all[0].inputs;
+  return gives_one && code.inputs[all[1].inputs].at == code.outputs[all[0].outputs] &&
+         std::all_of(inputs, inputs + all[0].input_count, [&](const Input& input) {
+           return input.tensor && input.items < 0 && input.at >= 0 && input.at < code.params;
+         });
+}
+
+}  // namespace
+
 Code::Code(const Graph& graph, std::string function_name) : impl_(std::make_unique<Impl>()) {
   impl_->function_name = std::move(function_name);
   Compiler(*impl_, graph);
+  impl_->one_call = is_one_call(*impl_);
 }
 
 Code::~Code() = default;

@@ -157,6 +157,7 @@ struct Code::Impl {
   Program* program = nullptr;
   int32_t params = 0;  // they come in the first registers
   int32_t registers = 0;
+  bool one_call = false;  // it does nothing but call an operator with its parameters: tensors
 };
 
 // How many inputs the shortest paths of the interpreter are made for.

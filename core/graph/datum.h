@@ -93,6 +93,10 @@ class Datum {
   Device device() const { return as_.device; }
   MemoryFormat memory_format() const { return as_.memory_format; }
   const Tensor& tensor() const { return *reinterpret_cast<const Tensor*>(&as_.tensor); }
+  Tensor take_tensor() {  // leaves None
+    tag_ = Tag::none;
+    return Tensor::adopt(as_.tensor);
+  }
   std::complex<double> complex() const;
   Scalar scalar() const;  // of a bool, int, float or complex
   const std::string& string() const;

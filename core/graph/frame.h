@@ -14,11 +14,17 @@ constexpr int64_t rounds_between_looks = 256;
 
 class Frame {
  public:
-  explicit Frame(const Code::Impl& code)
-      : code_(code), registers_(new Datum[static_cast<size_t>(code.registers)]) {}
+  explicit Frame(const Code::Impl& code) : code_(code) {
+    const auto count = static_cast<size_t>(code.registers);
+    if (count > few_registers) many_.reset(new Slot[count]);
+    registers_ = reinterpret_cast<Datum*>(many_ ? many_.get() : few_);
+    for (size_t i = 0; i < count; ++i) new (registers_ + i) Datum;
+  }
 
   ~Frame() {
     if (collecting_) mode.deferrer = nullptr;
+    forked_.reset();
+    for (int32_t i = 0; i < code_.registers; ++i) registers_[i].~Datum();
   }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -99,8 +105,15 @@ class Frame {
   void steps(const Instruction*& in);
   [[noreturn]] void rethrow_at(const Instruction& in);
 
+  static constexpr size_t few_registers = 16;
+  struct alignas(Datum) Slot {
+    unsigned char bytes[sizeof(Datum)];
+  };
+
   const Code::Impl& code_;
-  std::unique_ptr<Datum[]> registers_;
+  Slot few_[few_registers];
+  std::unique_ptr<Slot[]> many_;
+  Datum* registers_;
   const bool optimized_ = execution.optimized, fuses_ = optimized_ && execution.fuses;
   bool collecting_ = false;         // a group whose kernels are put off until its end
   std::unique_ptr<Forked> forked_;  // null before the first fork

@@ -1,6 +1,7 @@
 #include "graph/interpreter.h"
 
 #include "base/parallel.h"
+#include "dispatch/direct.h"
 #include "graph/contexts.h"
 #include "graph/error.h"
 #include "graph/frame.h"
@@ -278,6 +279,34 @@ void Frame::call(const Instruction& in) {
   callee.run([&](size_t i, Datum value) {
     if (i < in.output_count) put(in, i, std::move(value));
   });
+}
+
+namespace {
+
+Datum run_one_call(const Code::Impl& code, std::span<TensorImpl* const> arguments) {
+  const Instruction& in = code.instructions[0];
+  alignas(Arg) unsigned char memory[16 * sizeof(Arg)];
+  Arg* const args = reinterpret_cast<Arg*>(memory);
+  std::copy_n(code.args.data() + in.target, in.op->sig.params.size(), args);
+  const Input* const inputs = code.inputs.data() + in.inputs;
+  for (const Input* input = inputs; input != inputs + in.input_count; ++input)
+    args[input->param] = Arg(arguments[static_cast<size_t>(input->at)]);
+  if (TensorImpl* made = call_direct(*in.op, args)) return Datum(Tensor::adopt(made));
+  if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
+  TensorList outs;
+  wisp::call(*in.op, args, outs);
+  return Datum(std::move(outs[0]));
+}
+
+}  // namespace
+
+Datum run_plain(const Code& code, std::span<TensorImpl* const> arguments) {
+  if (code.impl().one_call) return run_one_call(code.impl(), arguments);
+  Frame frame(code.impl());
+  for (size_t i = 0; i < arguments.size(); ++i) frame.param(i) = Datum(Tensor::share(arguments[i]));
+  Datum result;
+  frame.run([&](size_t, Datum value) { result = std::move(value); });
+  return result;
 }
 
 std::vector<Datum> run(const Code& code, std::vector<Datum> arguments) {

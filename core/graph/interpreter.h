@@ -29,6 +29,9 @@ void prepare(const Function& function);
 // has to be filled by the caller.
 std::vector<Datum> run(const Function& function, std::vector<Datum> arguments);
 std::vector<Datum> run(const Code& code, std::vector<Datum> arguments);
+// The result of a function of tensors that has one and no `with` blocks, with little else around
+// it.
+Datum run_plain(const Code& code, std::span<TensorImpl* const> arguments);
 // One result, or a tuple of them.
 Datum call(const Function& function, std::vector<Datum> arguments);
 Datum call_method(ObjectData& self, std::string_view method, std::vector<Datum> arguments);

@@ -21,7 +21,12 @@ class Recorder final : public Object, public CallRecorder {
  public:
   using Path = std::vector<std::string>;
 
-  explicit Recorder(Ref<Program> program) : program_(std::move(program)) {}
+  // What a strict one records is to be run in the place of the program: it notes why that might
+  // make a difference, and no places.
+  explicit Recorder(Ref<Program> program, bool strict = false)
+      : program_(std::move(program)), strict_(strict) {}
+  // Why the calls recorded so far might not be all that the program does; null: no reason.
+  const char* doubt() const { return doubt_; }
 
   // --- What is known from the start
   // A tensor that is an attribute of an object: the path leads there from the outermost one.
@@ -100,6 +105,7 @@ class Recorder final : public Object, public CallRecorder {
   Value* find(const Tensor& tensor, size_t level);
   Value* find_attribute(const Tensor& tensor, Frame& frame);
   Value* find_alias(const Tensor& tensor);
+  void examine(const OpDef& op, const Arg* args, Form form);
   Value& attribute(Frame& frame, const Path& path);
   Value& lift(size_t level, Value& outer);
   Value& argument(const Arg& arg, const Param& param);
@@ -111,6 +117,8 @@ class Recorder final : public Object, public CallRecorder {
   Span place();
 
   const Ref<Program> program_;
+  const bool strict_;
+  const char* doubt_ = nullptr;
   std::vector<Frame> frames_;
   std::unordered_map<const TensorImpl*, std::vector<Path>> names_;
   std::unordered_map<const TensorImpl*, Tensor> kept_;  // so that addresses stay their own

@@ -8,6 +8,7 @@
 #include "ops/into_zeros.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
+#include "tensor/contents.h"
 
 namespace wisp::ops {
 
@@ -85,6 +86,7 @@ class Indexing {
     if (mask) {
       check_mask(op, index, given);
       index->check_readable("indexing with a mask");
+      contents_read = true;
       shape = Dims{cpu::count_nonzero(index.sizes(), operand(index))};
     }
     items_.push_back({&index, ndim_, ndim, shape, mask});

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/raw.h"
+#include "tensor/contents.h"
 
 namespace wisp::ops {
 
@@ -16,6 +17,7 @@ namespace {
 void infer_nonzero(Infer& infer) {
   const Tensor& self = infer.tensor(0);
   self->check_readable("nonzero()");
+  contents_read = true;
   const int64_t count = cpu::count_nonzero(self.sizes(), operand(self));
   infer.push({count, self.ndim()}, DType::int64, self.device());
 }
@@ -56,6 +58,7 @@ void infer_masked_select(Infer& infer) {
   check_mask(infer);
   const Dims shape = broadcast(self.sizes(), mask.sizes());
   mask->check_readable("masked_select()");
+  contents_read = true;
   infer.push({cpu::count_nonzero(shape, Spread(mask, shape).operand())}, self.dtype(),
              self.device());
 }

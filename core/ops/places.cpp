@@ -6,6 +6,7 @@
 #include "ops/number.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
+#include "tensor/contents.h"
 
 namespace wisp::ops {
 
@@ -22,6 +23,7 @@ void infer_repeated_indices(Infer& infer) {
   if (repeats.dtype() != DType::int64 && repeats.dtype() != DType::int32)
     fail_not_implemented("repeat_interleave_cpu", repeats.dtype());
   repeats->check_readable("repeat_interleave()");
+  contents_read = true;
   const Tensor counts = as_counts(repeats);
   const int64_t *begin = counts.data<int64_t>(), *end = begin + counts.numel();
   WISP_CHECK(std::all_of(begin, end, [](int64_t n) { return n >= 0; }),

@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/ops.h"
+#include "tensor/contents.h"
 
 namespace wisp::ops {
 
@@ -168,6 +169,7 @@ void tensor_split_tensor_body(const Args& args, TensorList& outs) {
              "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
              legacy_name(where.dtype()));
   where->check_readable("tensor_split()");
+  contents_read = true;
   if (where.ndim() == 0) return split_evenly(args.tensor(0), where.item().integer(), dim, outs);
   const Tensor indices = contiguous(where);
   split_at(args.tensor(0), {indices.data<int64_t>(), static_cast<size_t>(indices.numel())}, dim,

@@ -4,10 +4,12 @@
 #include <new>
 
 #include "base/memory.h"
+#include "tensor/contents.h"
 
 namespace wisp {
 
 void (*TensorImpl::drop_wrapper)(void*) = nullptr;
+constinit WISP_THREAD_LOCAL bool contents_read = false;
 
 TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype)
     : dtype_(dtype), storage_(std::move(storage)) {}
@@ -216,6 +218,7 @@ Tensor detached(const Tensor& tensor) {
 
 Scalar Tensor::item() const {
   impl_->check_readable("item()");
+  contents_read = true;
   WISP_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   return visit<dtypes::all>(dtype(), "item", [&]<class T>() -> Scalar {
     if constexpr (std::is_same_v<T, bool>) {
