@@ -31,7 +31,7 @@ Datum call_host(const graph::HostFunction& function, std::vector<Datum> argument
   Datum datum;
   WISP_CHECK(to_datum(result.get(), *function.result, datum), "the Python function '",
              function.name, "' shall return '", graph::to_string(*function.result),
-             "', but it returned '", Py_TYPE(result.get())->tp_name, "'");
+             "', but instead got value of type '", Py_TYPE(result.get())->tp_name, "'");
   return datum;
 }
 

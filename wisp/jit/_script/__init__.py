@@ -39,8 +39,7 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-Error = CompileError
-__all__ = ["Attribute", "CompileError", "Error", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
+__all__ = ["Attribute", "CompileError", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
            "isinstance", "script", "script_method", "unused"]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import types as python_types
 
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
+from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.plain import FUNCTIONS, MATH
 from wisp.jit._script.values import (
@@ -18,6 +19,7 @@ from wisp.jit._script.values import (
     StaticDict,
     Tuple,
 )
+from wisp.nn import Module
 
 
 class Calls:
@@ -50,7 +52,9 @@ class Calls:
             return value.items
         if isinstance(value, Const) and isinstance(value.obj, dict):
             return {k: self.wrap(v) for k, v in value.obj.items()}
-        return self.unsupported("** of this value", "Write the keyword arguments one by one.", node)
+        return self.fail(
+            "keyword-arg expansion is not supported here: write the arguments one by one", node, FrontendError
+        )
 
     def special_form(self, function, node, hint):
         """Calls whose arguments are no values: annotate(List[int], []), isinstance(x, T), x.tolist()."""
@@ -106,7 +110,7 @@ class Calls:
             return self.call_interface(function, "forward", arguments, keywords, node)
         if found is not None and found.kind == "class":
             return self.call(self.attribute(function, "__call__", node), arguments, keywords, node)
-        return self.fail(f"{self.what_is(function)} cannot be called", node)
+        return self.fail(f"cannot call {self.what_is(function)}", node)
 
     def _call_attribute(self, function, arguments, keywords, node):
         owner = function.owner
@@ -163,6 +167,9 @@ class Calls:
         compiled = self.program.compiled(obj)
         if compiled is not None:
             return self.call_compiled(compiled, arguments, keywords, node)
+        if isinstance(obj, Module):
+            self.fail("Cannot call a ScriptModule that is not a submodule of the caller: make the "
+                      f"'{type(obj).__name__}' an attribute of the module whose method calls it", node)  # fmt: skip
         return self.fail(f"{self.what_is(Const(obj))} cannot be called in a script", node)
 
     def _foldable(self, obj, values):

@@ -111,13 +111,13 @@ class Classes:
         given = {**defaults, **dict(zip(cls._fields, arguments)), **keywords}
         if len(arguments) > len(cls._fields) or set(given) != set(cls._fields):
             self.fail(f"{cls.__name__}() needs the fields {', '.join(cls._fields)}", node)
-        items = [self._field(given[f], t) for f, t in zip(cls._fields, kind.items)]
+        items = [self._field(f, given[f], t) for f, t in zip(cls._fields, kind.items)]
         return Tuple(items, cls.__name__, cls._fields, cls)
 
-    def _field(self, value, wanted):
+    def _field(self, name, value, wanted):
         converted = self.try_convert(value, wanted)
         if converted is None:
-            self.fail(f"expected {T.shown(wanted)} for a field of the tuple but got {self.what_is(value)}")
+            self.fail(self.wrong_argument(name, wanted, value))
         return converted
 
     def object_attribute(self, owner, name, node):
@@ -151,7 +151,10 @@ class Classes:
             return spec.attributes[name]
         frame = self.frame
         if frame.name.rpartition(".")[2] != "__init__":
-            self.fail(f"'{spec.python_class.__name__}' has no attribute '{name}': create it in __init__", node)
+            self.fail(
+                f"Tried to set nonexistent attribute '{name}' of '{spec.python_class.__name__}': create it in __init__",
+                node,
+            )
         found = spec.declared(name) or self.type_of(value)
         if found is None:
             self.fail(f"{self.what_is(value)} cannot be kept in an attribute", node)

@@ -216,7 +216,9 @@ class Control:
             types = " and ".join(self.what_is(v) for v in (a, b))
             if name == "$val":
                 self.fail(f"the function returns {types} in different branches: they need one type")
-            return Undefined(f"'{name}' is {types} in the branches before: it needs one type to be used after them")
+            kinds = [self.type_shown(v) for v in (a, b)]
+            return Undefined(f"{name} is set to type {kinds[0]} in the true branch and type {kinds[1]} in the false branch: "
+                             "it needs one type to be used after them")  # fmt: skip
         if isinstance(merged, ir.Value) and not flag and not merged.hint:
             merged.hint = name
         return merged

@@ -57,8 +57,10 @@ class Members:
     def _constant_attribute(self, obj, name, node):
         try:
             found = getattr(obj, name)
-        except AttributeError as error:
-            return self.fail(str(error), node)
+        except AttributeError:
+            who = f"'{obj.__name__}'" if hasattr(obj, "__name__") else f"'{type(obj).__name__}' object"
+            method = "" if hasattr(obj, "__name__") else " or method"
+            return self.fail(f"{who} has no attribute{method} '{name}'", node)
         return self.wrap(found)
 
     def _tuple_attribute(self, owner, name, node):
@@ -205,7 +207,8 @@ class Members:
         types = {self.type_of(item) for item in items}
         if len(types) == 1 and None not in types:
             return self.get_item(self.list_value(items, None), index, node)
-        return self.fail("the index of a tuple has to be a constant, as its items are of different types", node)
+        return self.fail("the index of a tuple whose items are of different types has to be a constant, because we cannot "
+                         "resolve the output type otherwise", node)  # fmt: skip
 
     def put_item(self, owner, index, value, node):
         """owner[index] = value"""
@@ -227,4 +230,4 @@ class Members:
             item = self.convert(value, owner.type.items[-1])
             self.builtin("_set_item", owner, self.convert(index, key), item)
         else:
-            self.fail(f"items of {self.what_is(owner)} cannot be assigned", node)
+            self.fail(f"{self.what_is(owner)} does not support subscripted assignment", node)

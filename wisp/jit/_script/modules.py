@@ -231,7 +231,7 @@ class Modules:
         by_text = {fn.__name__: fn for fn in vars(spec.module).get("_defined", ())}
         found = by_text.get(name) or inspect.getattr_static(spec.python_class, name, None)
         if found is None:
-            self.fail(f"module '{spec.python_class.__name__}' has no attribute '{name}'", node)
+            self.fail(f"Module '{spec.python_class.__name__}' has no attribute '{name}'", node)
         if isinstance(found, property):
             return self.call_method(Method(owner, found.fget), [], {}, node)
         if isinstance(found, classmethod):
@@ -254,14 +254,15 @@ class Modules:
     def set_module_attribute(self, owner, name, value, node):
         spec = owner.spec
         if name in spec.attributes:
-            self.emit("prim::SetAttr", [owner.value, self.convert(value, spec.attributes[name][1])], [], {"name": name})
+            kept = self.attribute_value(name, value, spec.attributes[name][1])
+            self.emit("prim::SetAttr", [owner.value, kept], [], {"name": name})
         elif name in spec.constants:
             self.fail(f"'{name}' is a constant of the module and cannot be assigned. Give it a type in the class "
                       f"(`{name}: Optional[Tensor]`) to make it a variable", node)  # fmt: skip
         elif name in spec.children:
             self.fail(f"the submodule '{name}' cannot be replaced in a script", node)
         else:
-            self.fail(f"the module has no attribute '{name}': create it in __init__", node)
+            self.fail(f"Tried to set nonexistent attribute '{name}' of the module: create it in __init__", node)
 
     # --- containers
 

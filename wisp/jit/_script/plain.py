@@ -8,6 +8,7 @@ from collections import OrderedDict
 from wisp import _C
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
+from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
 
 _STRING_DEFAULTS = {
@@ -45,8 +46,9 @@ class Plain:
 
     def function_range(self, arguments, keywords, node):
         values = [self.convert(a, T.INT) if not self.is_static(a) else a for a in arguments]
-        start, stop, step = {1: lambda: (Const(0), values[0], Const(1)), 2: lambda: (*values, Const(1)),
-                             3: lambda: values}.get(len(values), lambda: self.fail("range() takes 1 to 3 arguments"))()  # fmt: skip
+        if not 1 <= len(values) <= 3:
+            self.fail(f"range expected at {'most 3' if values else 'least 1'} arguments, got {len(values)}")
+        start, stop, step = [*([Const(0)] if len(values) == 1 else []), *values, Const(1)][:3]
         if all(isinstance(v, Const) for v in (start, stop, step)):
             items = range(start.obj, stop.obj, step.obj)
             if self.frame.library:
@@ -68,7 +70,7 @@ class Plain:
 
     def function_slice(self, arguments, keywords, node):
         if keywords or not 1 <= len(arguments) <= 3:
-            self.fail("slice() takes 1 to 3 arguments without names", node)
+            self.fail("slice does not accept any keyword arguments, and takes 1 to 3 others", node)
         ends = [None if isinstance(a, Const) and a.obj is None else a for a in arguments]
         return Slice(*([None, *ends, None] if len(ends) == 1 else [*ends, None])[:3])
 
@@ -103,7 +105,9 @@ class Plain:
 
     def function_print(self, arguments, keywords, node):
         if keywords:
-            self.unsupported("keyword arguments of print()", "Join the texts first.", node)
+            self.fail(
+                "print doesn't accept any keyword arguments in scripts: join the texts first", node, FrontendError
+            )
         self.emit("prim::Print", [self.materialize(self.formatted(a)) for a in arguments], [])
         return NONE
 
@@ -391,7 +395,7 @@ class Plain:
             fields = dict(zip(owner.type.fields, self.items_of(owner, None, node)))
             return self.construct(owner.type.host, arguments, {**fields, **keywords}, node)
         shown = T.shown(owner.type)
-        return self.fail(f"'{shown}' has no method '{name}' that scripts can call", node)
+        return self.fail(f"'{shown}' object has no attribute or method '{name}' that scripts can use", node)
 
     def str_splitlines(self, owner, values):
         return self.builtin("splitlines.keep" if values else "splitlines.str", owner, *values)
@@ -410,7 +414,7 @@ class Plain:
             advice = (
                 f": write `name: List[{T.shown(found)}] = []` where it is made" if wanted == T.TENSOR and found else ""
             )
-            self.fail(f"{self.what_is(value)} cannot be an item of a {T.shown(owner.type)}{advice}")
+            self.fail(f"Could not match type {self.type_shown(value)} to the items of a {T.shown(owner.type)}{advice}")
         return converted
 
     def list_append(self, owner, values):

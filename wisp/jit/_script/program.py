@@ -59,7 +59,7 @@ class Compiled:
 
     def result_type(self, emitter):
         if self.result is None:
-            emitter.fail(f"{self.shown}() calls itself: annotate what it returns")
+            emitter.fail(f"{self.shown}() is called recursively: annotate what it returns")
         return self.result
 
     def text(self, program):
@@ -262,7 +262,7 @@ class Program:
                 return own
             if name in self._around:
                 return self._around[name]
-            raise NameError(f"name '{name}' is not defined")
+            raise NameError(f"name '{name}' is not defined (undefined value {name})")
 
         return lookup
 

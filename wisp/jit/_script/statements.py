@@ -8,6 +8,7 @@ from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import type_of_annotation
 from wisp.jit._script.control import FALLS, RAISES, Control
+from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.values import NONE, Closure, Const, ModuleValue, StaticObject, Tuple
 
 _IN_PLACE = {
@@ -74,9 +75,12 @@ class Statements(Control):
             return value
         found = self.try_convert(value, self.frame.result)
         if found is None:
-            self.fail(
-                f"the function is declared to return {T.shown(self.frame.result)} but returns {self.what_is(value)}"
-            )
+            if getattr(self.at, "implied", False):
+                self.fail(
+                    f"the function does not return along all paths, and shall return {T.shown(self.frame.result)}"
+                )
+            self.fail(f"the function is declared to return {T.shown(self.frame.result)}, "
+                      f"but what it returns is actually of type {self.type_shown(value)}")  # fmt: skip
         return found
 
     # --- assignments
@@ -113,7 +117,12 @@ class Statements(Control):
         known = isinstance(value, Const) and (value.obj is None or isinstance(value.obj, (str, bool)))
         if known and T.is_subtype(self.type_of(value), declared):
             return value
-        return self.convert(value, declared)
+        found = self.try_convert(value, declared)
+        if found is None:
+            self.fail(
+                f"the variable is annotated with type {T.shown(declared)} but is being assigned to {self.what_is(value)}"
+            )
+        return found
 
     def annotation(self, node):
         """The type that an annotation in the program names."""
@@ -153,7 +162,8 @@ class Statements(Control):
         items = self.items_of(value, None if starred else len(target.elts), target)
         count = len(target.elts)
         if (len(items) < count - 1) if starred else (len(items) != count):
-            self.fail(f"{count} names cannot take the {len(items)} items of {self.what_is(value)}", target)
+            found = f"found {'only ' if len(items) < count else ''}{len(items)}"
+            self.fail(f"need {count} values to unpack {self.what_is(value)}, but {found}", target)
         if starred:
             at, after = starred[0], count - starred[0] - 1
             rest = items[at : len(items) - after]
@@ -181,7 +191,7 @@ class Statements(Control):
             try:
                 return [self.wrap(item) for item in value.obj]
             except TypeError:
-                self.fail(f"{self.what_is(value)} cannot be unpacked", node)
+                self.fail(f"{self.what_is(value)} cannot be used as a tuple", node)
         value = self.materialize(value)
         if value.type.kind == "tuple":
             return self.emit("prim::TupleUnpack", [value], value.type.items)
@@ -189,7 +199,7 @@ class Statements(Control):
             value = self.operator("unbind", value, Const(0))
         if value.type.kind == "list" and count is not None:
             return self.emit("prim::ListUnpack", [value], [value.type.items[0]] * count)
-        return self.fail(f"{self.what_is(value)} cannot be unpacked: its number of items is not known", node)
+        return self.fail(f"{self.what_is(value)} cannot be used as a tuple: its number of items is not known", node)
 
     def do_AugAssign(self, node):
         operand = self.expression(node.value)
@@ -251,8 +261,17 @@ class Statements(Control):
         if owner.type.kind != "class":
             self.fail(f"attributes of {self.what_is(owner)} cannot be set", node)
         declared = self.class_attribute(owner.type, name, value, node)
-        self.emit("prim::SetAttr", [owner, self.convert(value, declared)], [], {"name": name})
+        self.emit("prim::SetAttr", [owner, self.attribute_value(name, value, declared)], [], {"name": name})
         return None
+
+    def attribute_value(self, name, value, wanted):
+        """A value as an attribute of this type keeps it."""
+        found = self.try_convert(value, wanted)
+        if found is None:
+            self.fail(
+                f"Wrong type for attribute assignment: '{name}' is of type {T.shown(wanted)}, but got {self.what_is(value)}"
+            )
+        return found
 
     # --- errors
 
@@ -336,8 +355,8 @@ class Statements(Control):
         manager = NONE if self._calls_builtin(item.context_expr) else self.expression(item.context_expr)
         kind = self.type_of(manager)
         if kind is None or kind.kind != "class" or self.find_method(manager, "__exit__") is None:
-            hint = "no_grad() and its like, and objects of your classes with __enter__ and __exit__, can be used."
-            self.unsupported("this with statement", hint, item.context_expr)
+            self.fail("the context does not define __enter__ and __exit__ methods that scripts can call: no_grad() "
+                      "and its like, and objects of classes of yours, can be used", item.context_expr, FrontendError)  # fmt: skip
         entered = self.call(self.attribute(manager, "__enter__", item.context_expr), [], {}, item.context_expr)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, entered)
