@@ -174,7 +174,7 @@ def _script_class(cls):
     program = Program()
     spec = program.class_spec(cls)
     for name, fn in vars(cls).items():
-        if inspect.isfunction(fn) and name != "__init__" and not spec.is_generated(name):
+        if inspect.isfunction(fn) and name != "__init__" and not spec.is_generated(name) and marker(fn) is None:
             program.method_of(spec, fn)
     scripted_classes.add(cls)
     return cls

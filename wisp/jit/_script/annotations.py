@@ -23,9 +23,9 @@ _SIMPLE = {
 
 
 # Each with what it needs.
-_CONTAINERS = {list: "List[int]", list: "List[int]", tuple: "Tuple[int, Tensor]", tuple: "Tuple[int, Tensor]",
-               dict: "Dict[str, int]", dict: "Dict[str, int]", typing.Optional: "Optional[int]",
+_CONTAINERS = {list: "List[int]", tuple: "Tuple[int, Tensor]", dict: "Dict[str, int]", typing.Optional: "Optional[int]",
                Future: "Future[int]"}  # fmt: skip
+_CONTAINERS |= {getattr(typing, kind.__name__.title()): _CONTAINERS[kind] for kind in (list, tuple, dict)}
 
 
 def without_items(obj):
@@ -193,6 +193,7 @@ def signature(fn, node, lookup, program, skip=0):
     args = node.args
     positional = [*args.posonlyargs, *args.args]
     defaults = inspect.signature(fn).parameters if fn is not None else {}
+    given = getattr(fn, "__annotations__", {})  # what Python made of them, where the names may be gone by now
     found = []
     comments = _comment_types(node, len(positional) - skip, lookup, program)
     for i, arg in enumerate([*positional, *args.kwonlyargs]):
@@ -202,7 +203,7 @@ def signature(fn, node, lookup, program, skip=0):
         if comments is not None and i - skip < len(comments[0]):
             kind = comments[0][i - skip]
         elif arg.annotation is not None:
-            kind = type_of_annotation(arg.annotation, lookup, program)
+            kind = type_of_annotation(given.get(arg.arg, arg.annotation), lookup, program)
         elif arg.type_comment:
             kind = type_of_annotation(arg.type_comment, lookup, program)
         else:
@@ -211,7 +212,7 @@ def signature(fn, node, lookup, program, skip=0):
     if comments is not None:
         return found, comments[1]
     returns = getattr(node, "returns", None)
-    return found, None if returns is None else type_of_annotation(returns, lookup, program)
+    return found, None if returns is None else type_of_annotation(given.get("return", returns), lookup, program)
 
 
 def _comment_types(node, count, lookup, program):

@@ -8,7 +8,8 @@ from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.interfaces import interface_of
-from wisp.jit._script.plain import FUNCTIONS, MATH
+from wisp.jit._script.maths import CMATH, MATH
+from wisp.jit._script.plain import FUNCTIONS
 from wisp.jit._script.values import (
     NONE,
     Attribute,
@@ -145,6 +146,8 @@ class Calls:
             return getattr(self, FUNCTIONS[obj])(arguments, keywords, node)
         if obj in _hashable(MATH, obj) and not all(map(self.is_static, values)):
             return self.math_function(MATH[obj], arguments, node)
+        if obj in _hashable(CMATH, obj):
+            return self.cmath_function(CMATH[obj], arguments, node)
         handler = self.program.handler(obj)
         if handler is not None:
             return getattr(self, handler)(arguments, keywords, node)
@@ -204,7 +207,7 @@ class Calls:
         """A Python method of an object that is known."""
         owner = obj.__self__
         if isinstance(owner, type):
-            return self.call_python(obj.__func__, [Const(owner), *arguments], keywords, node)
+            return self.call_inline(obj.__func__, [Const(owner), *arguments], keywords, None, node)
         return self.fail(f"the method '{obj.__name__}' of a Python object cannot be called in a script", node)
 
 

@@ -183,6 +183,8 @@ class Classes:
             return self.call_method(Method(ModuleValue(owner, spec), fn), arguments, keywords, node)
         if getattr(spec.python_class, fn.__name__, None) is not fn and fn.__name__ in vars(spec.python_class):
             return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
+        if self.program.marker(fn) in ("unused", "ignore"):
+            return self.call_python(fn, [owner, *arguments], keywords, node)
         try:
             compiled = self.program.method_of(spec, fn)
         except CompileError as error:

@@ -228,6 +228,8 @@ class EmitterBase:
             return None
         if T.is_subtype(found, wanted):
             return self.materialize(value)
+        if isinstance(value, ir.Value) and value.is_new and found.kind == inner.kind:
+            return self.emit_one("prim::ListConstruct" if found.kind == "list" else "prim::DictConstruct", [], inner)
         return self._convert_value(self.materialize(value), inner, implicit)
 
     def _convert_value(self, value, wanted, implicit):

@@ -115,6 +115,8 @@ class Members:
         found = self.type_of(owner)
         if found is not None and found.kind == "class":
             return self.program.object_has(found, name)
+        if found is not None and found.kind == "tuple":
+            return name in found.fields or (bool(found.fields) and hasattr(found.host, name))
         host = {T.TENSOR: _C.Tensor, T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STR: str}.get(found)
         return host is not None and hasattr(host, name)
 
@@ -148,6 +150,8 @@ class Members:
             return Const(owner.obj[self.lookup_annotation(node.slice)])
         index = self.index(node.slice)
         self.at = node
+        if isinstance(owner, ModuleValue):
+            return self.module_item(owner, index, node, hint)
         return self.get_item(owner, index, node)
 
     def lookup_annotation(self, node):

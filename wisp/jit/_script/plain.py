@@ -2,7 +2,6 @@
 
 import ast
 import builtins
-import math
 from collections import OrderedDict
 
 from wisp import _C
@@ -18,10 +17,6 @@ _STRING_DEFAULTS = {
 }  # fmt: skip
 # These may be told where to begin and end.
 _PARTS_OF_STRINGS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
-_MATH_FLOAT = ("sqrt", "exp", "expm1", "exp2", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-               "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "degrees", "radians", "fabs",
-               "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "modf", "frexp")  # fmt: skip
-_MATH_TWO = ("atan2", "hypot", "copysign", "fmod")
 
 
 class Plain:
@@ -333,7 +328,9 @@ class Plain:
         return self.attribute(arguments[0], arguments[1].obj, node)
 
     def function_hasattr(self, arguments, keywords, node):
-        return Const(self.has_attribute(arguments[0], self.static(arguments[1])))
+        if len(arguments) != 2 or not isinstance(arguments[1], Const) or not isinstance(arguments[1].obj, str):
+            self.fail("hasattr expects an object and the name of an attribute, a string that is constant", node)
+        return Const(self.has_attribute(arguments[0], arguments[1].obj))
 
     def function_callable(self, arguments, keywords, node):
         return Const(isinstance(arguments[0], Const) and callable(arguments[0].obj))
@@ -347,31 +344,6 @@ class Plain:
     def function_map(self, arguments, keywords, node):
         inner = self.iterable(arguments[1], node)
         return Iterable(inner.count, lambda i: self.call(arguments[0], [inner.item(i)], {}, node), inner.unrolled)
-
-    # --- the module math
-
-    def math_function(self, name, arguments, node):
-        if name in _MATH_FLOAT:
-            return self.builtin(f"{name}.float", self.as_number(self._plain_number(arguments[0]), T.FLOAT))
-        values = [self._plain_number(a) for a in arguments]
-        if name == "log":
-            reals = [self.as_number(v, T.FLOAT) for v in values]
-            return self.builtin("log.float" if len(reals) == 1 else "log_base.float", *reals)
-        if name in _MATH_TWO:
-            return self.builtin(f"{name}.float", *(self.as_number(v, T.FLOAT) for v in values))
-        if name == "pow":
-            return self.builtin("pow.float", *(self.as_number(v, T.FLOAT) for v in values))
-        if name == "ldexp":
-            return self.builtin("ldexp.float", self.as_number(values[0], T.FLOAT), values[1])
-        if name in ("gcd", "factorial"):
-            return self.builtin(f"{name}.int", *values)
-        if name == "prod":
-            value = self.function_list(arguments, {}, node)
-            return self.builtin("prod", value)
-        return self.fail(f"math.{name}() cannot be called in a script")
-
-    def _plain_number(self, value):
-        return self.builtin("Float", value) if self.type_of(value) == T.TENSOR else value
 
     # --- methods
 
@@ -499,5 +471,3 @@ class Plain:
 FUNCTIONS = {
     getattr(builtins, name.removeprefix("function_")): name for name in vars(Plain) if name.startswith("function_")
 } | {OrderedDict: "function_dict"}
-MATH = {getattr(math, name): name for name in (*_MATH_FLOAT, *_MATH_TWO, "log", "pow", "ldexp", "gcd", "factorial", "prod")
-        if hasattr(math, name)}  # fmt: skip

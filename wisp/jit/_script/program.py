@@ -26,6 +26,7 @@ from wisp.jit._script.hooks import HookCalls
 from wisp.jit._script.imported import Imports
 from wisp.jit._script.interfaces import Interface, Interfaces
 from wisp.jit._script.loops import Loops
+from wisp.jit._script.maths import Maths
 from wisp.jit._script.members import Members
 from wisp.jit._script.modules import Modules, ModuleSpec
 from wisp.jit._script.operators import Operators
@@ -45,7 +46,7 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
+class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Maths, Tensors, Operators, Displays, Texts, Conditions, Expressions,
               Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 

@@ -93,12 +93,21 @@ class Statements(Control):
             hint = self.frame.declared.get(node.targets[0].id)
         elif len(node.targets) == 1:
             hint = self.attribute_type(node.targets[0])
+        self._declare_by_call(node)
         value = self.expression(node.value, hint)
         if node.type_comment:
             self.at = node
             value = self.declared_value(value, hint)
         for target in node.targets:
             self.assign(target, value)
+
+    def _declare_by_call(self, node):
+        """self.name = annotate(Optional[T], None)"""
+        target, call = node.targets[0], node.value
+        if isinstance(target, ast.Attribute) and isinstance(call, ast.Call) and len(call.args) == 2:
+            function = self.expression(call.func)
+            if isinstance(function, Const) and self.program.special(function.obj) == "annotate":
+                self.declare_attribute(target, self.annotation(call.args[0]))
 
     def do_AnnAssign(self, node):
         declared = self.annotation(node.annotation)
@@ -152,6 +161,8 @@ class Statements(Control):
             found = self.type_of(value)
             if found is not None and not T.is_subtype(found, declared):
                 value = self.convert(value, declared)
+        if isinstance(value, ir.Value):
+            value.is_new = False
         if isinstance(value, ir.Value) and not value.hint and self.frame.parent is None:
             value.hint = name
         self.scope[name] = value
@@ -240,10 +251,15 @@ class Statements(Control):
             if isinstance(target, ast.Name):
                 self.scope.pop(target.id, None)
             elif isinstance(target, ast.Subscript):
-                owner = self.materialize(self.expression(target.value))
-                self.builtin("__delitem__", owner, self.index(target.slice))
+                self._delete_item(self.materialize(self.expression(target.value)), self.index(target.slice), target)
             else:
                 self.unsupported("del of an attribute", "Set it to another value.", target)
+
+    def _delete_item(self, owner, index, node):
+        if owner.type.kind == "class":
+            self.call(self.attribute(owner, "__delitem__", node), [index], {}, node)
+        else:
+            self.builtin("__delitem__", owner, index)
 
     def set_item(self, target, value):
         owner = self.expression(target.value)
@@ -260,6 +276,10 @@ class Statements(Control):
         owner = self.materialize(owner)
         if owner.type.kind != "class":
             self.fail(f"attributes of {self.what_is(owner)} cannot be set", node)
+        setter = getattr(inspect.getattr_static(owner.type.host.python_class, name, None), "fset", None)
+        if setter is not None:
+            self.call_object_method(owner, setter, [value], {}, node)
+            return None
         declared = self.class_attribute(owner.type, name, value, node)
         self.emit("prim::SetAttr", [owner, self.attribute_value(name, value, declared)], [], {"name": name})
         return None
