@@ -227,3 +227,76 @@ def test_annotations_whose_names_are_gone():
         return made(n).add(2)
 
     assert f(3) == 5
+
+
+def test_lists_and_dicts_of_tensors_are_compared():
+    def f(x):
+        a = [x, x + 1]
+        a.reverse()
+        return a == [wisp.tensor(2), wisp.tensor(1)], a != [x, x], {"a": x} == {"a": wisp.tensor(1)}, [[x]] == [[x + 1]]
+
+    assert script(f)(wisp.tensor(1)) == (True, True, True, False)
+
+
+def test_tensors_of_one_element_are_numbers_for_parameters():
+    @script
+    def f(n: int, x: float):
+        return n * 2, x * 2
+
+    assert f(wisp.tensor(3), wisp.tensor(0.5)) == (6, 1.0)
+    for n, x in ((wisp.tensor([1, 2]), 1.0), (wisp.tensor(1.5), 1.0), (1, wisp.ones(2))):
+        with pytest.raises(RuntimeError, match="Expected a value of type"):
+            f(n, x)
+
+
+def test_operators_by_their_full_name():
+    def f(x):
+        return wisp.ops.aten.relu(x) + wisp.ops.aten.add.Tensor(x, x)
+
+    x = wisp.tensor([-1.0, 2.0])
+    assert script(f)(x).tolist() == f(x).tolist()
+
+
+def test_hash_and_items_of_tensors():
+    def f(x):
+        y = x
+        return hash(x) == hash(y), x.__getitem__(1)
+
+    same, item = script(f)(wisp.tensor([1.0, 2.0]))
+    assert same and item.item() == 2
+
+
+class Marked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(1, 1)
+
+    @wisp.jit.ignore
+    def describe(self):
+        return f"{type(self.fc).__name__} of {self.fc.weight.numel()}"
+
+    @wisp.jit.export
+    def __len__(self):
+        return 10
+
+    def forward(self, x):
+        return x
+
+
+def test_methods_that_stay_python_are_there():
+    compiled = script(nn.Sequential(Marked()))
+    assert compiled[0].describe().endswith("of 1") and len(compiled[0]) == 10
+
+
+class Stands(nn.Module):
+    def __prepare_scriptable__(self):
+        return Plus()
+
+    def forward(self, x):
+        return [x for x in {1, 2}]  # no script can do this
+
+
+def test_modules_may_give_others_to_be_compiled():
+    net = nn.Sequential(Stands(), Stands())
+    assert script(net)(wisp.ones(1)).item() == 3
+    assert isinstance(net[0], Stands)

@@ -96,9 +96,17 @@ bool to_dict(PyObject* value, const Type& type, Datum& datum) {
   return true;
 }
 
+// The number that a tensor of one element holds; false for other tensors.
+bool only_element(PyObject* value, Scalar& scalar) {
+  const Tensor& tensor = tensor_of(value);
+  if (tensor.numel() != 1) return false;
+  scalar = tensor.item();
+  return true;
+}
+
 bool to_number(PyObject* value, Kind kind, Datum& datum) {
   Scalar scalar;
-  if (is_tensor(value) || !to_scalar(value, scalar)) return false;
+  if (is_tensor(value) ? !only_element(value, scalar) : !to_scalar(value, scalar)) return false;
   if (kind == Kind::real) {
     if (scalar.is_complex()) return false;
     datum = Datum(scalar.real());
@@ -142,7 +150,13 @@ bool to_integer(PyObject* value, Datum& datum) {
     datum = Datum(static_cast<int64_t>(value == Py_True));
     return true;
   }
-  if (is_tensor(value) || !to_int(value, integer)) return false;
+  if (is_tensor(value)) {
+    Scalar scalar;
+    if (!only_element(value, scalar) || !scalar.is_integer()) return false;
+    datum = Datum(scalar.integer());
+    return true;
+  }
+  if (!to_int(value, integer)) return false;
   datum = Datum(integer);
   return true;
 }

@@ -4,6 +4,7 @@ import ast
 import inspect
 import types as python_types
 
+from wisp._ops import _TableOperator
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import FrontendError
@@ -141,6 +142,8 @@ class Calls:
 
     def _call_object(self, obj, arguments, keywords, node):
         """Calls a Python object."""
+        if isinstance(obj, _TableOperator):
+            obj = obj.function
         values = [*arguments, *keywords.values()]
         if obj in _hashable(FUNCTIONS, obj) and not self._foldable(obj, values):
             return getattr(self, FUNCTIONS[obj])(arguments, keywords, node)
