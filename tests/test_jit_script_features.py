@@ -293,7 +293,7 @@ class Stands(nn.Module):
         return Plus()
 
     def forward(self, x):
-        return [x for x in {1, 2}]  # no script can do this
+        return [x for x in (1, 2)]  # no script can do this
 
 
 def test_modules_may_give_others_to_be_compiled():

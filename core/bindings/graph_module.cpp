@@ -183,6 +183,7 @@ void add_jit(PyObject* module) {
   add_graph_types(made.get());
   add_program_types(made.get());
   add_recorder_type(made.get());
+  add_box_type(made.get());
   host_functions = must(PyDict_New());
   must_succeed(PyObject_SetAttrString(made.get(), "host_functions", host_functions));
   must_succeed(PyObject_SetAttrString(module, "_jit", made.get()));

@@ -36,7 +36,8 @@ class Nesting {
 };
 
 bool to_list(PyObject* value, const Type& type, Datum& datum) {
-  if (!PyList_Check(value) && !PyTuple_Check(value) && !PyRange_Check(value)) return false;
+  if (!PyList_Check(value) && !PyTuple_Check(value) && !PyRange_Check(value))
+    return box_to_datum(value, type, datum);
   const Nesting counted;
   const Ref kept = owned(PySequence_Tuple(value));  // converting items may run Python code
   std::vector<Datum> items(static_cast<size_t>(PyTuple_GET_SIZE(kept.get())));
@@ -81,7 +82,7 @@ bool to_tuple(PyObject* value, const Type& type, Datum& datum) {
 }
 
 bool to_dict(PyObject* value, const Type& type, Datum& datum) {
-  if (!PyDict_Check(value)) return false;
+  if (!PyDict_Check(value)) return box_to_datum(value, type, datum);
   const Nesting counted;
   const Ref copy = owned(PyDict_Copy(value));
   Datum made = Datum::dict();
@@ -301,6 +302,7 @@ TypeRef type_of(PyObject* value) {
   }
   if (PyTuple_Check(value)) return tuple_type(value);
   if (PyDict_Check(value)) return dict_type(value);
+  if (TypeRef boxed = type_of_box(value)) return boxed;
   const wisp::Ref<graph::ObjectData> object = object_in(value);
   WISP_CHECK_TYPE(object, "a value of type ", Py_TYPE(value)->tp_name,
                   " cannot be passed to a script");

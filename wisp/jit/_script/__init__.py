@@ -8,6 +8,7 @@ from copy import copy
 from functools import partial
 from types import MethodType
 
+from wisp.jit._containers import ScriptDict, ScriptList
 from wisp.jit._marks import (
     Attribute,
     Final,
@@ -47,7 +48,7 @@ __all__ = ["Attribute", "CompileError", "Final", "FrontendError", "annotate", "e
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """Compiles a function, a module or a class from its Python source.
+    """Compiles a function, a module or a class from its Python source; of a list or dict, makes one that scripts can write to.
 
     Parameters without annotation are tensors. Of a module, forward() and the methods that it calls or that are marked
     with ``export`` are compiled; the result shares its parameters. A class is returned as it is, after a check that
@@ -55,7 +56,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """
     from wisp.jit._module import ScriptFunction
 
-    if _is(obj, (ScriptFunction, ScriptModule)):
+    if _is(obj, (ScriptFunction, ScriptModule, ScriptList, ScriptDict)):
         return obj
     try:
         return _script(obj)
@@ -84,6 +85,8 @@ def _in_an_import():
 def _script(obj):
     if not inspect.isclass(obj):
         obj = _prepared(obj, {})
+    if _is(obj, (list, dict)):
+        return ScriptList(obj) if _is(obj, list) else ScriptDict(obj)
     if _is(obj, Module):
         return script_module(obj)
     if inspect.isclass(obj):
