@@ -86,3 +86,9 @@ def unpack_dual(tensor, *, level=None):
     if level is None:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(_C._primal(tensor, level), _C._tangent(tensor, level))
+
+
+def __getattr__(name):
+    if name == "_current_level":  # as PyTorch counts: one level at most, and -1 for none
+        return -1 if _current() is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
