@@ -94,7 +94,35 @@ class Looped(nn.Module):
         return self.a * 1, self.b[0] * 1
 
 
-@pytest.mark.parametrize("cls", [Lists, Dicts, Held, Shared, Viewed, Chosen, Looped])
+@wisp.jit.script
+class Count:
+    def __init__(self, n: int):
+        self.n = n
+
+
+class Assigned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = Count(1)
+
+    def forward(self, x):
+        before = self.count.n
+        self.count = Count(before + 1)
+        return wisp.tensor(before), wisp.tensor(self.count.n)
+
+
+class HandedOn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = Count(1)
+
+    def forward(self, x):
+        every = [self.count]
+        every[0].n += 1
+        return wisp.tensor(self.count.n)
+
+
+@pytest.mark.parametrize("cls", [Assigned, HandedOn, Lists, Dicts, Held, Shared, Viewed, Chosen, Looped])
 def test_results_are_those_of_the_module(cls):
     module, x = cls().eval(), wisp.ones(2)
     frozen = wisp.jit.freeze(wisp.jit.script(cls().eval()))
@@ -139,3 +167,28 @@ def test_modules_looked_up_at_run_time_cannot_be_frozen():
 
     with pytest.raises(RuntimeError, match="Freezing does not support"):
         wisp.jit.freeze(wisp.jit.script(Any().eval()))
+
+
+def test_exchanged_submodules_cannot_be_frozen():
+    @wisp.jit.interface
+    class Stage(nn.Module):
+        def forward(self, x: wisp.Tensor) -> wisp.Tensor:
+            pass
+
+    class Plus(nn.Module):
+        def forward(self, x: wisp.Tensor) -> wisp.Tensor:
+            return x + 1
+
+    class Switching(nn.Module):
+        stage: Stage
+
+        def __init__(self):
+            super().__init__()
+            self.stage, self.other = Plus(), Plus()
+
+        def forward(self, x: wisp.Tensor) -> wisp.Tensor:
+            self.stage = self.other
+            return self.stage(x)
+
+    with pytest.raises(RuntimeError, match="SetAttr on an interface type"):
+        wisp.jit.freeze(wisp.jit.script(Switching().eval()))

@@ -58,13 +58,18 @@ bool narrow(Graph& graph, Value& value, ClassDef& cls) {
   return true;
 }
 
+// The names of attributes that are assigned, of whatever object.
+void find_assigned(Graph& graph, std::unordered_set<std::string>& names) {
+  for_each_node(graph.top(), [&](Node& node) {
+    if (node.is(Prim::SetAttr)) names.insert(node.attributes.at("name").string());
+  });
+}
+
 // Gives attributes that are only known by an interface the class of what they hold now, unless they
 // are assigned. Says whether there were any.
 bool narrow(Graph& graph, ObjectData& self) {
   std::unordered_set<std::string> assigned;
-  for_each_node(graph.top(), [&](Node& node) {
-    if (node.is(Prim::SetAttr)) assigned.insert(node.attributes.at("name").string());
-  });
+  find_assigned(graph, assigned);
   Objects objects = {{graph.top().params[0], &self}};
   bool changed = false;
   for_each_node(graph.top(), [&](Node& node) {
@@ -102,14 +107,13 @@ class Freezing {
   void run() {
     do {
       changed_ = false;
-      objects_.clear();
       written_.clear();
       memory_.clear();
-      for (const auto& graph : graphs_) {
-        objects_[graph->top().params[0]] = &self_;
-        find_objects(graph->top());
-        find_written(*graph);
-      }
+      assigned_.clear();
+      for (const auto& graph : graphs_) find_assigned(*graph, assigned_);
+      find_objects();  // which finds those that are handed on,
+      find_objects();  // and what is left without them
+      for (const auto& graph : graphs_) find_written(*graph);
       for (const Datum* value : written_) {
         for_each_memory(*value, [&](const void* place) { memory_.insert(place); });
       }
@@ -122,12 +126,32 @@ class Freezing {
   }
 
  private:
+  void find_objects() {
+    objects_.clear();
+    for (const auto& graph : graphs_) {
+      objects_[graph->top().params[0]] = &self_;
+      find_objects(graph->top());
+    }
+  }
+
   // Objects that are known: the method's own, and those among attributes of known ones.
   void find_objects(Block& block) {
     block.for_each([&](Node& node) {
       for (Block* inner : node.blocks) find_objects(*inner);
       const Datum* value = attribute(node);
-      if (value && value->tag() == Tag::object) objects_[&node.output()] = &value->object();
+      if (!value || value->tag() != Tag::object || !node.is(Prim::GetAttr)) return;
+      if (assigned_.contains(node.attributes.at("name").string())) return;
+      ObjectData& object = value->object();
+      if (!object.cls->is_module && is_handed_on(node.output())) handed_on_.insert(&object);
+      if (!handed_on_.contains(&object)) objects_[&node.output()] = &object;
+    });
+  }
+
+  // Whether an object may be written by way of another value than this one.
+  static bool is_handed_on(const Value& object) {
+    return std::any_of(object.uses.begin(), object.uses.end(), [&](const Node* user) {
+      const bool own = user && (user->is(Prim::GetAttr) || user->is(Prim::SetAttr));
+      return !own || (user->is(Prim::SetAttr) && user->inputs[1] == &object);
     });
   }
 
@@ -181,6 +205,8 @@ class Freezing {
   Objects objects_;
   std::unordered_set<const Datum*> written_;
   std::unordered_set<const void*> memory_;  // of those
+  std::unordered_set<std::string> assigned_;
+  std::unordered_set<const ObjectData*> handed_on_;
   bool changed_ = false;
 };
 
