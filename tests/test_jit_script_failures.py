@@ -128,12 +128,12 @@ def no_iterable(n: int):
 
 def no_tuple(x):
     a, *b = x.size(0)
-    return a
+    return a, b
 
 
 def few_values(x):
     a, b, c = (x, x)
-    return a
+    return a + b + c
 
 
 def annotated(x):

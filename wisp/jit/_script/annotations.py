@@ -33,7 +33,7 @@ def without_items(obj):
     example = _CONTAINERS.get(obj)
     if example is None:
         return None
-    name, _, inner = example.partition("[")
+    name = example.partition("[")[0]
     what = "contained types" if name == "Dict" else "a contained type"
     return f"Attempted to use {name} without {what}: the types of its items have to be known, as in {example}"
 
