@@ -208,8 +208,9 @@ class Control:
             else:
                 b = own
         merged = self.merge(node, a, b)
-        if merged is None and name == "$val" and self.frame.result == T.ANY:
-            merged = self.merge(node, a, b, T.ANY)
+        wanted = self.frame.result if name == "$val" else self.frame.declared.get(name)
+        if merged is None and wanted == T.ANY:
+            merged = self.merge(node, a, b, wanted)
         if merged is None:
             if isinstance(a, Undefined) or isinstance(b, Undefined):
                 return a if isinstance(a, Undefined) else b

@@ -143,7 +143,9 @@ class Special:
             if isinstance(cls, type) and issubclass(cls, _C.Tensor) and cls is not _C.Tensor:
                 continue
             try:
-                if T.is_subtype(found, annotations.from_object(cls, self.program)) and cls not in (object,):
+                meant = annotations.from_object(cls, self.program)
+                every = meant.host if meant.kind == "Any" and meant.host else (meant,)
+                if cls is not object and any(T.is_subtype(found, kind) for kind in every):
                     return True
             except (TypeError, NameError):
                 continue
