@@ -300,3 +300,48 @@ def test_modules_may_give_others_to_be_compiled():
     net = nn.Sequential(Stands(), Stands())
     assert script(net)(wisp.ones(1)).item() == 3
     assert isinstance(net[0], Stands)
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Marked()
+        self.scale = nn.Parameter(wisp.full((1,), 3.0))
+
+    def forward(self, x):
+        return self.part(x) * self.scale
+
+
+class Around(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner.part(x) + self.inner(x) + self.inner.scale + self.inner.part.fc.weight[0]
+
+
+def test_parts_of_compiled_modules():
+    inner = Inner()
+    x = wisp.ones(1)
+    expected = Around(inner)(x)
+    assert script(Around(script(inner)))(x).equal(expected)
+
+
+def test_initial_values_of_dataclasses():
+    from dataclasses import InitVar, dataclass
+
+    @dataclass
+    class Point:
+        x: float
+        y: float
+        times: InitVar[float]
+        length: float = 0.0
+
+        def __post_init__(self, times: float):
+            self.length = (self.x + self.y) * times
+
+    def f(x: float):
+        return Point(x, 2.0, 3.0).length
+
+    assert script(f)(1.0) == f(1.0) == 9.0

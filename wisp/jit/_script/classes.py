@@ -87,7 +87,9 @@ class Classes:
                 given[field.name] = Const(field.default_factory())
             self.set_attribute(made, field.name, given[field.name], node)
         if hasattr(cls, "__post_init__"):
-            self.call(self.attribute(made, "__post_init__", node), [], {}, node)
+            fields = {field.name for field in dataclasses.fields(cls)}
+            rest = [value for name, value in given.items() if name not in fields]  # InitVars
+            self.call(self.attribute(made, "__post_init__", node), rest, {}, node)
 
     def same_dataclass(self, left, right):
         """Whether all fields of two objects of a dataclass are equal; None if they are no such objects."""

@@ -204,8 +204,13 @@ class Modules:
     def _imported_attribute(self, owner, name, node):
         spec = owner.spec
         for found, _, kind in spec.bare.attributes():
-            if found == name and spec.bare.part(name) is None:
-                return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
+            if found != name:
+                continue
+            part = spec.part(name)
+            if part is not None:
+                value = self.emit_one("prim::GetAttr", [owner.value], part.type, {"name": name})
+                return ModuleValue(value, part, (*owner.path, name))
+            return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
         if name in spec.bare.methods():
             return Attribute(owner, name)
         return self.fail(f"the compiled module has no attribute '{name}'", node)
