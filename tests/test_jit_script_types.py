@@ -50,7 +50,9 @@ def test_isinstance_of_any_says_what_it_cannot_tell():
     def f(x: Any):
         return isinstance(x, List)  # noqa: UP006
 
-    with pytest.raises(wisp.jit.CompileError, match=r"(?s)Any is a List: .* types of its items.*<--- HERE"):
+    with pytest.raises(
+        wisp.jit.CompileError, match=r"(?s)List without a contained type: .* types of its items.*<--- HERE"
+    ):
         script(f)
 
 
@@ -191,3 +193,33 @@ def test_the_graph_for_arguments():
     text = str(script(outer).graph_for(wisp.ones(2)))
     assert "aten::add" in text and "CallFunction" not in text
     assert "aten::linear" in str(script(wisp.nn.Linear(2, 2)).graph_for(wisp.ones(1, 2)))
+
+
+def test_variables_declared_as_a_union_in_branches():
+    def f(x: int) -> str:
+        if x % 2 == 1:
+            y: str | int = "bar"
+        else:
+            y: str | int = x
+        if isinstance(y, str):
+            return y
+        return "baz"
+
+    assert [script(f)(n) for n in (1, 2)] == [f(n) for n in (1, 2)] == ["bar", "baz"]
+
+
+def test_isinstance_of_a_union_that_overlaps():
+    def f(x: list[int] | int) -> int:
+        if wisp.jit.isinstance(x, int | float | str):
+            return x + 1
+        return 100
+
+    assert script(f)(1) == 2 and script(f)([1]) == 100
+
+    @script
+    def g(x: int) -> str:
+        if wisp.jit.isinstance(x, (str | float, list[str], str)):
+            return x + "foo"
+        return "bar"
+
+    assert g(1) == "bar"

@@ -351,3 +351,25 @@ def test_triangles_are_packed_and_unpacked():
         tril_matrix_to_vec(wisp.eye(3), 3)
     with pytest.raises(ValueError, match="do not fill a triangle"):
         vec_to_tril_matrix(wisp.ones(4))
+
+
+def test_dual_numbers_as_programs_make_them():
+    import wisp.autograd.forward_ad as fw
+
+    x, t = wisp.tensor([1.0, 2.0]), wisp.tensor([3.0, 4.0])
+    assert fw._current_level == -1
+    with fw.dual_level() as level:
+        assert level == 0 == fw._current_level
+        dual = fw.make_dual(x, t, level=level)
+        assert fw.unpack_dual(dual, level=level).tangent.equal(t)
+        assert str(dual) == "tensor([1., 2.], tangent=tensor([3., 4.]))" and "tangent" not in str(x)
+        with pytest.raises(ValueError, match="Expected primal to be floating point or complex"):
+            fw.make_dual(x.long(), t)
+        with pytest.raises(ValueError, match="Expected tangent to be floating point or complex"):
+            fw.make_dual(x, t.long())
+        with pytest.raises(RuntimeError, match="different size"):
+            fw.make_dual(x, wisp.ones(3))
+        with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
+            fw.make_dual(x, dual)
+        with pytest.raises(RuntimeError, match="not the last one"):
+            fw.exit_dual_level(level=1)

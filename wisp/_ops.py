@@ -199,10 +199,10 @@ class _TableOperator:
     """An operator of wisp's own table, which chooses among its signatures itself."""
 
     def __init__(self, name, function):
-        self.__name__, self._function = name, function
+        self.__name__, self.function = name, function
 
     def __call__(self, /, *args, **kwargs):
-        return self._function(*args, **kwargs)
+        return self.function(*args, **kwargs)
 
     def __getattr__(self, overload):
         if overload.startswith("_"):
@@ -222,6 +222,9 @@ class _Namespace:
             raise AttributeError(f"there is no operator '{self.name}::{op_name}'")
         setattr(self, op_name, found)
         return found
+
+    def __repr__(self):
+        return f"<wisp.ops.{self.name}>"
 
     def _find(self, op_name):
         if self.name != "aten":

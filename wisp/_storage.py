@@ -13,6 +13,11 @@ def storage_of(tensor):
     return UntypedStorage._around(tensor._storage_bytes()) if storage is None else storage
 
 
+def _check_readable(storage):
+    if storage.device.type == "meta":
+        raise NotImplementedError("Not available for 'meta' device type: it has no values")
+
+
 class UntypedStorage:
     """A block of bytes that tensors are views of.
 
@@ -110,6 +115,7 @@ class UntypedStorage:
 
     def __getitem__(self, index):
         """One byte, or a storage that is a part of this one's memory."""
+        _check_readable(self)
         if isinstance(index, int):
             return self._whole()[index].item()
         start, stop, step = index.indices(len(self))
@@ -121,6 +127,7 @@ class UntypedStorage:
         return UntypedStorage._around(_C.frombuffer(part, dtype=_C.uint8))
 
     def __setitem__(self, index, value):
+        _check_readable(self)
         self._whole()[index] = value._whole() if isinstance(value, UntypedStorage) else value
 
     def __iter__(self):
@@ -218,9 +225,11 @@ class TypedStorage:
     def __getitem__(self, index):
         if not isinstance(index, int):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        _check_readable(self)
         return self._elements()[index].item()
 
     def __setitem__(self, index, value):
+        _check_readable(self)
         self._elements()[index] = value
 
     def __iter__(self):

@@ -4,6 +4,7 @@ Only the elements that are shown are read: they become nested lists, with ``...`
 everything after that works on the lists.
 """
 
+import sys
 from math import inf, isfinite
 
 from wisp import _C
@@ -219,6 +220,10 @@ def _suffixes(t):
         yield f"grad_fn=<{type(t.grad_fn).__name__}>"
     elif t.requires_grad:
         yield "requires_grad=True"
+    forward_ad = sys.modules.get("wisp.autograd.forward_ad")  # which nobody has used where it is not there
+    tangent = None if forward_ad is None else forward_ad.unpack_dual(t).tangent
+    if tangent is not None:
+        yield f"tangent={tangent}"
 
 
 def _append(text, suffixes, indent):

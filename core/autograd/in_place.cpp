@@ -133,8 +133,8 @@ void check_write(const char* op, const Tensor& self) {
       "_(): a view of a leaf Variable that requires grad is being used in an in-place operation.");
   WISP_CHECK(
       !(base && !self->tracks_base() && base->requires_grad()), op,
-      "_(): a view made under no_grad() is being modified in place with grad mode on, and its base ",
-      "requires grad. Make the view outside no_grad(), or modify it inside.");
+      "_(): A view was created in no_grad mode and is being modified inplace with grad mode on, and ",
+      "its base requires grad. Make the view outside no_grad(), or modify it inside.");
 }
 
 void note_write(const OpDef& op, const Tensor& self) {

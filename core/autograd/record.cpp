@@ -347,11 +347,12 @@ void check_version(const TensorImpl& tensor, uint32_t version, const Node& saver
 
 void fail_released(const Node& saver) {
   fail(
-      ErrorKind::runtime, "Trying to backward through the graph a second time: what ", saver.name(),
-      " saved", at_place(saver.place()),
+      ErrorKind::runtime,
+      "Trying to backward through the graph a second time (or to read saved tensors after they have ",
+      "already been freed): what ", saver.name(), " saved", at_place(saver.place()),
       " has been freed by the first backward. Likely causes: backward() is called twice on the same ",
-      "loss (pass retain_graph=True to the first call), or a tensor kept from an earlier iteration, ",
-      "such as a hidden state, is used again (detach() it between iterations).");
+      "loss (Specify retain_graph=True in the first call), or a tensor kept from an earlier ",
+      "iteration, such as a hidden state, is used again (detach() it between iterations).");
 }
 
 void OpNode::unpack_output(TensorList& outs, uint32_t which, const Tensor& tensor) {

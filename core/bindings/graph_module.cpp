@@ -31,7 +31,7 @@ Datum call_host(const graph::HostFunction& function, std::vector<Datum> argument
   Datum datum;
   WISP_CHECK(to_datum(result.get(), *function.result, datum), "the Python function '",
              function.name, "' shall return '", graph::to_string(*function.result),
-             "', but it returned '", Py_TYPE(result.get())->tp_name, "'");
+             "', but instead got value of type '", Py_TYPE(result.get())->tp_name, "'");
   return datum;
 }
 
@@ -183,6 +183,7 @@ void add_jit(PyObject* module) {
   add_graph_types(made.get());
   add_program_types(made.get());
   add_recorder_type(made.get());
+  add_box_type(made.get());
   host_functions = must(PyDict_New());
   must_succeed(PyObject_SetAttrString(made.get(), "host_functions", host_functions));
   must_succeed(PyObject_SetAttrString(module, "_jit", made.get()));

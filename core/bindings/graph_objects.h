@@ -27,6 +27,12 @@ PyObject* make_value(PyObject* keeper, graph::Value& value);
 graph::Value* value_in(PyObject* object);
 
 void add_graph_types(PyObject* module);
+// Of a list or dict that Python holds with scripts together (wisp.jit._containers): itself, if its
+// type is the wanted one, and its type, null if the value is none.
+bool box_to_datum(PyObject* value, const graph::Type& type, graph::Datum& datum);
+graph::TypeRef type_of_box(PyObject* value);
+
+void add_box_type(PyObject* module);
 void add_recorder_type(PyObject* module);
 void add_program_types(PyObject* module);
 

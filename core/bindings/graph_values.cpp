@@ -36,7 +36,8 @@ class Nesting {
 };
 
 bool to_list(PyObject* value, const Type& type, Datum& datum) {
-  if (!PyList_Check(value) && !PyTuple_Check(value) && !PyRange_Check(value)) return false;
+  if (!PyList_Check(value) && !PyTuple_Check(value) && !PyRange_Check(value))
+    return box_to_datum(value, type, datum);
   const Nesting counted;
   const Ref kept = owned(PySequence_Tuple(value));  // converting items may run Python code
   std::vector<Datum> items(static_cast<size_t>(PyTuple_GET_SIZE(kept.get())));
@@ -81,7 +82,7 @@ bool to_tuple(PyObject* value, const Type& type, Datum& datum) {
 }
 
 bool to_dict(PyObject* value, const Type& type, Datum& datum) {
-  if (!PyDict_Check(value)) return false;
+  if (!PyDict_Check(value)) return box_to_datum(value, type, datum);
   const Nesting counted;
   const Ref copy = owned(PyDict_Copy(value));
   Datum made = Datum::dict();
@@ -96,9 +97,17 @@ bool to_dict(PyObject* value, const Type& type, Datum& datum) {
   return true;
 }
 
+// The number that a tensor of one element holds; false for other tensors.
+bool only_element(PyObject* value, Scalar& scalar) {
+  const Tensor& tensor = tensor_of(value);
+  if (tensor.numel() != 1) return false;
+  scalar = tensor.item();
+  return true;
+}
+
 bool to_number(PyObject* value, Kind kind, Datum& datum) {
   Scalar scalar;
-  if (is_tensor(value) || !to_scalar(value, scalar)) return false;
+  if (is_tensor(value) ? !only_element(value, scalar) : !to_scalar(value, scalar)) return false;
   if (kind == Kind::real) {
     if (scalar.is_complex()) return false;
     datum = Datum(scalar.real());
@@ -142,7 +151,13 @@ bool to_integer(PyObject* value, Datum& datum) {
     datum = Datum(static_cast<int64_t>(value == Py_True));
     return true;
   }
-  if (is_tensor(value) || !to_int(value, integer)) return false;
+  if (is_tensor(value)) {
+    Scalar scalar;
+    if (!only_element(value, scalar) || !scalar.is_integer()) return false;
+    datum = Datum(scalar.integer());
+    return true;
+  }
+  if (!to_int(value, integer)) return false;
   datum = Datum(integer);
   return true;
 }
@@ -287,6 +302,7 @@ TypeRef type_of(PyObject* value) {
   }
   if (PyTuple_Check(value)) return tuple_type(value);
   if (PyDict_Check(value)) return dict_type(value);
+  if (TypeRef boxed = type_of_box(value)) return boxed;
   const wisp::Ref<graph::ObjectData> object = object_in(value);
   WISP_CHECK_TYPE(object, "a value of type ", Py_TYPE(value)->tp_name,
                   " cannot be passed to a script");

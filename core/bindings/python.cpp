@@ -39,6 +39,17 @@ PyObject* exception_class(const graph::ScriptError& error) {
   return found;
 }
 
+// What a script raises is one of Python's exceptions, and a wisp.jit.Error besides.
+void set_script_error(const graph::ScriptError& error) noexcept {
+  PyObject* plain = exception_class(error);
+  PyObject* module = PyImport_ImportModule("wisp.jit._errors");
+  PyObject* both = module ? PyObject_CallMethod(module, "script_class", "O", plain) : nullptr;
+  if (!both) PyErr_Clear();
+  PyErr_SetString(both ? both : plain, error.what());
+  Py_XDECREF(both);
+  Py_XDECREF(module);
+}
+
 }  // namespace
 
 void set_python_error() noexcept {
@@ -47,7 +58,7 @@ void set_python_error() noexcept {
   } catch (PythonError& error) {
     error.restore();
   } catch (const graph::ScriptError& error) {
-    PyErr_SetString(exception_class(error), error.what());
+    set_script_error(error);
   } catch (const Error& error) {
     PyErr_SetString(exception_class(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

@@ -427,6 +427,9 @@ void fit(const OpDef& op, const Tensor& target, const TensorSpec& spec) {
              ". Resize it first, or pass out with the right shape."));
   }
   resize(target, spec.sizes);
+  if (!spec.strides.empty() &&
+      is_dense(spec.sizes, spec.strides))  // the order that a new result has
+    target->set_geometry(spec.sizes, spec.strides, target->offset());
 }
 
 // A range is a sequence of numbers; an `out` of as many elements takes them in its own shape.

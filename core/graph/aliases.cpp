@@ -51,9 +51,11 @@ bool changes_holder(const Node& node, const Value& written) {
 }  // namespace
 
 // The class of the null pointer is what is outside.
-Aliases::Aliases(const Graph& graph) {
+Aliases::Aliases(const Graph& graph, std::unordered_set<const Value*> apart)
+    : apart_(std::move(apart)) {
   join(nullptr, nullptr);
-  for (const Value* param : graph.top().params) join(param, nullptr);
+  for (const Value* param : graph.top().params)
+    join(param, apart_.contains(param) ? param : nullptr);
   visit(graph.top());
   escaping_.insert(find(nullptr));
   for (const Value* result : graph.top().results) escaping_.insert(find(*result));
@@ -144,6 +146,12 @@ void Aliases::visit(const Node& node) {
       return join_outside(node);
     case Prim::Print:
       return;
+    case Prim::GetAttr:
+      if (!apart_.contains(&node.output())) join_all(node);
+      return;
+    case Prim::SetAttr:
+      if (!apart_.contains(node.inputs[0])) return join_all(node);
+      return join(node.inputs[1], nullptr);
     case Prim::Constant:
       return visit_constant(node.output(), *constant_of(node.output()));
     default:

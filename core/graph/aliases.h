@@ -15,7 +15,9 @@ namespace wisp::graph {
 // constants are taken to be nobody else's. Of values that were made since nothing good is assumed.
 class Aliases {
  public:
-  explicit Aliases(const Graph& graph);
+  // `apart`: objects, and what is read of their attributes, that are known to share memory with
+  // nothing but what is made of them here.
+  explicit Aliases(const Graph& graph, std::unordered_set<const Value*> apart = {});
 
   bool may_share(const Value& a, const Value& b) const { return find(a) == find(b); }
   // Whether some node of the graph writes where this value is. Elements of a tensor stay the same
@@ -58,6 +60,7 @@ class Aliases {
   int find(const Value* value) const;
   int root(int at) const;
 
+  std::unordered_set<const Value*> apart_;
   std::unordered_map<const Value*, int> index_;
   mutable std::vector<int> parents_;
   std::unordered_set<int> written_, escaping_, constants_;

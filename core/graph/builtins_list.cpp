@@ -44,17 +44,6 @@ void sort_items(std::vector<Datum>& items, bool reverse) {
   items.swap(sorted);
 }
 
-// Whether items are equal as Python's == of lists says: tensors by their only element.
-bool alike(const Datum& a, const Datum& b) {
-  if (a.is_tensor() && b.is_tensor() && !a.tensor().is_same(b.tensor())) {
-    const Tensor same = ops::eq(a.tensor(), b.tensor());
-    WISP_CHECK(same.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
-    return same.item().truth();
-  }
-  if (!is_sequence(a) || a.tag() != b.tag()) return equal(a, b);
-  return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), alike);
-}
-
 bool counts_as_true(const Datum& item) {
   if (is_number(item)) return item.scalar().truth();
   if (item.is_tensor()) return item.tensor().item().truth();
@@ -286,6 +275,25 @@ void add_writing(std::vector<BuiltinRow>& table) {
 }
 
 }  // namespace
+
+bool alike(const Datum& a, const Datum& b) {
+  if (a.is_tensor() && b.is_tensor() && !a.tensor().is_same(b.tensor())) {
+    const Tensor same = ops::eq(a.tensor(), b.tensor());
+    WISP_CHECK(same.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    return same.item().truth();
+  }
+  if (a.tag() != b.tag()) return equal(a, b);
+  if (a.tag() == Tag::dict) {
+    const auto& entries = a.dict_data().entries;
+    return entries.size() == b.dict_data().entries.size() &&
+           std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
+             const Datum* other = b.dict_data().find(entry.first);
+             return other && alike(entry.second, *other);
+           });
+  }
+  if (!is_sequence(a)) return equal(a, b);
+  return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), alike);
+}
 
 void add_list_builtins(std::vector<BuiltinRow>& table) {
   add_reading(table);

@@ -156,6 +156,54 @@ void add_integers(std::vector<BuiltinRow>& table) {
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }
 
+template <auto f>
+Datum of_complex(BuiltinArgs args) {
+  return Datum(f(args[0].complex()));
+}
+using Complex = std::complex<double>;
+
+void add_complex(std::vector<BuiltinRow>& table) {
+#define WISP_COMPLEX(name)                                                                     \
+  {                                                                                            \
+    #name ".complex(complex x) -> complex", of_complex<[](Complex x) { return std::name(x); }> \
+  }
+  static constexpr BuiltinRow entries[] = {
+      WISP_COMPLEX(sqrt),
+      WISP_COMPLEX(exp),
+      WISP_COMPLEX(log),
+      WISP_COMPLEX(log10),
+      WISP_COMPLEX(sin),
+      WISP_COMPLEX(cos),
+      WISP_COMPLEX(tan),
+      WISP_COMPLEX(asin),
+      WISP_COMPLEX(acos),
+      WISP_COMPLEX(atan),
+      WISP_COMPLEX(sinh),
+      WISP_COMPLEX(cosh),
+      WISP_COMPLEX(tanh),
+      WISP_COMPLEX(asinh),
+      WISP_COMPLEX(acosh),
+      WISP_COMPLEX(atanh),
+      {"phase.complex(complex x) -> float", of_complex<[](Complex x) { return std::arg(x); }>},
+      {"polar.complex(complex x) -> (float, float)",
+       of_complex<[](Complex x) { return Datum::tuple({std::abs(x), std::arg(x)}); }>},
+      {"isnan.complex(complex x) -> bool",
+       of_complex<[](Complex x) { return std::isnan(x.real()) || std::isnan(x.imag()); }>},
+      {"isinf.complex(complex x) -> bool",
+       of_complex<[](Complex x) { return std::isinf(x.real()) || std::isinf(x.imag()); }>},
+      {"isfinite.complex(complex x) -> bool",
+       of_complex<[](Complex x) { return std::isfinite(x.real()) && std::isfinite(x.imag()); }>},
+      {"sum.complex(complex[] a) -> complex",
+       [](BuiltinArgs a) -> Datum {
+         Complex sum = 0;
+         for (const Datum& item : a[0].items()) sum += item.complex();
+         return sum;
+       }},
+  };
+#undef WISP_COMPLEX
+  table.insert(table.end(), std::begin(entries), std::end(entries));
+}
+
 void add_extremes(std::vector<BuiltinRow>& table) {
   static constexpr BuiltinRow entries[] = {
       {"max.int(int a, int b) -> int",
@@ -194,6 +242,7 @@ void add_extremes(std::vector<BuiltinRow>& table) {
 void add_math_builtins(std::vector<BuiltinRow>& table) {
   add_functions(table);
   add_integers(table);
+  add_complex(table);
   add_extremes(table);
 }
 

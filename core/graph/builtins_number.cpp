@@ -199,12 +199,12 @@ void add_comparisons(std::vector<BuiltinRow>& table) {
        binary<int64_t, [](int64_t a, int64_t b) { return a == b; }>},
       {"eq.float(float a, float b) -> bool",
        binary<double, [](double a, double b) { return a == b; }>},
-      {"eq.any(Any a, Any b) -> bool", [](BuiltinArgs a) -> Datum { return equal(a[0], a[1]); }},
+      {"eq.any(Any a, Any b) -> bool", [](BuiltinArgs a) -> Datum { return alike(a[0], a[1]); }},
       {"ne.int(int a, int b) -> bool",
        binary<int64_t, [](int64_t a, int64_t b) { return a != b; }>},
       {"ne.float(float a, float b) -> bool",
        binary<double, [](double a, double b) { return a != b; }>},
-      {"ne.any(Any a, Any b) -> bool", [](BuiltinArgs a) -> Datum { return !equal(a[0], a[1]); }},
+      {"ne.any(Any a, Any b) -> bool", [](BuiltinArgs a) -> Datum { return !alike(a[0], a[1]); }},
   };
   table.insert(table.end(), std::begin(entries), std::end(entries));
 }

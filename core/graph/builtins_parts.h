@@ -77,4 +77,7 @@ std::string format_text(const std::string& pattern, BuiltinArgs values);
 std::u32string decode_utf8(const std::string& text);
 std::string encode_utf8(const std::u32string& text);
 
+// Whether values are equal as Python's == says: tensors in lists and dicts by their only element.
+bool alike(const Datum& a, const Datum& b);
+
 }  // namespace wisp::graph

@@ -99,6 +99,9 @@ int64_t hash_of(const Datum& value) {
     return whole ? hash_of_int(static_cast<int64_t>(real))
                  : static_cast<int64_t>(std::hash<double>()(real));
   }
+  if (value.is_tensor()) {  // by identity, as in Python
+    return static_cast<int64_t>(std::hash<const void*>()(value.tensor().impl()));
+  }
   WISP_CHECK_TYPE(value.tag() == Tag::tuple, "unhashable type: '", repr(value), "'");
   int64_t all = 0;
   for (const Datum& item : value.items()) {

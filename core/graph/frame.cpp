@@ -208,9 +208,12 @@ void Frame::print(const Instruction& in) {
 }
 
 void Frame::raise_exception(const Instruction& in) {
-  const Datum message = take(inputs(in)[0]);
-  const Datum name = in.input_count > 1 ? take(inputs(in)[1]) : Datum("RuntimeError");
-  throw ScriptError(ErrorKind::runtime, str_of(message), str_of(name));
+  std::string message = str_of(take(inputs(in)[0]));
+  const Datum given = in.input_count > 1 ? take(inputs(in)[1]) : Datum("RuntimeError");
+  const std::string name = str_of(given);
+  if (name.find('.') != std::string::npos)
+    message = name + ": " + message;  // a class of the program's own
+  throw ScriptError(ErrorKind::runtime, message, name);
 }
 
 __attribute__((noinline)) const Instruction* Frame::chain(const Instruction& in) {

@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/aliases.h"
 #include "graph/link.h"
 #include "graph/passes.h"
 #include "graph/passes/tools.h"
@@ -57,13 +58,18 @@ bool narrow(Graph& graph, Value& value, ClassDef& cls) {
   return true;
 }
 
+// The names of attributes that are assigned, of whatever object.
+void find_assigned(Graph& graph, std::unordered_set<std::string>& names) {
+  for_each_node(graph.top(), [&](Node& node) {
+    if (node.is(Prim::SetAttr)) names.insert(node.attributes.at("name").string());
+  });
+}
+
 // Gives attributes that are only known by an interface the class of what they hold now, unless they
 // are assigned. Says whether there were any.
 bool narrow(Graph& graph, ObjectData& self) {
   std::unordered_set<std::string> assigned;
-  for_each_node(graph.top(), [&](Node& node) {
-    if (node.is(Prim::SetAttr)) assigned.insert(node.attributes.at("name").string());
-  });
+  find_assigned(graph, assigned);
   Objects objects = {{graph.top().params[0], &self}};
   bool changed = false;
   for_each_node(graph.top(), [&](Node& node) {
@@ -77,6 +83,19 @@ bool narrow(Graph& graph, ObjectData& self) {
   return changed;
 }
 
+// Calls f with the address of all memory that a value has: of tensors, lists and dicts.
+template <class F>
+void for_each_memory(const Datum& value, F f) {
+  if (value.is_tensor()) return f(&value.tensor()->storage());
+  if (value.tag() == Tag::list || value.tag() == Tag::tuple) {
+    f(&value.items());
+    for (const Datum& item : value.items()) for_each_memory(item, f);
+  } else if (value.tag() == Tag::dict) {
+    f(&value.dict_data());
+    for (const auto& entry : value.dict_data().entries) for_each_memory(entry.second, f);
+  }
+}
+
 // Replaces what methods read of their object's attributes by constants.
 class Freezing {
  public:
@@ -88,12 +107,15 @@ class Freezing {
   void run() {
     do {
       changed_ = false;
-      objects_.clear();
       written_.clear();
-      for (const auto& graph : graphs_) {
-        objects_[graph->top().params[0]] = &self_;
-        find_objects(graph->top());
-        find_written(*graph);
+      memory_.clear();
+      assigned_.clear();
+      for (const auto& graph : graphs_) find_assigned(*graph, assigned_);
+      find_objects();  // which finds those that are handed on,
+      find_objects();  // and what is left without them
+      for (const auto& graph : graphs_) find_written(*graph);
+      for (const Datum* value : written_) {
+        for_each_memory(*value, [&](const void* place) { memory_.insert(place); });
       }
       for (const auto& graph : graphs_) {
         for_each_node(graph->top(), [&](Node& node) { replace(*graph, node); });
@@ -104,39 +126,63 @@ class Freezing {
   }
 
  private:
+  void find_objects() {
+    objects_.clear();
+    for (const auto& graph : graphs_) {
+      objects_[graph->top().params[0]] = &self_;
+      find_objects(graph->top());
+    }
+  }
+
   // Objects that are known: the method's own, and those among attributes of known ones.
   void find_objects(Block& block) {
     block.for_each([&](Node& node) {
       for (Block* inner : node.blocks) find_objects(*inner);
       const Datum* value = attribute(node);
-      if (value && value->tag() == Tag::object) objects_[&node.output()] = &value->object();
+      if (!value || value->tag() != Tag::object || !node.is(Prim::GetAttr)) return;
+      if (assigned_.contains(node.attributes.at("name").string())) return;
+      ObjectData& object = value->object();
+      if (!object.cls->is_module && is_handed_on(node.output())) handed_on_.insert(&object);
+      if (!handed_on_.contains(&object)) objects_[&node.output()] = &object;
+    });
+  }
+
+  // Whether an object may be written by way of another value than this one.
+  static bool is_handed_on(const Value& object) {
+    return std::any_of(object.uses.begin(), object.uses.end(), [&](const Node* user) {
+      const bool own = user && (user->is(Prim::GetAttr) || user->is(Prim::SetAttr));
+      return !own || (user->is(Prim::SetAttr) && user->inputs[1] == &object);
     });
   }
 
   const Datum* attribute(const Node& node) const { return attribute_of(node, objects_); }
 
+  // Attributes that are assigned, or whose contents are written: also by way of a list that they
+  // are put into, or of a variable that holds now one and now the other.
   void find_written(Graph& graph) {
+    std::unordered_set<const Value*> apart = {graph.top().params[0]};
+    for_each_node(graph.top(), [&](Node& node) {
+      if (attribute(node) && node.is(Prim::GetAttr)) apart.insert(&node.output());
+    });
+    const Aliases aliases(graph, std::move(apart));
     for_each_node(graph.top(), [&](Node& node) {
       const Datum* value = attribute(node);
       if (!value) return;
-      if (node.is(Prim::SetAttr) || writes_into(node.output())) written_.insert(value);
+      const bool contents = node.is(Prim::GetAttr) && value->tag() != Tag::object &&
+                            is_mutable(*node.output().type) && aliases.is_written(node.output());
+      if (node.is(Prim::SetAttr) || contents) written_.insert(value);
     });
   }
 
-  // Whether a node writes in place into this value or a view of it.
-  static bool writes_into(const Value& value) {
-    for (const Node* user : value.uses) {
-      if (!user) continue;
-      const bool first = !user->inputs.empty() && user->inputs[0] == &value;
-      if (user->in_place && first) return true;
-      const bool view = user->op && first && user->op->has(trait::view);
-      if (view && writes_into(user->output())) return true;
-    }
-    return false;
+  // Whether a written attribute has some of the memory that this one has.
+  bool shares_written(const Datum& value) const {
+    bool found = false;
+    for_each_memory(value, [&](const void* place) { found = found || memory_.contains(place); });
+    return found;
   }
 
   bool is_kept(const Node& node, const Datum* value) const {
-    if (written_.contains(value)) return true;
+    if (written_.contains(value) || shares_written(*value)) return true;
     const bool own = objects_.at(node.inputs[0]) == &self_;
     return own && std::find(kept_.begin(), kept_.end(), node.attributes.at("name").string()) !=
                       kept_.end();
@@ -158,6 +204,9 @@ class Freezing {
   const std::vector<std::string>& kept_;
   Objects objects_;
   std::unordered_set<const Datum*> written_;
+  std::unordered_set<const void*> memory_;  // of those
+  std::unordered_set<std::string> assigned_;
+  std::unordered_set<const ObjectData*> handed_on_;
   bool changed_ = false;
 };
 
@@ -182,6 +231,15 @@ bool passes_inner_objects(const Graph& graph) {
   return found;
 }
 
+// Whether a method is called of an object that is only known to have it.
+bool calls_by_interface(const Graph& graph) {
+  bool found = false;
+  for_each_node(const_cast<Graph&>(graph).top(), [&](Node& node) {
+    found = found || (node.is(Prim::CallMethod) && node.inputs[0]->type->kind == Kind::any);
+  });
+  return found;
+}
+
 // Makes the class, object and methods of a frozen module.
 class FrozenModule {
  public:
@@ -194,6 +252,8 @@ class FrozenModule {
     for (const auto& graph : graphs_) {
       WISP_CHECK(!passes_inner_objects(*graph), "freeze: a submodule is passed to a function that ",
                  "calls itself");
+      WISP_CHECK(!calls_by_interface(*graph), "Freezing does not support SetAttr on an interface ",
+                 "type, nor modules that are looked up in a container when the program runs");
     }
     ClassDef& cls = program_->add_class(from_.cls->name);
     cls.is_module = true;

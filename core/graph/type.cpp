@@ -152,6 +152,7 @@ bool is_subtype(const Type& from, const Type& to) {
   }
   if (from.kind != to.kind) return false;
   if (to.kind == Kind::tensor) return tensor_is_subtype(from, to);
+  if (to.kind == Kind::future) return is_subtype(*from.items[0], *to.items[0]);
   if (to.kind != Kind::tuple) return same(from, to);  // what can be written to has one type
   if (from.items.size() != to.items.size()) return false;
   if (!to.name.empty() && (from.name != to.name || from.fields != to.fields)) return false;

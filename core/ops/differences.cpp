@@ -21,7 +21,7 @@ Tensor with_ends(const Args& args, int64_t dim) {
   if (args.has(4)) parts.push_back(args.tensor(4));
   for (const Tensor& part : parts) {
     WISP_CHECK(part.ndim() == self.ndim(),
-               "diff(): expects prepend or append to be the same dimension as input");
+               "diff expects prepend or append to be the same dimension as input");
   }
   return invoke<"cat">(std::span<const Tensor>(parts), dim);
 }

@@ -37,7 +37,7 @@ void nonzero_tuple_body(const Args& args, TensorList& outs) {
 
 void check_mask(const Args& args) {
   const DType dtype = args.tensor(1).dtype();
-  WISP_CHECK(dtype == DType::bool_, args.name(), "(): expected a mask of dtype bool, got ",
+  WISP_CHECK(dtype == DType::bool_, args.name(), ": expected BoolTensor for mask, got ",
              name(dtype), "; masked_* only supports boolean masks");
 }
 

@@ -230,7 +230,7 @@ def masked_scatter():
 
 @errors("masked_select")
 def bad_masked_select():
-    yield E(RuntimeError, "expected a mask of dtype bool, got int64", T(3), I(3))
+    yield E(RuntimeError, "expected BoolTensor for mask, got int64", T(3), I(3))
 
 
 @errors("masked_fill")

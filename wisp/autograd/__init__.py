@@ -59,7 +59,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                       "other parts of the graph, please use wisp.autograd.backward.", FutureWarning, stacklevel=2)  # fmt: skip
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not inputs:
-        raise ValueError("grad() requires non-empty inputs")
+        raise ValueError("grad requires non-empty inputs.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")  # fmt: skip

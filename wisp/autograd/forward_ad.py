@@ -8,6 +8,7 @@ from wisp import _C
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 _running = threading.local()
+_FIRST = 0  # the number that programs know the one level by
 
 
 def _current():
@@ -21,14 +22,14 @@ def enter_dual_level():
             "Nested forward mode AD is not supported at the moment. Use wisp.func.jvp, which can be nested."
         )
     _running.level = _C._enter_jvp()
-    return _running.level
+    return _FIRST
 
 
 def exit_dual_level(*, level=None):
     """Ends forward mode: tensors made meanwhile lose their tangents."""
     if _current() is None:
         raise RuntimeError("Trying to exit a forward AD level that does not exist: none is running")
-    if level is not None and level != _current():
+    if level is not None and level != _FIRST:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
@@ -72,17 +73,36 @@ class UnpackedDualTensor(NamedTuple):
 
 def make_dual(tensor, tangent, *, level=None):
     """A view of ``tensor`` that carries ``tangent``."""
-    level = _current() if level is None else level
-    if level is None:
+    own = _level(level)
+    if own is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    return _C._make_dual(tensor, tangent, level)
+    for what, given in (("primal", tensor), ("tangent", tangent)):
+        if not (given.is_floating_point() or given.is_complex()):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {given.dtype}")
+    if tangent.shape != tensor.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor: "
+                           f"{tuple(tangent.shape)} and {tuple(tensor.shape)}")  # fmt: skip
+    if _C._tangent(tangent, own) is not None:
+        raise RuntimeError("the tangent has a forward gradient at the same level: give one without")
+    return _C._make_dual(tensor, tangent, own)
+
+
+def _level(level):
+    """What the core calls a level of this thread, by the number that programs know; None if it does not run."""
+    return _current() if level is None or level == _FIRST else None
 
 
 def unpack_dual(tensor, *, level=None):
     """A view of ``tensor`` without its tangent, and the tangent."""
-    level = _current() if level is None else level
-    if level is None:
+    own = _level(level)
+    if own is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(_C._primal(tensor, level), _C._tangent(tensor, level))
+    return UnpackedDualTensor(_C._primal(tensor, own), _C._tangent(tensor, own))
+
+
+def __getattr__(name):
+    if name == "_current_level":  # as PyTorch counts: one level at most, and -1 for none
+        return -1 if _current() is None else _FIRST
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

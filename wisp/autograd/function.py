@@ -6,7 +6,7 @@ from wisp import _C
 from wisp._C import FunctionCtx, Tensor
 from wisp.autograd import _samples
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 def _default_setup_context(ctx, inputs, output):
@@ -119,6 +119,14 @@ class _TwiceDifferentiated(Function):
     @staticmethod
     def backward(ctx, grad):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+class InplaceFunction(Function):
+    """A Function that may write into its inputs: it is kept for programs that derive from it, and adds nothing."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
 
 
 def once_differentiable(fn):

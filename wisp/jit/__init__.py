@@ -6,6 +6,7 @@ Names are imported on first use.
 from importlib import import_module
 
 _HOMES = {
+    "_errors": ("Error",),
     "_execution": ("fuser", "optimized_execution", "set_fusion_strategy"),
     "_files": ("load", "save"),
     "_freeze": ("freeze", "optimize_for_inference"),
@@ -17,7 +18,7 @@ _HOMES = {
     ),
     "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
     "_record": ("is_tracing",),
-    "_script": ("CompilationUnit", "CompileError", "Error", "FrontendError", "_overload", "_overload_method", "script"),
+    "_script": ("CompilationUnit", "CompileError", "FrontendError", "_overload", "_overload_method", "script"),
     "_trace": ("TracerWarning", "TracingCheckError", "_script_if_tracing", "script_if_tracing", "trace", "trace_module"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -293,10 +293,15 @@ class RecursiveScriptModule(ScriptModule):
                                   "compiled and that no compiled method calls")  # fmt: skip
 
     def __len__(self):
-        return len(self._modules)
+        own = "__len__" in self._c.methods()
+        return self._c.method("__len__")() if own else len(self._modules)
 
     def __iter__(self):
         return iter(self._modules.values())
+
+    def __contains__(self, key):
+        own = "__contains__" in self._c.methods()
+        return self._c.method("__contains__")(key) if own else key in self._modules
 
     def __getitem__(self, index):
         if isinstance(index, str):

@@ -128,7 +128,7 @@ def multi_head_attention_forward(
     heads.project(query, key, value, weights, in_proj_bias)
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k and bias_v must both be given or both be None")
-    if bias_k is not None:
+    if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
         heads.append(bias_k.repeat(1, heads.batch, 1), bias_v.repeat(1, heads.batch, 1), dim=0)

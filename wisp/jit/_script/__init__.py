@@ -4,8 +4,11 @@ import inspect
 import sys
 import warnings
 from builtins import isinstance as _is
+from copy import copy
 from functools import partial
+from types import MethodType
 
+from wisp.jit._containers import ScriptDict, ScriptList
 from wisp.jit._marks import (
     Attribute,
     Final,
@@ -23,6 +26,7 @@ from wisp.jit._marks import (
 from wisp.jit._marks import (
     isinstance as isinstance,
 )
+from wisp.jit._module import ScriptModule
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError
 from wisp.jit._script.modules import ModuleSpec
@@ -39,21 +43,20 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-Error = CompileError
-__all__ = ["Attribute", "CompileError", "Error", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
+__all__ = ["Attribute", "CompileError", "Final", "FrontendError", "annotate", "export", "ignore", "interface", "is_scripting",
            "isinstance", "script", "script_method", "unused"]  # fmt: skip
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """Compiles a function, a module or a class from its Python source.
+    """Compiles a function, a module or a class from its Python source; of a list or dict, makes one that scripts can write to.
 
     Parameters without annotation are tensors. Of a module, forward() and the methods that it calls or that are marked
     with ``export`` are compiled; the result shares its parameters. A class is returned as it is, after a check that
     scripts can use it.
     """
-    from wisp.jit._module import ScriptFunction, ScriptModule
+    from wisp.jit._module import ScriptFunction
 
-    if _is(obj, (ScriptFunction, ScriptModule)):
+    if _is(obj, (ScriptFunction, ScriptModule, ScriptList, ScriptDict)):
         return obj
     try:
         return _script(obj)
@@ -80,6 +83,10 @@ def _in_an_import():
 
 
 def _script(obj):
+    if not inspect.isclass(obj):
+        obj = _prepared(obj, {})
+    if _is(obj, (list, dict)):
+        return ScriptList(obj) if _is(obj, list) else ScriptDict(obj)
     if _is(obj, Module):
         return script_module(obj)
     if inspect.isclass(obj):
@@ -120,7 +127,34 @@ def script_module(module):
     from wisp.jit._module import wrap_module
 
     program, spec = compile_module(module)
-    return wrap_module(spec.instantiate(program.native(), {}, module), type(module).__name__)
+    made = wrap_module(spec.instantiate(program.native(), {}, module), type(module).__name__)
+    _keep_python_methods(made, module)
+    return made
+
+
+def _keep_python_methods(made, module):
+    """Methods that are marked as Python's own are called as before, on the compiled module; so in its submodules."""
+    for name in dir(type(module)):
+        fn = inspect.getattr_static(type(module), name)
+        if inspect.isfunction(fn) and marker(fn) in ("ignore", "unused") and name not in made._c.methods():
+            object.__setattr__(made, name, MethodType(fn, made))
+    for name, child in module._modules.items():
+        if child is not None and not _is(child, ScriptModule):
+            _keep_python_methods(made._modules[name], child)
+
+
+def _prepared(obj, known):
+    """What an object and its submodules give to be compiled in their place."""
+    if id(obj) in known:
+        return known[id(obj)]
+    known[id(obj)] = found = obj.__prepare_scriptable__() if hasattr(obj, "__prepare_scriptable__") else obj
+    if not _is(found, Module) or _is(found, ScriptModule):
+        return found
+    children = {name: None if child is None else _prepared(child, known) for name, child in found._modules.items()}
+    if any(child is not found._modules[name] for name, child in children.items()):
+        known[id(obj)] = found = copy(found)
+        found.__dict__["_modules"] = children
+    return found
 
 
 def compile_module(module, methods=None):
@@ -175,7 +209,7 @@ def _script_class(cls):
     program = Program()
     spec = program.class_spec(cls)
     for name, fn in vars(cls).items():
-        if inspect.isfunction(fn) and name != "__init__" and not spec.is_generated(name):
+        if inspect.isfunction(fn) and name != "__init__" and not spec.is_generated(name) and marker(fn) is None:
             program.method_of(spec, fn)
     scripted_classes.add(cls)
     return cls

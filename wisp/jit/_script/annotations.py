@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from wisp import _C
 from wisp.jit import annotations as names
+from wisp.jit._futures import Future
 from wisp.jit._script import enums
 from wisp.jit._script import types as T
 from wisp.jit.annotations import Broadcasted
@@ -19,6 +20,22 @@ _SIMPLE = {
     _C.Tensor: T.TENSOR, _C.device: T.DEVICE, _C.dtype: T.DTYPE, _C.layout: T.LAYOUT, _C.Generator: T.GENERATOR,
     _C.memory_format: T.MEMORY_FORMAT, typing.Any: T.ANY, _C.Size: T.list_of(T.INT), object: T.ANY,
 }  # fmt: skip
+
+
+# Each with what it needs.
+_CONTAINERS = {list: "List[int]", tuple: "Tuple[int, Tensor]", dict: "Dict[str, int]", typing.Optional: "Optional[int]",
+               Future: "Future[int]"}  # fmt: skip
+_CONTAINERS |= {getattr(typing, kind.__name__.title()): _CONTAINERS[kind] for kind in (list, tuple, dict)}
+
+
+def without_items(obj):
+    """A message about a container that does not say of what, or None."""
+    example = _CONTAINERS.get(obj)
+    if example is None:
+        return None
+    name = example.partition("[")[0]
+    what = "contained types" if name == "Dict" else "a contained type"
+    return f"Attempted to use {name} without {what}: the types of its items have to be known, as in {example}"
 
 
 class _Names(dict):
@@ -43,7 +60,7 @@ class _Names(dict):
             return getattr(names, name)
         if name == "number":
             return T.NUMBER
-        raise NameError(f"name '{name}' is not defined")
+        raise NameError(f"Unknown type name '{name}'")
 
 
 def type_of_annotation(annotation, lookup, program):
@@ -76,10 +93,8 @@ def from_object(obj, program, lookup=None):
     origin, parts = typing.get_origin(obj), typing.get_args(obj)
     if origin is not None and (parts or obj is not getattr(typing, getattr(obj, "_name", "") or "", None)):
         return _from_generic(obj, origin, parts, program, lookup)
-    if obj in (list, tuple, dict, typing.List, typing.Dict, typing.Tuple):  # noqa: UP006
-        raise TypeError(
-            f"{getattr(obj, '__name__', obj)} needs the types of its items, as in List[int] or Dict[str, Tensor]"
-        )
+    if obj in _CONTAINERS:
+        raise TypeError(without_items(obj))
     if isinstance(obj, type):
         return _from_class(obj, program)
     raise TypeError(f"unknown type {obj!r}")
@@ -178,6 +193,7 @@ def signature(fn, node, lookup, program, skip=0):
     args = node.args
     positional = [*args.posonlyargs, *args.args]
     defaults = inspect.signature(fn).parameters if fn is not None else {}
+    given = getattr(fn, "__annotations__", {})  # what Python made of them, where the names may be gone by now
     found = []
     comments = _comment_types(node, len(positional) - skip, lookup, program)
     for i, arg in enumerate([*positional, *args.kwonlyargs]):
@@ -187,7 +203,7 @@ def signature(fn, node, lookup, program, skip=0):
         if comments is not None and i - skip < len(comments[0]):
             kind = comments[0][i - skip]
         elif arg.annotation is not None:
-            kind = type_of_annotation(arg.annotation, lookup, program)
+            kind = type_of_annotation(given.get(arg.arg, arg.annotation), lookup, program)
         elif arg.type_comment:
             kind = type_of_annotation(arg.type_comment, lookup, program)
         else:
@@ -196,7 +212,7 @@ def signature(fn, node, lookup, program, skip=0):
     if comments is not None:
         return found, comments[1]
     returns = getattr(node, "returns", None)
-    return found, None if returns is None else type_of_annotation(returns, lookup, program)
+    return found, None if returns is None else type_of_annotation(given.get("return", returns), lookup, program)
 
 
 def _comment_types(node, count, lookup, program):
@@ -204,10 +220,10 @@ def _comment_types(node, count, lookup, program):
     comment = getattr(node, "type_comment", None)
     if not comment:
         return None
-    arguments, _, result = comment.rpartition("->")
+    arguments, _, result = comment.partition("->")  # only types of parameters: "# type: (Tensor, int)"
     parsed = ast.parse(arguments.strip() or "()", mode="eval").body
     parts = parsed.elts if isinstance(parsed, ast.Tuple) else [parsed]
     if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is Ellipsis:
         parts = []  # each parameter has a comment of its own
     kinds = [type_of_annotation(part, lookup, program) for part in parts]
-    return kinds, type_of_annotation(result, lookup, program)
+    return kinds, type_of_annotation(result, lookup, program) if result else None

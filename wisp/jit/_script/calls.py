@@ -4,10 +4,13 @@ import ast
 import inspect
 import types as python_types
 
+from wisp._ops import _TableOperator
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
+from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.interfaces import interface_of
-from wisp.jit._script.plain import FUNCTIONS, MATH
+from wisp.jit._script.maths import CMATH, MATH
+from wisp.jit._script.plain import FUNCTIONS
 from wisp.jit._script.values import (
     NONE,
     Attribute,
@@ -18,6 +21,7 @@ from wisp.jit._script.values import (
     StaticDict,
     Tuple,
 )
+from wisp.nn import Module
 
 
 class Calls:
@@ -50,7 +54,9 @@ class Calls:
             return value.items
         if isinstance(value, Const) and isinstance(value.obj, dict):
             return {k: self.wrap(v) for k, v in value.obj.items()}
-        return self.unsupported("** of this value", "Write the keyword arguments one by one.", node)
+        return self.fail(
+            "keyword-arg expansion is not supported here: write the arguments one by one", node, FrontendError
+        )
 
     def special_form(self, function, node, hint):
         """Calls whose arguments are no values: annotate(List[int], []), isinstance(x, T), x.tolist()."""
@@ -106,7 +112,7 @@ class Calls:
             return self.call_interface(function, "forward", arguments, keywords, node)
         if found is not None and found.kind == "class":
             return self.call(self.attribute(function, "__call__", node), arguments, keywords, node)
-        return self.fail(f"{self.what_is(function)} cannot be called", node)
+        return self.fail(f"cannot call {self.what_is(function)}", node)
 
     def _call_attribute(self, function, arguments, keywords, node):
         owner = function.owner
@@ -136,11 +142,15 @@ class Calls:
 
     def _call_object(self, obj, arguments, keywords, node):
         """Calls a Python object."""
+        if isinstance(obj, _TableOperator):
+            obj = obj.function
         values = [*arguments, *keywords.values()]
         if obj in _hashable(FUNCTIONS, obj) and not self._foldable(obj, values):
             return getattr(self, FUNCTIONS[obj])(arguments, keywords, node)
         if obj in _hashable(MATH, obj) and not all(map(self.is_static, values)):
             return self.math_function(MATH[obj], arguments, node)
+        if obj in _hashable(CMATH, obj):
+            return self.cmath_function(CMATH[obj], arguments, node)
         handler = self.program.handler(obj)
         if handler is not None:
             return getattr(self, handler)(arguments, keywords, node)
@@ -163,6 +173,9 @@ class Calls:
         compiled = self.program.compiled(obj)
         if compiled is not None:
             return self.call_compiled(compiled, arguments, keywords, node)
+        if isinstance(obj, Module):
+            self.fail("Cannot call a ScriptModule that is not a submodule of the caller: make the "
+                      f"'{type(obj).__name__}' an attribute of the module whose method calls it", node)  # fmt: skip
         return self.fail(f"{self.what_is(Const(obj))} cannot be called in a script", node)
 
     def _foldable(self, obj, values):
@@ -197,7 +210,7 @@ class Calls:
         """A Python method of an object that is known."""
         owner = obj.__self__
         if isinstance(owner, type):
-            return self.call_python(obj.__func__, [Const(owner), *arguments], keywords, node)
+            return self.call_inline(obj.__func__, [Const(owner), *arguments], keywords, None, node)
         return self.fail(f"the method '{obj.__name__}' of a Python object cannot be called in a script", node)
 
 

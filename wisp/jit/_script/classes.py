@@ -87,7 +87,9 @@ class Classes:
                 given[field.name] = Const(field.default_factory())
             self.set_attribute(made, field.name, given[field.name], node)
         if hasattr(cls, "__post_init__"):
-            self.call(self.attribute(made, "__post_init__", node), [], {}, node)
+            fields = {field.name for field in dataclasses.fields(cls)}
+            rest = [value for name, value in given.items() if name not in fields]  # InitVars
+            self.call(self.attribute(made, "__post_init__", node), rest, {}, node)
 
     def same_dataclass(self, left, right):
         """Whether all fields of two objects of a dataclass are equal; None if they are no such objects."""
@@ -111,13 +113,13 @@ class Classes:
         given = {**defaults, **dict(zip(cls._fields, arguments)), **keywords}
         if len(arguments) > len(cls._fields) or set(given) != set(cls._fields):
             self.fail(f"{cls.__name__}() needs the fields {', '.join(cls._fields)}", node)
-        items = [self._field(given[f], t) for f, t in zip(cls._fields, kind.items)]
+        items = [self._field(f, given[f], t) for f, t in zip(cls._fields, kind.items)]
         return Tuple(items, cls.__name__, cls._fields, cls)
 
-    def _field(self, value, wanted):
+    def _field(self, name, value, wanted):
         converted = self.try_convert(value, wanted)
         if converted is None:
-            self.fail(f"expected {T.shown(wanted)} for a field of the tuple but got {self.what_is(value)}")
+            self.fail(self.wrong_argument(name, wanted, value))
         return converted
 
     def object_attribute(self, owner, name, node):
@@ -151,7 +153,10 @@ class Classes:
             return spec.attributes[name]
         frame = self.frame
         if frame.name.rpartition(".")[2] != "__init__":
-            self.fail(f"'{spec.python_class.__name__}' has no attribute '{name}': create it in __init__", node)
+            self.fail(
+                f"Tried to set nonexistent attribute '{name}' of '{spec.python_class.__name__}': create it in __init__",
+                node,
+            )
         found = spec.declared(name) or self.type_of(value)
         if found is None:
             self.fail(f"{self.what_is(value)} cannot be kept in an attribute", node)
@@ -180,6 +185,8 @@ class Classes:
             return self.call_method(Method(ModuleValue(owner, spec), fn), arguments, keywords, node)
         if getattr(spec.python_class, fn.__name__, None) is not fn and fn.__name__ in vars(spec.python_class):
             return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
+        if self.program.marker(fn) in ("unused", "ignore"):
+            return self.call_python(fn, [owner, *arguments], keywords, node)
         try:
             compiled = self.program.method_of(spec, fn)
         except CompileError as error:

@@ -127,7 +127,7 @@ class Conditions:
         if kind == "class":
             return self._truth_of_object(value)
         if value.type != T.TENSOR and value.type not in T.NUMBERS:
-            self.fail(f"{self.what_is(value)} cannot be used as a condition")
+            self.fail(f"expected a bool expression for condition but found {self.what_is(value)}")
         return self.builtin("Bool", value)
 
     def _truth_of_object(self, value):

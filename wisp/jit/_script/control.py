@@ -208,15 +208,18 @@ class Control:
             else:
                 b = own
         merged = self.merge(node, a, b)
-        if merged is None and name == "$val" and self.frame.result == T.ANY:
-            merged = self.merge(node, a, b, T.ANY)
+        wanted = self.frame.result if name == "$val" else self.frame.declared.get(name)
+        if merged is None and wanted == T.ANY:
+            merged = self.merge(node, a, b, wanted)
         if merged is None:
             if isinstance(a, Undefined) or isinstance(b, Undefined):
                 return a if isinstance(a, Undefined) else b
             types = " and ".join(self.what_is(v) for v in (a, b))
             if name == "$val":
                 self.fail(f"the function returns {types} in different branches: they need one type")
-            return Undefined(f"'{name}' is {types} in the branches before: it needs one type to be used after them")
+            kinds = [self.type_shown(v) for v in (a, b)]
+            return Undefined(f"{name} is set to type {kinds[0]} in the true branch and type {kinds[1]} in the false branch: "
+                             "it needs one type to be used after them")  # fmt: skip
         if isinstance(merged, ir.Value) and not flag and not merged.hint:
             merged.hint = name
         return merged

@@ -76,7 +76,9 @@ class Displays:
                     self.fail(f"the items of a list need one type, and are {T.shown(inner)} and {T.shown(found)}")
                 inner = common
         values = [self.convert(item, inner) for item in items]
-        return self.emit_one("prim::ListConstruct", values, T.list_of(inner))
+        made = self.emit_one("prim::ListConstruct", values, T.list_of(inner))
+        made.is_new = not items
+        return made
 
     @staticmethod
     def _common(a, b):
@@ -119,7 +121,9 @@ class Displays:
         if wanted is None:
             wanted = T.dict_of(self._common_type(keys, T.STR, "keys"), self._common_type(values, T.TENSOR, "values"))
         parts = [self.convert(x, t) for pair in zip(keys, values) for x, t in zip(pair, wanted.items)]
-        return self.emit_one("prim::DictConstruct", parts, wanted)
+        made = self.emit_one("prim::DictConstruct", parts, wanted)
+        made.is_new = not parts
+        return made
 
     def _common_type(self, values, empty, what):
         types = [self.type_of(v) for v in values]

@@ -94,7 +94,9 @@ class EmitterBase:
         advice = ""
         if any(v.type.kind == "optional" for v in values):
             advice = ": test `is not None`, or assert it, before an Optional is used"
-        return self.fail(f"{name.partition('.')[0]} cannot be called with ({shown}){advice}")
+        return self.fail(
+            f"Arguments for call are not valid: {name.partition('.')[0]} cannot be called with ({shown}){advice}"
+        )
 
     def _schema_for(self, name, types):
         """The first builtin of a name that takes values of these types, and the type of its result."""
@@ -148,6 +150,8 @@ class EmitterBase:
         if found is None and isinstance(obj, tuple):
             return self.materialize(Tuple(map(Const, obj)))
         text = None if found is None else ir.constant_text(obj, self.program.tensors)
+        if text is None and isinstance(obj, int):
+            self.fail(f"the integer {obj} is out of range: integers have 64 bits")
         if text is None:
             self.fail(f"{self.what_is(Const(obj))} cannot be used as a value here")
         if T.GENERATOR == found:
@@ -190,6 +194,18 @@ class EmitterBase:
             self.fail(f"expected a value of type {T.shown(wanted)} but got {self.what_is(value)}")
         return found
 
+    def wrong_argument(self, name, wanted, value):
+        """A message about a value that does not fit a parameter."""
+        kind = T.shown(wanted)
+        return (
+            f"Expected a value of type '{kind}' for argument '{name}' but instead found type '{self.type_shown(value)}'"
+        )
+
+    def type_shown(self, value):
+        """The type of a value, for messages."""
+        found = self.type_of(value)
+        return T.shown(found) if found is not None else self.what_is(value)
+
     def try_convert(self, value, wanted, implicit=True):
         """The same, or None. `implicit` conversions are of tensors with one element to numbers."""
         if isinstance(value, Undefined):
@@ -212,6 +228,8 @@ class EmitterBase:
             return None
         if T.is_subtype(found, wanted):
             return self.materialize(value)
+        if isinstance(value, ir.Value) and value.is_new and found.kind == inner.kind:
+            return self.emit_one("prim::ListConstruct" if found.kind == "list" else "prim::DictConstruct", [], inner)
         return self._convert_value(self.materialize(value), inner, implicit)
 
     def _convert_value(self, value, wanted, implicit):

@@ -1,7 +1,9 @@
 """Errors of the compiler: what is wrong, and the line with the place underlined."""
 
+from wisp.jit._errors import Error
 
-class CompileError(RuntimeError):
+
+class CompileError(Error):
     """Raised for programs that cannot be compiled. Shows the places that lead to the fault, outermost first."""
 
     def __init__(self, message, frames=()):

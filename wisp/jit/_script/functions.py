@@ -31,7 +31,10 @@ class Functions:
         fn = inspect.unwrap(fn, stop=lambda f: self.program.marker(f) is not None)
         marker = self.program.marker(fn)
         if marker == "unused":
-            self.raise_error("RuntimeError", Const(f"'{fn.__name__}' is marked as unused, and was called"))
+            self.raise_error(
+                "RuntimeError",
+                Const(f"'{fn.__name__}' is marked as unused: it is annotated to be ignored and cannot be run"),
+            )
             return self.unset_result(fn)
         if marker == "ignore":
             return self.call_host(fn, None, arguments, keywords, node)
@@ -55,7 +58,9 @@ class Functions:
         params = list(compiled.params)
         positional = [p for p in params if not p.keyword_only]
         if len(arguments) > len(positional):
-            self.fail(f"{compiled.shown}() takes {len(positional)} arguments but {len(arguments)} were given", node)
+            self.fail(
+                f"{compiled.shown}() Expected at most {len(positional)} arguments but found {len(arguments)}", node
+            )
         given = {p.name: a for p, a in zip(positional, arguments)}
         for name, value in keywords.items():
             if name not in [p.name for p in params] or name in given:
@@ -66,7 +71,7 @@ class Functions:
             value = given.get(param.name)
             if value is None:
                 if not param.has_default:
-                    self.fail(f"{compiled.shown}() is missing the argument '{param.name}'", node)
+                    self.fail(f"{compiled.shown}(): Argument {param.name} not provided", node)
                 if param.default is _Given:
                     self.fail(
                         f"{compiled.shown}() needs the argument '{param.name}' here: its default is not known", node
@@ -74,8 +79,7 @@ class Functions:
                 value = Const(param.default)
             converted = self.try_convert(value, param.type)
             if converted is None:
-                self.fail(f"the argument '{param.name}' of {compiled.shown}() shall be {T.shown(param.type)}, "
-                          f"but is {self.what_is(value)}", node)  # fmt: skip
+                self.fail(f"{compiled.shown}(): {self.wrong_argument(param.name, param.type, value)}", node)
             values.append(converted)
         return values
 
@@ -177,9 +181,16 @@ class Functions:
         if isinstance(tree, ast.Lambda):
             return self.expression(tree.body, self.frame.result)
         self.scope["$ret"], self.scope["$val"] = FALSE, UNSET
-        status = self.statements([*tree.body, ast.copy_location(ast.Return(None), tree.body[-1])])
+        status = self.statements([*tree.body, _implied_return(tree)])
         result = self.scope["$val"]
         if result is UNSET:  # it always raises
             return NONE if self.frame.result is None else self.materialize(UNSET, self.frame.result)
         assert status != FALLS
         return result
+
+
+def _implied_return(tree):
+    """What Python does at the end of a function."""
+    made = ast.copy_location(ast.Return(None), tree.body[-1])
+    made.implied = True
+    return made

@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 
+from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import Parameter
 from wisp.jit._script.source import Source
@@ -50,11 +51,17 @@ class ImportedSpec:
     """The class of a module of another program."""
 
     is_imported = True
+    python_class = RecursiveScriptModule
 
     def __init__(self, name, bare, others):
         self.name, self.bare, self.others = name, bare, others
         self.type = T.class_of(name, self)
         self.children = {n: None for n, _, _ in bare.attributes() if bare.part(n) is not None}
+
+    def part(self, name):
+        """The class of an object among the attributes, or None."""
+        found = self.bare.part(name)
+        return None if found is None else ImportedSpec(self.others.names[found.class_name], found, self.others)
 
     def instantiate(self, native, made, module):
         return _copied(native, module._c, self.others.names, made)

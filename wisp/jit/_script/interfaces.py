@@ -61,13 +61,19 @@ class Interfaces:
     def interface_attribute(self, owner, name, node):
         interface = interface_of(owner.type)
         if name not in interface.methods:
-            self.fail(f"the interface '{interface.cls.__name__}' declares no method '{name}'", node)
+            self.fail(
+                f"'{interface.cls.__name__}' object has no attribute or method '{name}': the interface does not declare it",
+                node,
+            )
         return Attribute(owner, name)
 
     def call_interface(self, owner, name, arguments, keywords, node):
         interface = interface_of(owner.type)
         if name not in interface.methods:
-            self.fail(f"the interface '{interface.cls.__name__}' declares no method '{name}'", node)
+            self.fail(
+                f"'{interface.cls.__name__}' object has no attribute or method '{name}': the interface does not declare it",
+                node,
+            )
         declared = interface.methods[name]
         values = self.bind(declared, arguments, keywords, node)
         return self.emit_one("prim::CallMethod", [owner, *values], declared.result, {"name": name})
@@ -91,7 +97,7 @@ class Interfaces:
             compiled = self._implementation(spec, name)
             what = f"'{spec.python_class.__name__}' cannot be used as a '{interface.cls.__name__}'"
             if compiled is None:
-                self.fail(f"{what}: it has no method '{name}'")
+                self.fail(f"{what}: it does not have method '{name}'")
             if not _same_use(declared, compiled):
                 self.fail(f"{what}: its method '{name}' takes or returns other types than declared")
 

@@ -12,10 +12,11 @@ from wisp.jit._script import types as T
 class Value:
     """A value of the graph: what a node computes, or a parameter."""
 
-    __slots__ = ("block", "hint", "type")
+    __slots__ = ("block", "hint", "is_new", "type")
 
     def __init__(self, type, block, hint=""):
         self.type, self.block, self.hint = type, block, hint
+        self.is_new = False  # an empty list or dict that nobody else has seen: it may still become one of another type
 
     def __repr__(self):
         return f"%{self.hint or '?'} : {self.type}"

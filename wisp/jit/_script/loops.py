@@ -221,7 +221,8 @@ class Loops:
             wider[name] = T.unify(kept, found)
             if wider[name] is None:
                 self.fail(
-                    f"variable '{name}' previously had type {T.shown(kept)} but becomes {T.shown(found)} in the loop"
+                    f"variable '{name}' previously had type {T.shown(kept)} but is now being assigned to a value of type "
+                    f"{T.shown(found)} in the loop"
                 )
         return wider or None
 
@@ -264,7 +265,7 @@ class Loops:
         if value.type == T.TENSOR:
             return Iterable(self.builtin("len", value), lambda i: self.operator("select", value, Const(0), i))
         if value.type.kind != "list" and value.type != T.STR:
-            self.fail(f"{self.what_is(value)} cannot be iterated over", node)
+            self.fail(f"'{T.shown(value.type)}' object is not iterable", node)
         return Iterable(self.builtin("len", value), lambda i: self.builtin("__getitem__", value, i))
 
     def _constant_iterable(self, obj, node):
@@ -273,4 +274,4 @@ class Loops:
             if isinstance(obj, list) and not self.frame.library and items and self.type_of(Const(obj)) is not None:
                 return self.iterable(self.materialize(Const(obj)), node)
             return Iterable(len(items), lambda i: items[i], True)
-        return self.fail(f"{self.what_is(Const(obj))} cannot be iterated over", node)
+        return self.fail(f"'{type(obj).__name__}' object is not iterable", node)

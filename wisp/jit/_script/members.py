@@ -57,8 +57,10 @@ class Members:
     def _constant_attribute(self, obj, name, node):
         try:
             found = getattr(obj, name)
-        except AttributeError as error:
-            return self.fail(str(error), node)
+        except AttributeError:
+            who = f"'{obj.__name__}'" if hasattr(obj, "__name__") else f"'{type(obj).__name__}' object"
+            method = "" if hasattr(obj, "__name__") else " or method"
+            return self.fail(f"{who} has no attribute{method} '{name}'", node)
         return self.wrap(found)
 
     def _tuple_attribute(self, owner, name, node):
@@ -113,6 +115,8 @@ class Members:
         found = self.type_of(owner)
         if found is not None and found.kind == "class":
             return self.program.object_has(found, name)
+        if found is not None and found.kind == "tuple":
+            return name in found.fields or (bool(found.fields) and hasattr(found.host, name))
         host = {T.TENSOR: _C.Tensor, T.INT: int, T.FLOAT: float, T.BOOL: bool, T.STR: str}.get(found)
         return host is not None and hasattr(host, name)
 
@@ -146,6 +150,8 @@ class Members:
             return Const(owner.obj[self.lookup_annotation(node.slice)])
         index = self.index(node.slice)
         self.at = node
+        if isinstance(owner, ModuleValue):
+            return self.module_item(owner, index, node, hint)
         return self.get_item(owner, index, node)
 
     def lookup_annotation(self, node):
@@ -205,7 +211,8 @@ class Members:
         types = {self.type_of(item) for item in items}
         if len(types) == 1 and None not in types:
             return self.get_item(self.list_value(items, None), index, node)
-        return self.fail("the index of a tuple has to be a constant, as its items are of different types", node)
+        return self.fail("the index of a tuple whose items are of different types has to be a constant, because we cannot "
+                         "resolve the output type otherwise", node)  # fmt: skip
 
     def put_item(self, owner, index, value, node):
         """owner[index] = value"""
@@ -227,4 +234,4 @@ class Members:
             item = self.convert(value, owner.type.items[-1])
             self.builtin("_set_item", owner, self.convert(index, key), item)
         else:
-            self.fail(f"items of {self.what_is(owner)} cannot be assigned", node)
+            self.fail(f"{self.what_is(owner)} does not support subscripted assignment", node)

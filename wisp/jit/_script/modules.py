@@ -14,7 +14,7 @@ from wisp.jit._script.errors import CompileError
 from wisp.jit._script.hooks import hooks_of
 from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
 from wisp.jit._script.interfaces import interface_of
-from wisp.jit._script.values import NONE, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
+from wisp.jit._script.values import NONE, UNSET, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c",
@@ -204,8 +204,13 @@ class Modules:
     def _imported_attribute(self, owner, name, node):
         spec = owner.spec
         for found, _, kind in spec.bare.attributes():
-            if found == name and spec.bare.part(name) is None:
-                return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
+            if found != name:
+                continue
+            part = spec.part(name)
+            if part is not None:
+                value = self.emit_one("prim::GetAttr", [owner.value], part.type, {"name": name})
+                return ModuleValue(value, part, (*owner.path, name))
+            return self.emit_one("prim::GetAttr", [owner.value], plain_type(kind, {}), {"name": name})
         if name in spec.bare.methods():
             return Attribute(owner, name)
         return self.fail(f"the compiled module has no attribute '{name}'", node)
@@ -231,7 +236,7 @@ class Modules:
         by_text = {fn.__name__: fn for fn in vars(spec.module).get("_defined", ())}
         found = by_text.get(name) or inspect.getattr_static(spec.python_class, name, None)
         if found is None:
-            self.fail(f"module '{spec.python_class.__name__}' has no attribute '{name}'", node)
+            self.fail(f"Module '{spec.python_class.__name__}' has no attribute '{name}'", node)
         if isinstance(found, property):
             return self.call_method(Method(owner, found.fget), [], {}, node)
         if isinstance(found, classmethod):
@@ -254,14 +259,20 @@ class Modules:
     def set_module_attribute(self, owner, name, value, node):
         spec = owner.spec
         if name in spec.attributes:
-            self.emit("prim::SetAttr", [owner.value, self.convert(value, spec.attributes[name][1])], [], {"name": name})
+            kept = self.attribute_value(name, value, spec.attributes[name][1])
+            self.emit("prim::SetAttr", [owner.value, kept], [], {"name": name})
         elif name in spec.constants:
             self.fail(f"'{name}' is a constant of the module and cannot be assigned. Give it a type in the class "
                       f"(`{name}: Optional[Tensor]`) to make it a variable", node)  # fmt: skip
+        elif name in spec.interfaces:
+            kept = self.attribute_value(name, value, spec.interfaces[name])
+            self.emit("prim::SetAttr", [owner.value, kept], [], {"name": name})
         elif name in spec.children:
             self.fail(f"the submodule '{name}' cannot be replaced in a script", node)
+        elif (setter := getattr(inspect.getattr_static(spec.python_class, name, None), "fset", None)) is not None:
+            self.call_method(Method(owner, setter), [value], {}, node)
         else:
-            self.fail(f"the module has no attribute '{name}': create it in __init__", node)
+            self.fail(f"Tried to set nonexistent attribute '{name}' of the module: create it in __init__", node)
 
     # --- containers
 
@@ -280,10 +291,12 @@ class Modules:
     def _parameter_names(owner):
         return [name for name, (role, _) in owner.spec.attributes.items() if role == "parameter"]
 
-    def module_item(self, owner, index, node):
+    def module_item(self, owner, index, node, hint=None):
         cls, names = owner.spec.python_class, list(owner.spec.children)
         known = self._static_index(index)
         if issubclass(cls, (ModuleDict, ParameterDict)) and isinstance(known, str):
+            if issubclass(cls, ModuleDict) and known not in names:
+                self.fail(f"Key Error, {known}: the keys are {', '.join(names)}", node)
             return self.module_attribute(owner, known, node)
         if issubclass(cls, ParameterList):
             names = self._parameter_names(owner)
@@ -291,7 +304,22 @@ class Modules:
             return Tuple([self.module_attribute(owner, name, node) for name in names[known]])
         if isinstance(known, int) and -len(names) <= known < len(names):
             return self.module_attribute(owner, names[known], node)
-        return self.fail("modules are indexed with constants: write a for loop over the container instead", node)
+        if isinstance(known, int):
+            self.fail(f"Index {known} out of range of the {len(names)} modules", node)
+        if interface_of(hint) is not None and known is UNSET:
+            return self._item_by_interface(owner, index, hint, node)
+        return self.fail("modules are indexed with constants, or with the interface of all of them as an annotation: write a "
+                         "for loop over the container instead", node)  # fmt: skip
+
+    def _item_by_interface(self, owner, index, hint, node):
+        """One of the modules of a container, of which only the interface is known."""
+        names = list(owner.spec.children)
+        modules = [self.convert(self.module_attribute(owner, name, node), hint) for name in names]
+        if issubclass(owner.spec.python_class, ModuleDict):
+            every = self.dict_value(list(map(Const, names)), modules, T.dict_of(T.STR, hint))
+        else:
+            every = self.list_value(modules, hint)
+        return self.get_item(every, index, node)
 
     def module_contains(self, owner, item):
         return Const(self.static(item) in owner.spec.children)

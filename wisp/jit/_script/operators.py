@@ -50,7 +50,9 @@ class Operators:
             f"{k}: {T.shown(self.type_of(v)) if self.type_of(v) else self.what_is(v)}" for k, v in keywords.items()
         ]
         expected = "".join(f"\n  {op.schema}" for op in overloads)
-        return self.fail(f"{shown}() cannot be called with ({', '.join(given)}). Expected one of:{expected}")
+        return self.fail(
+            f"Arguments for call are not valid: {shown}() cannot be called with ({', '.join(given)}). Expected one of:{expected}"
+        )
 
     def _write_out(self, result, out, shown):
         """Copies results into the tensors of out=, as they are."""

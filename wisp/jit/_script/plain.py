@@ -2,12 +2,12 @@
 
 import ast
 import builtins
-import math
 from collections import OrderedDict
 
 from wisp import _C
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
+from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
 
 _STRING_DEFAULTS = {
@@ -17,10 +17,6 @@ _STRING_DEFAULTS = {
 }  # fmt: skip
 # These may be told where to begin and end.
 _PARTS_OF_STRINGS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
-_MATH_FLOAT = ("sqrt", "exp", "expm1", "exp2", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-               "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "degrees", "radians", "fabs",
-               "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "modf", "frexp")  # fmt: skip
-_MATH_TWO = ("atan2", "hypot", "copysign", "fmod")
 
 
 class Plain:
@@ -45,8 +41,9 @@ class Plain:
 
     def function_range(self, arguments, keywords, node):
         values = [self.convert(a, T.INT) if not self.is_static(a) else a for a in arguments]
-        start, stop, step = {1: lambda: (Const(0), values[0], Const(1)), 2: lambda: (*values, Const(1)),
-                             3: lambda: values}.get(len(values), lambda: self.fail("range() takes 1 to 3 arguments"))()  # fmt: skip
+        if not 1 <= len(values) <= 3:
+            self.fail(f"range expected at {'most 3' if values else 'least 1'} arguments, got {len(values)}")
+        start, stop, step = [*([Const(0)] if len(values) == 1 else []), *values, Const(1)][:3]
         if all(isinstance(v, Const) for v in (start, stop, step)):
             items = range(start.obj, stop.obj, step.obj)
             if self.frame.library:
@@ -68,7 +65,7 @@ class Plain:
 
     def function_slice(self, arguments, keywords, node):
         if keywords or not 1 <= len(arguments) <= 3:
-            self.fail("slice() takes 1 to 3 arguments without names", node)
+            self.fail("slice does not accept any keyword arguments, and takes 1 to 3 others", node)
         ends = [None if isinstance(a, Const) and a.obj is None else a for a in arguments]
         return Slice(*([None, *ends, None] if len(ends) == 1 else [*ends, None])[:3])
 
@@ -103,7 +100,9 @@ class Plain:
 
     def function_print(self, arguments, keywords, node):
         if keywords:
-            self.unsupported("keyword arguments of print()", "Join the texts first.", node)
+            self.fail(
+                "print doesn't accept any keyword arguments in scripts: join the texts first", node, FrontendError
+            )
         self.emit("prim::Print", [self.materialize(self.formatted(a)) for a in arguments], [])
         return NONE
 
@@ -329,7 +328,9 @@ class Plain:
         return self.attribute(arguments[0], arguments[1].obj, node)
 
     def function_hasattr(self, arguments, keywords, node):
-        return Const(self.has_attribute(arguments[0], self.static(arguments[1])))
+        if len(arguments) != 2 or not isinstance(arguments[1], Const) or not isinstance(arguments[1].obj, str):
+            self.fail("hasattr expects an object and the name of an attribute, a string that is constant", node)
+        return Const(self.has_attribute(arguments[0], arguments[1].obj))
 
     def function_callable(self, arguments, keywords, node):
         return Const(isinstance(arguments[0], Const) and callable(arguments[0].obj))
@@ -343,31 +344,6 @@ class Plain:
     def function_map(self, arguments, keywords, node):
         inner = self.iterable(arguments[1], node)
         return Iterable(inner.count, lambda i: self.call(arguments[0], [inner.item(i)], {}, node), inner.unrolled)
-
-    # --- the module math
-
-    def math_function(self, name, arguments, node):
-        if name in _MATH_FLOAT:
-            return self.builtin(f"{name}.float", self.as_number(self._plain_number(arguments[0]), T.FLOAT))
-        values = [self._plain_number(a) for a in arguments]
-        if name == "log":
-            reals = [self.as_number(v, T.FLOAT) for v in values]
-            return self.builtin("log.float" if len(reals) == 1 else "log_base.float", *reals)
-        if name in _MATH_TWO:
-            return self.builtin(f"{name}.float", *(self.as_number(v, T.FLOAT) for v in values))
-        if name == "pow":
-            return self.builtin("pow.float", *(self.as_number(v, T.FLOAT) for v in values))
-        if name == "ldexp":
-            return self.builtin("ldexp.float", self.as_number(values[0], T.FLOAT), values[1])
-        if name in ("gcd", "factorial"):
-            return self.builtin(f"{name}.int", *values)
-        if name == "prod":
-            value = self.function_list(arguments, {}, node)
-            return self.builtin("prod", value)
-        return self.fail(f"math.{name}() cannot be called in a script")
-
-    def _plain_number(self, value):
-        return self.builtin("Float", value) if self.type_of(value) == T.TENSOR else value
 
     # --- methods
 
@@ -391,7 +367,7 @@ class Plain:
             fields = dict(zip(owner.type.fields, self.items_of(owner, None, node)))
             return self.construct(owner.type.host, arguments, {**fields, **keywords}, node)
         shown = T.shown(owner.type)
-        return self.fail(f"'{shown}' has no method '{name}' that scripts can call", node)
+        return self.fail(f"'{shown}' object has no attribute or method '{name}' that scripts can use", node)
 
     def str_splitlines(self, owner, values):
         return self.builtin("splitlines.keep" if values else "splitlines.str", owner, *values)
@@ -410,7 +386,7 @@ class Plain:
             advice = (
                 f": write `name: List[{T.shown(found)}] = []` where it is made" if wanted == T.TENSOR and found else ""
             )
-            self.fail(f"{self.what_is(value)} cannot be an item of a {T.shown(owner.type)}{advice}")
+            self.fail(f"Could not match type {self.type_shown(value)} to the items of a {T.shown(owner.type)}{advice}")
         return converted
 
     def list_append(self, owner, values):
@@ -495,5 +471,3 @@ class Plain:
 FUNCTIONS = {
     getattr(builtins, name.removeprefix("function_")): name for name in vars(Plain) if name.startswith("function_")
 } | {OrderedDict: "function_dict"}
-MATH = {getattr(math, name): name for name in (*_MATH_FLOAT, *_MATH_TWO, "log", "pow", "ldexp", "gcd", "factorial", "prod")
-        if hasattr(math, name)}  # fmt: skip

@@ -26,6 +26,7 @@ from wisp.jit._script.hooks import HookCalls
 from wisp.jit._script.imported import Imports
 from wisp.jit._script.interfaces import Interface, Interfaces
 from wisp.jit._script.loops import Loops
+from wisp.jit._script.maths import Maths
 from wisp.jit._script.members import Members
 from wisp.jit._script.modules import Modules, ModuleSpec
 from wisp.jit._script.operators import Operators
@@ -45,7 +46,7 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Tensors, Operators, Displays, Texts, Conditions, Expressions,
+class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Maths, Tensors, Operators, Displays, Texts, Conditions, Expressions,
               Statements, Loops, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
@@ -59,7 +60,7 @@ class Compiled:
 
     def result_type(self, emitter):
         if self.result is None:
-            emitter.fail(f"{self.shown}() calls itself: annotate what it returns")
+            emitter.fail(f"{self.shown}() is called recursively: annotate what it returns")
         return self.result
 
     def text(self, program):
@@ -262,7 +263,7 @@ class Program:
                 return own
             if name in self._around:
                 return self._around[name]
-            raise NameError(f"name '{name}' is not defined")
+            raise NameError(f"name '{name}' is not defined (undefined value {name})")
 
         return lookup
 

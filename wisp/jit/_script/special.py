@@ -1,6 +1,7 @@
 """isinstance(), and functions that have rules of their own."""
 
 import ast
+from collections.abc import Hashable
 
 from wisp import _C
 from wisp.jit._script import annotations
@@ -67,6 +68,8 @@ class Special:
         if cls in _CONTAINERS:
             return [_CONTAINERS[cls]]
         kind = self._type_meant(cls)
+        if kind is None and isinstance(cls, Hashable) and annotations.without_items(cls):
+            self.fail(annotations.without_items(cls), node)
         if kind is None:
             self.fail(f"isinstance() cannot tell whether a value of type {T.shown(value.type)} is a {_shown(cls)}: "
                       "a container needs the types of its items, as in List[int]", node)  # fmt: skip
@@ -140,7 +143,9 @@ class Special:
             if isinstance(cls, type) and issubclass(cls, _C.Tensor) and cls is not _C.Tensor:
                 continue
             try:
-                if T.is_subtype(found, annotations.from_object(cls, self.program)) and cls not in (object,):
+                meant = annotations.from_object(cls, self.program)
+                every = meant.host if meant.kind == "Any" and meant.host else (meant,)
+                if cls is not object and any(T.is_subtype(found, kind) for kind in every):
                     return True
             except (TypeError, NameError):
                 continue

@@ -8,6 +8,7 @@ from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import type_of_annotation
 from wisp.jit._script.control import FALLS, RAISES, Control
+from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.values import NONE, Closure, Const, ModuleValue, StaticObject, Tuple
 
 _IN_PLACE = {
@@ -74,9 +75,12 @@ class Statements(Control):
             return value
         found = self.try_convert(value, self.frame.result)
         if found is None:
-            self.fail(
-                f"the function is declared to return {T.shown(self.frame.result)} but returns {self.what_is(value)}"
-            )
+            if getattr(self.at, "implied", False):
+                self.fail(
+                    f"the function does not return along all paths, and shall return {T.shown(self.frame.result)}"
+                )
+            self.fail(f"the function is declared to return {T.shown(self.frame.result)}, "
+                      f"but what it returns is actually of type {self.type_shown(value)}")  # fmt: skip
         return found
 
     # --- assignments
@@ -89,12 +93,21 @@ class Statements(Control):
             hint = self.frame.declared.get(node.targets[0].id)
         elif len(node.targets) == 1:
             hint = self.attribute_type(node.targets[0])
+        self._declare_by_call(node)
         value = self.expression(node.value, hint)
         if node.type_comment:
             self.at = node
             value = self.declared_value(value, hint)
         for target in node.targets:
             self.assign(target, value)
+
+    def _declare_by_call(self, node):
+        """self.name = annotate(Optional[T], None)"""
+        target, call = node.targets[0], node.value
+        if isinstance(target, ast.Attribute) and isinstance(call, ast.Call) and len(call.args) == 2:
+            function = self.expression(call.func)
+            if isinstance(function, Const) and self.program.special(function.obj) == "annotate":
+                self.declare_attribute(target, self.annotation(call.args[0]))
 
     def do_AnnAssign(self, node):
         declared = self.annotation(node.annotation)
@@ -113,7 +126,12 @@ class Statements(Control):
         known = isinstance(value, Const) and (value.obj is None or isinstance(value.obj, (str, bool)))
         if known and T.is_subtype(self.type_of(value), declared):
             return value
-        return self.convert(value, declared)
+        found = self.try_convert(value, declared)
+        if found is None:
+            self.fail(
+                f"the variable is annotated with type {T.shown(declared)} but is being assigned to {self.what_is(value)}"
+            )
+        return found
 
     def annotation(self, node):
         """The type that an annotation in the program names."""
@@ -143,6 +161,8 @@ class Statements(Control):
             found = self.type_of(value)
             if found is not None and not T.is_subtype(found, declared):
                 value = self.convert(value, declared)
+        if isinstance(value, ir.Value):
+            value.is_new = False
         if isinstance(value, ir.Value) and not value.hint and self.frame.parent is None:
             value.hint = name
         self.scope[name] = value
@@ -153,7 +173,8 @@ class Statements(Control):
         items = self.items_of(value, None if starred else len(target.elts), target)
         count = len(target.elts)
         if (len(items) < count - 1) if starred else (len(items) != count):
-            self.fail(f"{count} names cannot take the {len(items)} items of {self.what_is(value)}", target)
+            found = f"found {'only ' if len(items) < count else ''}{len(items)}"
+            self.fail(f"need {count} values to unpack {self.what_is(value)}, but {found}", target)
         if starred:
             at, after = starred[0], count - starred[0] - 1
             rest = items[at : len(items) - after]
@@ -181,7 +202,7 @@ class Statements(Control):
             try:
                 return [self.wrap(item) for item in value.obj]
             except TypeError:
-                self.fail(f"{self.what_is(value)} cannot be unpacked", node)
+                self.fail(f"{self.what_is(value)} cannot be used as a tuple", node)
         value = self.materialize(value)
         if value.type.kind == "tuple":
             return self.emit("prim::TupleUnpack", [value], value.type.items)
@@ -189,7 +210,7 @@ class Statements(Control):
             value = self.operator("unbind", value, Const(0))
         if value.type.kind == "list" and count is not None:
             return self.emit("prim::ListUnpack", [value], [value.type.items[0]] * count)
-        return self.fail(f"{self.what_is(value)} cannot be unpacked: its number of items is not known", node)
+        return self.fail(f"{self.what_is(value)} cannot be used as a tuple: its number of items is not known", node)
 
     def do_AugAssign(self, node):
         operand = self.expression(node.value)
@@ -230,10 +251,15 @@ class Statements(Control):
             if isinstance(target, ast.Name):
                 self.scope.pop(target.id, None)
             elif isinstance(target, ast.Subscript):
-                owner = self.materialize(self.expression(target.value))
-                self.builtin("__delitem__", owner, self.index(target.slice))
+                self._delete_item(self.materialize(self.expression(target.value)), self.index(target.slice), target)
             else:
                 self.unsupported("del of an attribute", "Set it to another value.", target)
+
+    def _delete_item(self, owner, index, node):
+        if owner.type.kind == "class":
+            self.call(self.attribute(owner, "__delitem__", node), [index], {}, node)
+        else:
+            self.builtin("__delitem__", owner, index)
 
     def set_item(self, target, value):
         owner = self.expression(target.value)
@@ -250,9 +276,22 @@ class Statements(Control):
         owner = self.materialize(owner)
         if owner.type.kind != "class":
             self.fail(f"attributes of {self.what_is(owner)} cannot be set", node)
+        setter = getattr(inspect.getattr_static(owner.type.host.python_class, name, None), "fset", None)
+        if setter is not None:
+            self.call_object_method(owner, setter, [value], {}, node)
+            return None
         declared = self.class_attribute(owner.type, name, value, node)
-        self.emit("prim::SetAttr", [owner, self.convert(value, declared)], [], {"name": name})
+        self.emit("prim::SetAttr", [owner, self.attribute_value(name, value, declared)], [], {"name": name})
         return None
+
+    def attribute_value(self, name, value, wanted):
+        """A value as an attribute of this type keeps it."""
+        found = self.try_convert(value, wanted)
+        if found is None:
+            self.fail(
+                f"Wrong type for attribute assignment: '{name}' is of type {T.shown(wanted)}, but got {self.what_is(value)}"
+            )
+        return found
 
     # --- errors
 
@@ -336,8 +375,8 @@ class Statements(Control):
         manager = NONE if self._calls_builtin(item.context_expr) else self.expression(item.context_expr)
         kind = self.type_of(manager)
         if kind is None or kind.kind != "class" or self.find_method(manager, "__exit__") is None:
-            hint = "no_grad() and its like, and objects of your classes with __enter__ and __exit__, can be used."
-            self.unsupported("this with statement", hint, item.context_expr)
+            self.fail("the context does not define __enter__ and __exit__ methods that scripts can call: no_grad() "
+                      "and its like, and objects of classes of yours, can be used", item.context_expr, FrontendError)  # fmt: skip
         entered = self.call(self.attribute(manager, "__enter__", item.context_expr), [], {}, item.context_expr)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, entered)

@@ -48,6 +48,11 @@ class Tensors:
             self.fail(f"'Tensor' object has no attribute or method '{name}'", node)
         return Attribute(value, name)
 
+    def on_tensor___getitem__(self, value, arguments, keywords):
+        if len(arguments) != 1 or keywords:
+            self.fail(f"__getitem__() expected exactly 1 argument, got {len(arguments)}")
+        return self.get_item(value, arguments[0], self.at)
+
     def _transposed(self, value, name):
         turned = (
             self.operator("transpose", value, Const(-2), Const(-1)) if name[0] == "m" else self.operator("t", value)

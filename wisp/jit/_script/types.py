@@ -89,6 +89,8 @@ def is_subtype(a, b):
         return a in NUMBERS
     if b.kind == "optional":
         return a == NONE or is_subtype(without_none(a), b.items[0])
+    if a.kind == b.kind == "future":
+        return is_subtype(a.items[0], b.items[0])
     if a.kind != b.kind or a.kind != "tuple" or len(a.items) != len(b.items):
         return False
     if b.name and (a.name, a.fields) != (b.name, b.fields):

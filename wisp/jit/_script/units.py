@@ -1,25 +1,45 @@
 """Functions compiled from a text."""
 
+import __future__
+
 import inspect
 import linecache
+import sys
 import textwrap
 import typing
 from itertools import count
 
 import wisp
+from wisp.jit._script.errors import FrontendError
 
 _units = count()
 
 
-def functions_in(text):
-    """The Python functions that a text defines; the text is their source, in error messages too."""
+def functions_in(text, frames_up=0):
+    """The Python functions that a text defines; the text is their source, in error messages too. They see the names of
+    the function that called the compiler, or of one that stands `frames_up` calls around that."""
     text = textwrap.dedent(text)
     file = f"<compilation unit {next(_units)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names = {name: getattr(typing, name) for name in typing.__all__}
-    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "__name__": "__wisp_unit__"}
-    exec(compile(text, file, "exec"), names)  # noqa: S102 (that is what it is for)
+    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor}
+    names |= names_around(frames_up) | {"__name__": "__wisp_unit__"}
+    try:
+        code = compile(text, file, "exec", __future__.annotations.compiler_flag)
+    except SyntaxError as error:
+        raise FrontendError(f"SyntaxError: {error.msg} (line {error.lineno})") from None
+    exec(code, names)  # noqa: S102 (that is what it is for)
     return [fn for fn in names.values() if inspect.isfunction(fn) and fn.__code__.co_filename == file]
+
+
+def names_around(frames_up=0):
+    """The names where the compiler was called: global ones, and local ones before them."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("wisp.jit"):
+        frame = frame.f_back
+    for _ in range(frames_up):
+        frame = frame.f_back or frame
+    return {**frame.f_globals, **frame.f_locals}
 
 
 class CompilationUnit:
@@ -32,11 +52,11 @@ class CompilationUnit:
 
     def __init__(self, lang=None, _frames_up=0):
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up)
 
     def define(self, lang, rcb=None, _frames_up=0):
         """Compiles more functions."""
         from wisp.jit._script import script_function
 
-        for fn in functions_in(lang):
+        for fn in functions_in(lang, _frames_up):
             setattr(self, fn.__name__, script_function(fn))
