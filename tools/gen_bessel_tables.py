@@ -196,11 +196,11 @@ def main():
         scaled_i = lambda x, n=order: mp.besseli(n, x) * mp.exp(-x)
         scaled_k = lambda x, n=order: mp.besselk(n, x) * mp.exp(x)
         write(out, f"i{order}_near", scaled_i, 1 - order, 8, half * 2)
-        write(out, f"i{order}_far", far(lambda x: scaled_i(x) * mp.sqrt(x), 1 / mp.sqrt(2 * PI)), 0, 1, quarter)
+        write(out, f"i{order}_far", far(lambda x, f=scaled_i: f(x) * mp.sqrt(x), 1 / mp.sqrt(2 * PI)), 0, 1, quarter)
         write(out, f"i{order}_even", i_even(order), 0, 1, half * 2)
         write(out, f"k{order}_rest", k_rest(order), 0, 1, half * 2)
         write(out, f"k{order}_near", scaled_k, 1, 8, half)
-        write(out, f"k{order}_far", far(lambda x: scaled_k(x) * mp.sqrt(x), mp.sqrt(PI / 2)), 0, 1, quarter)
+        write(out, f"k{order}_far", far(lambda x, f=scaled_k: f(x) * mp.sqrt(x), mp.sqrt(PI / 2)), 0, 1, quarter)
     write(out, "i0_below_1", lambda x: 1 - mp.besseli(0, x) * mp.exp(-x), 0, 1, half * 2)  # exactly 1 at 0
     write(out, "airy_near", mp.airyai, -8, 2, half)
     write(out, "airy_right", airy_right, 0, mp.mpf(0.5625), half / 8)

@@ -9,6 +9,7 @@ from wisp.onnx._export.lowerings.arithmetic import LOWERINGS as POINTWISE
 from wisp.onnx._export.lowerings.arithmetic import common_dtype, result_dtype, scaled
 from wisp.onnx._export.lowerings.creation import filled
 from wisp.onnx._export.lowerings.reductions import vector_norm
+from wisp.onnx._export.lowerings.shapes import LOWERINGS as SHAPES
 from wisp.onnx._export.numbers import BUILTINS
 from wisp.onnx._export.values import Unsupported, dim_in, is_static
 
@@ -154,7 +155,8 @@ def _cdist(g, a, b, order=2.0, mode=None):
 def _pdist(g, x, order=2.0):
     """Above the diagonal of all distances, row by row."""
     ones = filled(g, [g.size(x, 0)] * 2, 1, wisp.float32)
-    above = g.op("Trilu", ones, g.number(1, wisp.int64), upper=1)
+    ones.sizes = (None, None)
+    above = SHAPES["triu"](g, ones, 1)
     places = g.op("Transpose", g.op("NonZero", above), perm=[1, 0], dtype=wisp.int64)
     return g.op("GatherND", _cdist(g, x, x, order), places)
 
