@@ -174,15 +174,18 @@ struct LargeTile {
 template <class Step, int width, class Load, class Store>
 WISP_INLINE void both_ways(Load load, Store store) {
   using V = Lanes<width>;
-  V half[Step::to][Step::from];
+  // Compilers may forget that vectors need not be aligned where lambdas take references to them.
+  constexpr int aligned = width * sizeof(float);
+  alignas(aligned) V half[Step::to][Step::from];
   for (int j = 0; j < Step::from; ++j) {
-    V in[Step::from], out[Step::to];
+    alignas(aligned) V in[Step::from];
+    alignas(aligned) V out[Step::to];
     for (int i = 0; i < Step::from; ++i) load(i, j, in[i]);
     Step::run(in, out);
     for (int i = 0; i < Step::to; ++i) half[i][j] = out[i];
   }
   for (int i = 0; i < Step::to; ++i) {
-    V out[Step::to];
+    alignas(aligned) V out[Step::to];
     Step::run(half[i], out);
     for (int j = 0; j < Step::to; ++j) store(i, j, out[j]);
   }
@@ -255,9 +258,9 @@ void result(const float* from, int64_t plane, const WinogradImage& to, int64_t t
   auto load = [&](int i, int j, V& value) __attribute__((always_inline)) {
     value = *reinterpret_cast<const V*>(from + (i * Tile::points + j) * plane);
   };
-  auto finish = [&](int i, int j, V value) __attribute__((always_inline)) {
+  auto finish = [&](int i, int j, const V& sum) __attribute__((always_inline)) {
     float* pixel = place.pixel(i, j);
-    value += shift;
+    alignas(width * sizeof(float)) V value = sum + shift;
     if (tail.other) value += *reinterpret_cast<const V*>(tail.other + (pixel - to.data));
     if (tail.relu) value = value < V{} ? V{} : value;  // NaN stays what it is
     put<width>(pixel, value);
