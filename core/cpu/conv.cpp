@@ -363,6 +363,12 @@ void run(ConvPass pass, const ConvCall& given) {
 
 }  // namespace
 
+void scale_bias(const ConvCall& call, float* scaled) {
+  const auto *bias = reinterpret_cast<const float*>(call.bias),
+             *shift = reinterpret_cast<const float*>(call.shift);
+  for (float s : call.scales()) *scaled++ = (bias ? *bias++ * s : 0) + *shift++;
+}
+
 bool is_product(const ConvCall& call) {
   const ConvShape& s = call.shape;
   return !call.channels_last && s.groups == 1 && s.y_size() == 1 && s.kernel == s.x &&

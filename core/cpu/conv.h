@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 
 #include "base/dtype.h"
 #include "base/refcount.h"
@@ -55,7 +56,14 @@ struct ConvCall {
   const char* other = nullptr;
   bool relu = false;
   bool has_tail() const { return scale || other || relu; }
+  // What channels of y are multiplied by; empty without a scale.
+  std::span<const float> scales() const {
+    const auto* numbers = reinterpret_cast<const float*>(scale);
+    return {numbers, scale ? static_cast<size_t>(shape.y_channels) : 0};
+  }
 };
+// What is added to the channels of y, where their weight has been multiplied by the scales.
+void scale_bias(const ConvCall& call, float* scaled);
 
 // Which of the three is computed; see ConvShape.
 enum class ConvPass : uint8_t { y, x, weight };

@@ -66,13 +66,8 @@ int64_t weight_elements(const ConvShape& s) {
   return s.y_channels * s.x_channels / s.groups * s.window();
 }
 
-std::span<const float> scale_of(const ConvCall& call) {
-  const auto* scale = reinterpret_cast<const float*>(call.scale);
-  return {scale, scale ? static_cast<size_t>(call.shape.y_channels) : 0};
-}
-
 void scale_weight(const ConvCall& call, float* scaled) {
-  const std::span<const float> scale = scale_of(call);
+  const std::span<const float> scale = call.scales();
   const ConvShape& s = call.shape;
   const auto* weight = reinterpret_cast<const float*>(call.weight);
   const int64_t size = s.x_channels / s.groups * s.window();
@@ -81,12 +76,6 @@ void scale_weight(const ConvCall& call, float* scaled) {
       for (int64_t i = c * size; i < (c + 1) * size; ++i)
         scaled[i] = weight[i] * scale[static_cast<size_t>(c)];
   });
-}
-
-void scale_bias(const ConvCall& call, float* scaled) {
-  const auto *bias = reinterpret_cast<const float*>(call.bias),
-             *shift = reinterpret_cast<const float*>(call.shift);
-  for (float s : scale_of(call)) *scaled++ = (bias ? *bias++ * s : 0) + *shift++;
 }
 
 // A primitive for a slice, and its tensors.
@@ -191,7 +180,7 @@ class Piece {
 
  private:
   const KeptWeight& keep_weight(const ConvCall& call, Ref<Object>& kept) const {
-    const std::span<const float> scale = scale_of(call);
+    const std::span<const float> scale = call.scales();
     const auto* there = dynamic_cast<const KeptWeight*>(kept.get());
     if (there && there->suits(weight_, scale, call.weight_last)) return *there;
     auto made = Ref<KeptWeight>::adopt(new KeptWeight(weight_, scale, call.weight_last));

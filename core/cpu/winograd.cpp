@@ -401,14 +401,6 @@ class InBlocks {
   Scratch<float> copy_;
 };
 
-// Bias and shift of results whose weight is scaled.
-void scale_bias(const ConvCall& call, float* scaled) {
-  const auto floats = [](const char* p) { return reinterpret_cast<const float*>(p); };
-  for (int64_t c = 0; c < call.shape.y_channels; ++c)
-    scaled[c] =
-        (call.bias ? floats(call.bias)[c] * floats(call.scale)[c] : 0) + floats(call.shift)[c];
-}
-
 }  // namespace
 
 bool enabled() { return less_exact.load(std::memory_order_relaxed); }
@@ -431,11 +423,10 @@ Done conv(Pass pass, const ConvCall& call) {
   float* weight = reinterpret_cast<float*>(call.weight);
   bool valid = false;
   if (makes_y) {
-    const auto* scale = reinterpret_cast<const float*>(call.scale);
-    const Scratch<float> shifts(scale ? s.y_channels : 0);
-    if (scale) scale_bias(call, shifts.data());
-    const auto* bias = scale ? shifts.data() : reinterpret_cast<const float*>(call.bias);
-    const std::span<const float> scales(scale, scale ? static_cast<size_t>(s.y_channels) : 0);
+    const std::span<const float> scales = call.scales();
+    const Scratch<float> shifts(static_cast<int64_t>(scales.size()));
+    if (call.scale) scale_bias(call, shifts.data());
+    const auto* bias = call.scale ? shifts.data() : reinterpret_cast<const float*>(call.bias);
     valid = make_image({*method,
                         x.image(),
                         y.image(),
