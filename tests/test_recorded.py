@@ -1,22 +1,16 @@
 """Calls that wisp.compile records and makes again without Python: what Python would have done, whatever has changed."""
 
 import contextlib
-import copy
-import gc
 import math
 import os
-import pickle
 import re
-import sys
 import threading
 import types
-import warnings
-import weakref
 
 import pytest
 
 import wisp
-from tests.recorded_calls import TURNS, recorded, same
+from tests.recorded_calls import TURNS, all_same, chain, recorded, same, ways
 from wisp import nn
 from wisp.nn import functional as F
 
@@ -32,10 +26,6 @@ def doubled(x):
 
 def by_helper(x, offset=1, *, power=2):
     return doubled(x) ** power + offset
-
-
-def chain(x):
-    return (x * 2 + 1).tanh().exp()
 
 
 def lstm_cell(gates, c):
@@ -249,15 +239,6 @@ def test_methods_partials_and_callables_stay_as_they_are():
 # --- guards
 
 
-def ways(fast, *args, **kwargs):
-    """Results of many calls, so that both ways are among them."""
-    return [fast(*args, **kwargs) for _ in range(TURNS)]
-
-
-def all_same(results, want):
-    return all(same(got, want) for got in results)
-
-
 def test_globals_and_what_helpers_use(monkeypatch):
     x = wisp.randn(3)
     fast, why_not = recorded(by_helper, x)
@@ -417,91 +398,6 @@ def test_errors_are_pythons():
             assert same(fast(*good), f(*good))
 
 
-# --- who watches
-
-
-def test_modes_see_every_call():
-    x = wisp.randn(4, 4)
-
-    def f(x):
-        return (x @ x).exp() * 2
-
-    fast, why_not = recorded(f, x)
-    assert why_not is None
-    for _ in range(TURNS):
-        with wisp.autocast("cpu", dtype=wisp.bfloat16):
-            assert fast(x).dtype == f(x).dtype
-        assert same(wisp.vmap(fast)(x.expand(3, 4, 4)), wisp.vmap(f)(x.expand(3, 4, 4)))
-        assert all(map(same, wisp.func.jvp(fast, (x,), (x,)), wisp.func.jvp(f, (x,), (x,))))
-        assert same(wisp.func.grad(lambda x: fast(x).sum())(x), wisp.func.grad(lambda x: f(x).sum())(x))
-        with wisp.inference_mode():
-            assert fast(x).is_inference()
-        with wisp.no_grad():
-            assert not fast(x.clone().requires_grad_()).requires_grad
-        with wisp.lazy(least=0):
-            assert same(fast(x), f(x))
-    kinds = [n.kind() for n in wisp.jit.trace(lambda x: fast(x), x).graph.nodes()]
-    assert "aten::exp" in kinds
-
-
-def test_function_modes_and_subclasses():
-    from wisp.overrides import TorchFunctionMode
-
-    class Counts(TorchFunctionMode):
-        calls = 0
-
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            self.calls += 1
-            return function(*args, **(kwargs or {}))
-
-    class Own(wisp.Tensor):
-        @classmethod
-        def __torch_function__(cls, function, types, args=(), kwargs=None):
-            return x + 1
-
-    x = wisp.randn(3)
-    fast, _ = recorded(chain, x)
-    with Counts() as counts:
-        ways(fast, x)
-    assert counts.calls == 4 * TURNS
-    for _ in range(TURNS):
-        assert same(fast(x), chain(x)) and same(fast(x.as_subclass(Own)), ((x + 1) + 1).tanh().exp())
-
-
-def test_debuggers_and_anomaly_mode_see_the_lines():
-    x, lines = wisp.randn(3).requires_grad_(), []
-    fast, _ = recorded(chain, x)
-    ways(fast, x)
-
-    def trace(frame, event, arg):
-        lines.append(frame.f_code.co_name)
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        fast(x)
-    finally:
-        sys.settrace(before)
-    assert "chain" in lines
-    with wisp.autograd.detect_anomaly():
-        assert same(fast(x), chain(x))
-
-
-def test_saved_tensor_hooks():
-    x, seen = wisp.randn(3).requires_grad_(), []
-    fast, _ = recorded(chain, x)
-    for f in (chain, fast):
-        for _ in range(TURNS):
-            with wisp.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
-                y = f(x)
-            assert same(wisp.autograd.grad(y.sum(), x)[0], wisp.autograd.grad(chain(x).sum(), x)[0])
-    assert len(seen) % 2 == 0 and seen[: len(seen) // 2] == seen[len(seen) // 2 :]
-
-
-# --- threads, processes, copies
-
-
 def test_threads():
     x, failures = wisp.randn(200), []
     fast, _ = recorded(by_helper, x)
@@ -528,97 +424,3 @@ def test_threads():
             t.join()
         globals()["SCALE"] = 2.0
     assert not failures
-
-
-def test_forked_process():
-    x = wisp.randn(100)
-    fast, _ = recorded(chain, x)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if all_same(ways(fast, x), chain(x)) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-
-
-def test_copies_start_anew():
-    fast = recorded(chain, wisp.randn(3))[0]
-    for made in (copy.copy(fast), copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
-        assert made._recorded(wisp.randn(3)) is None
-        x = wisp.randn(3)
-        assert same(made._record(x), chain(x)) and all_same(ways(made, x), chain(x))
-
-
-def test_what_is_recorded_can_be_collected():
-    def make():
-        weight = wisp.randn(3)
-
-        def f(x):
-            return x * weight
-
-        fast, why_not = recorded(f, wisp.randn(3))
-        assert why_not is None
-        f.__globals__["_kept"] = None
-        weight.owner = fast  # a cycle
-        return weakref.ref(f), weakref.ref(fast)
-
-    refs = make()
-    gc.collect()
-    assert [r() for r in refs] == [None, None]
-
-
-def test_recursion():
-    def f(x, n):
-        return x if n == 0 else f(x * 2, n - 1)
-
-    plain, x = f, wisp.randn(3)
-    fast, why_not = recorded(f, x, 5)
-    assert why_not is None and all_same(ways(fast, x, 5), x * 32)
-    f = fast
-    assert all_same(ways(fast, x, 5), x * 32)
-    assert plain(x, 2).tolist() == (x * 4).tolist()
-
-
-def test_warnings_are_raised_each_time_they_would_be():
-    def f(x):
-        return wisp.cov(x)
-
-    x = wisp.randn(2, 1)
-    with warnings.catch_warnings(record=True):
-        fast, _ = recorded(f, x)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        ways(fast, x)
-    assert len(seen) == TURNS
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(3):
-            with pytest.raises(UserWarning):
-                fast(x)
-
-
-def test_what_no_longer_holds_is_let_go():
-    def make():
-        weight = wisp.randn(3)
-
-        def f(x):
-            return x * weight
-
-        def change():
-            nonlocal weight
-            weight = wisp.zeros(3)
-
-        return f, change, weakref.ref(weight)
-
-    f, change, weight = make()
-    fast, why_not = recorded(f, wisp.ones(3))
-    assert why_not is None and weight() is not None
-    change()
-    assert all_same(ways(fast, wisp.ones(3)), wisp.zeros(3))
-    gc.collect()
-    assert weight() is None
-
-
-def test_code_that_cannot_be_read(monkeypatch):
-    monkeypatch.setattr("wisp._premises._Reader.read", lambda *_: 1 / 0)
-    x = wisp.randn(3)
-    fast, why_not = recorded(chain, x)
-    assert why_not == "its code could not be read" and same(fast(x), chain(x))
