@@ -103,10 +103,9 @@ class Piece {
     const_dnnl_memory_desc_t weight =
         query(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
     weight_size_ = lib.memory_desc_get_size(weight);
-    weight_ = raw_weight
-                  ? Port(weight)
-                  : Port(layouts.weight.desc(), weight, makes_weight ? Port::written : Port::read);
-    if (raw_weight) total_ = Port(layouts.weight.desc(), weight, Port::written);
+    weight_ = raw_weight ? Port(weight)
+                         : Port(layouts.weight, weight, makes_weight ? Port::written : Port::read);
+    if (raw_weight) total_ = Port(layouts.weight, weight, Port::written);
     y_ = image(layouts.y, y_desc(key, slice, layouts.y), wanted_y(made, key.pass), makes_y,
                key.free_result);
     if (makes_y && key.bias) {

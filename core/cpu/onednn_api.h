@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/refcount.h"
+#include "cpu/copy.h"
 #include "cpu/library.h"
 #include "cpu/omp_threads.h"
 
@@ -34,7 +36,9 @@ namespace {
   X(memory_desc_destroy)                             \
   X(memory_desc_equal)                               \
   X(memory_desc_get_size)                            \
+  X(memory_desc_query)                               \
   X(memory_create)                                   \
+  X(memory_get_data_handle)                          \
   X(memory_set_data_handle)                          \
   X(memory_destroy)                                  \
   X(primitive_attr_create)                           \
@@ -177,6 +181,9 @@ struct Layout {
           "describe a tensor");
     return made;
   }
+  bool is_matrix() const {
+    return ndim >= 2 && std::all_of(sizes + 2, sizes + ndim, [](int64_t n) { return n == 1; });
+  }
   // The same sizes in whatever order of elements suits the primitive best.
   Desc any() const { return tagged(dnnl_format_tag_any); }
 
@@ -199,6 +206,56 @@ struct Layout {
   }
 };
 
+// A matrix of float32 in oneDNN's blocks and as it is, by strides of the same dimensions: those of
+// blocks, then those within them. oneDNN's own copies of weights of one pixel take up to ten times
+// as long as ours.
+class BlockedMatrix {
+ public:
+  BlockedMatrix() = default;
+  BlockedMatrix(const Layout& plain, const_dnnl_memory_desc_t blocked) {
+    const int64_t* strides = nullptr;
+    const int64_t* inner = nullptr;
+    const int64_t* of = nullptr;  // the dimension that an inner one is a part of
+    int count = 0;
+    const auto query = [&](dnnl_query_t what, void* result) {
+      return library().memory_desc_query(blocked, what, result) == dnnl_success;
+    };
+    if (plain.type != dnnl_f32 || !plain.is_matrix() || !query(dnnl_query_strides, &strides) ||
+        !query(dnnl_query_inner_nblks_s32, &count) || !query(dnnl_query_inner_blks, &inner) ||
+        !query(dnnl_query_inner_idxs, &of) || count != 2 || of[0] == of[1] || of[0] + of[1] != 1)
+      return;
+    for (int d = 0; d < 2; ++d) {
+      const int64_t block = inner[of[0] == d ? 0 : 1];
+      if (plain.sizes[d] % block != 0) return;
+      add(plain.sizes[d] / block, plain.strides[d] * block, strides[d]);
+    }
+    add(inner[0], plain.strides[of[0]], inner[1]);
+    add(inner[1], plain.strides[of[1]], 1);
+  }
+  explicit operator bool() const { return dims_ == 4; }
+  void copy(dnnl_memory_t from, dnnl_memory_t to, bool to_blocks) const {
+    cpu::copy(sizes_, operand(to, to_blocks ? blocked_ : plain_),
+              operand(from, to_blocks ? plain_ : blocked_));
+  }
+
+ private:
+  using Dims = std::array<int64_t, 4>;
+  static Operand operand(dnnl_memory_t memory, const Dims& strides) {
+    void* data = nullptr;
+    check(library().memory_get_data_handle(memory, &data), "find a tensor");
+    return {static_cast<char*>(data), strides, DType::float32};
+  }
+  void add(int64_t size, int64_t plain, int64_t blocked) {
+    const auto at = static_cast<size_t>(dims_++);
+    sizes_[at] = size;
+    plain_[at] = plain;
+    blocked_[at] = blocked;
+  }
+
+  int dims_ = 0;
+  Dims sizes_{}, plain_{}, blocked_{};
+};
+
 // One tensor of a primitive. If the primitive wants another order of elements than the caller's,
 // there is a copy, filled before or read after it runs.
 class Port {
@@ -210,13 +267,17 @@ class Port {
     const Library& lib = library();
     check(lib.memory_create(given_.out(), wanted, lib.engine, nullptr), "make a tensor");
   }
-  Port(const Desc& desc, const_dnnl_memory_desc_t wanted, Use use) : use_(use) {
+  Port(const Layout& layout, const_dnnl_memory_desc_t wanted, Use use)
+      : Port(layout.desc(), wanted, use, BlockedMatrix(layout, wanted)) {}
+  Port(const Desc& desc, const_dnnl_memory_desc_t wanted, Use use, BlockedMatrix matrix = {})
+      : matrix_(matrix), use_(use) {
     const Library& lib = library();
     check(lib.memory_create(given_.out(), desc.get(), lib.engine, nullptr), "make a tensor");
     if (lib.memory_desc_equal(desc.get(), wanted)) return;
     check(lib.memory_desc_clone(wanted_.out(), wanted), "describe a tensor");
     size_ = lib.memory_desc_get_size(wanted);
     check(lib.memory_create(copy_.out(), wanted, lib.engine, nullptr), "make a tensor");
+    if (matrix_) return;
     const_dnnl_memory_desc_t from = use == read ? desc.get() : wanted;
     const_dnnl_memory_desc_t to = use == read ? wanted : desc.get();
     PrimitiveDesc reorder;
@@ -244,7 +305,8 @@ class Port {
 
  private:
   void run(const Memory& from, const Memory& to) const {
-    if (!reorder_.get()) return;
+    if (!copy_.get()) return;
+    if (matrix_) return matrix_.copy(from.get(), to.get(), use_ == read);
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
     check(library().primitive_execute(reorder_.get(), stream(), 2, args), "reorder a tensor");
   }
@@ -252,6 +314,7 @@ class Port {
   Memory given_, copy_;
   Desc wanted_;
   Primitive reorder_;
+  BlockedMatrix matrix_;
   size_t size_ = 0;
   Use use_ = read;
 };

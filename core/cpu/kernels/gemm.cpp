@@ -59,6 +59,7 @@ struct Part {
     if constexpr (sizeof(T) == 8)
       _mm512_mask_storeu_pd(target, static_cast<__mmask8>(mask), __m512d(value));
   }
+  WISP_INLINE void add(T* target, V value) const { put(target, value + load(target), 0); }
   const unsigned mask;
 };
 #else
@@ -104,6 +105,19 @@ WISP_INLINE void micro(const T* a, int64_t a_row, int64_t a_col, const T* b, int
     }
   }
   const Part<T> whole(width);
+  // Sums of sums: additions alone are done beside the products of the next rows. The other widths
+  // are too rare to have it twice.
+  if constexpr (columns == 4 && sizeof(T) == 4) {
+    if (alpha == T(1) && beta == T(1)) {
+#pragma GCC unroll 16
+      for (int i = 0; i < rows; ++i) {
+        T* to = c + i * c_row;
+        for (int j = 0; j + 1 < columns; ++j) whole.add(to + j * width, acc[i][j]);
+        last.add(to + (columns - 1) * width, acc[i][columns - 1]);
+      }
+      return;
+    }
+  }
   // Without this the compiler keeps sums in memory, as an array, for some numbers of rows.
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
