@@ -162,6 +162,13 @@ bool to_integer(PyObject* value, Datum& datum) {
   return true;
 }
 
+// Integers count by being 0 or not, as PyTorch takes them.
+bool to_boolean(PyObject* value, Datum& datum) {
+  if (!PyBool_Check(value) && !PyLong_Check(value)) return false;
+  datum = Datum(PyObject_IsTrue(value) > 0);
+  return true;
+}
+
 // An object of the class as Python has it: scripts get a copy with the same attributes.
 bool copy_instance(PyObject* value, graph::ClassDef& cls, Datum& datum) {
   if (cls.is_module || !is_named(Py_TYPE(value), cls.name)) return false;
@@ -212,8 +219,7 @@ bool to_datum(PyObject* value, const Type& type, Datum& datum) {
     case Kind::number:
       return to_number(value, type.kind, datum);
     case Kind::boolean:
-      datum = Datum(value == Py_True);
-      return PyBool_Check(value);
+      return to_boolean(value, datum);
     case Kind::string:
       if (!PyUnicode_Check(value)) return false;
       datum = Datum(text_of(value));

@@ -88,6 +88,7 @@ const std::map<std::string_view, Kind>& simple_kinds() {
                                                          {"Dtype", Kind::dtype},
                                                          {"Device", Kind::device},
                                                          {"Layout", Kind::layout},
+                                                         {"Generator", Kind::generator},
                                                          {"MemoryFormat", Kind::memory_format}};
   return kinds;
 }

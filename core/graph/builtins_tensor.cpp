@@ -1,6 +1,7 @@
 // What tensors tell about themselves, numbers and lists from tensors, and tensors from these.
 #include <algorithm>
 
+#include "base/generator.h"
 #include "graph/builtins_parts.h"
 #include "ops/ops.h"
 
@@ -298,6 +299,20 @@ void add_values(std::vector<BuiltinRow>& table) {
          warn(a[0].string());
          return {};
        },
+       false},
+      {"_generator() -> Generator",
+       [](BuiltinArgs) -> Datum { return wisp::Ref<Generator>::adopt(new Generator).get(); },
+       false},
+      {"_default_generator() -> Generator",
+       [](BuiltinArgs) -> Datum { return &default_generator(); }, false},
+      {"manual_seed(Generator self, int seed) -> Generator",
+       [](BuiltinArgs a) -> Datum {
+         a[0].generator()->set_seed(static_cast<uint64_t>(a[1].integer()));
+         return a[0];
+       },
+       false},
+      {"initial_seed(Generator self) -> int",
+       [](BuiltinArgs a) -> Datum { return static_cast<int64_t>(a[0].generator()->state().seed); },
        false},
       {"is_grad_enabled() -> bool", [](BuiltinArgs) -> Datum { return mode.grad; }, false},
       {"get_default_dtype() -> Dtype", [](BuiltinArgs) -> Datum { return default_dtype(); }, false},

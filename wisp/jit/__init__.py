@@ -7,7 +7,10 @@ from importlib import import_module
 
 _HOMES = {
     "_errors": ("Error",),
-    "_execution": ("fuser", "optimized_execution", "set_fusion_strategy"),
+    "_execution": (
+        "enable_onednn_fusion", "fuser", "last_executed_optimized_graph", "onednn_fusion_enabled", "optimized_execution",
+        "set_fusion_strategy",
+    ),
     "_files": ("load", "save"),
     "_freeze": ("freeze", "optimize_for_inference"),
     "_futures": ("Future", "_fork", "_wait", "fork", "wait"),
@@ -16,7 +19,7 @@ _HOMES = {
         "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
         "unused", "_unwrap_optional",
     ),
-    "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule"),
+    "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TopLevelTracedModule", "TracedModule"),
     "_record": ("is_tracing",),
     "_script": ("CompilationUnit", "CompileError", "FrontendError", "_overload", "_overload_method", "script"),
     "_trace": ("TracerWarning", "TracingCheckError", "_script_if_tracing", "script_if_tracing", "trace", "trace_module"),

@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from wisp._C import _jit
+from wisp.jit._views import inlined
 
 # Of PyTorch's fusers: whether they fuse what runs on a CPU.
 _FUSERS = {"none": False, "fuser0": True, "fuser1": True, "fuser2": False, "fuser3": True}
@@ -58,3 +59,25 @@ def set_fusion_strategy(strategy):
             raise TypeError(f"set_fusion_strategy(): a depth must be an int, got {type(depth).__name__}")
     before, _strategy = _strategy, pairs
     return before
+
+
+def enable_onednn_fusion(enabled):
+    """Whether compiled functions that this thread calls join kernels, until it is said again.
+
+    There is one fuser, which has convolutions and what follows them done by oneDNN in one step, so this is what ``fuser()`` switches.
+    """
+    optimized, _ = _jit.execution()
+    _jit.execution(optimized, bool(enabled))
+
+
+def onednn_fusion_enabled():
+    """Whether compiled functions that this thread calls join kernels: unless switched off, they do."""
+    return all(_jit.execution())
+
+
+def last_executed_optimized_graph():
+    """The graph of the compiled function that Python has called last, with what it calls in the place of the calls."""
+    called = _jit.last_called()
+    if called is None:
+        raise RuntimeError("no compiled function has been called, or the last one does not exist any more")
+    return inlined(called.graph)

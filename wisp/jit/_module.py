@@ -137,9 +137,9 @@ class _Slots(MutableMapping):
 class _Children(_Slots):
     """Modules in an object of a script, each always as the same Python object."""
 
-    def __init__(self, bare, names, known=()):
+    def __init__(self, bare, names, known, wrap):
         super().__init__(bare, names)
-        self._made = dict(known)
+        self._made, self._wrap = dict(known), wrap
 
     def __getitem__(self, name):
         if name not in self._names:
@@ -148,7 +148,7 @@ class _Children(_Slots):
         if part is None:
             return None
         if made is None or made._c != part:
-            made = self._made[name] = wrap_module(part)
+            made = self._made[name] = self._wrap(part)
         return made
 
     def __setitem__(self, name, value):
@@ -269,11 +269,15 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
     def __dir__(self):
         return sorted({*super().__dir__(), *self._attributes, *self._c.methods()})
 
+    # What copies and submodules are.
+    _wrap_copy = staticmethod(lambda bare, name: wrap_module(bare, name))
+    _wrap_child = staticmethod(lambda bare: wrap_module(bare))
+
     def __copy__(self):
-        return wrap_module(self._c, self.original_name)
+        return self._wrap_copy(self._c, self.original_name)
 
     def __deepcopy__(self, memo):
-        made = memo[id(self)] = wrap_module(copy_object(self._c, memo), self.original_name)
+        made = memo[id(self)] = self._wrap_copy(copy_object(self._c, memo), self.original_name)
         return made
 
     def __getstate__(self):
@@ -315,6 +319,20 @@ class RecursiveScriptModule(ScriptModule):
         return f"original_name={self.original_name}"
 
 
+class TracedModule(RecursiveScriptModule):
+    """A part of a module that trace() made."""
+
+    _wrap_copy = staticmethod(lambda bare, name: TopLevelTracedModule(bare, name))
+    _wrap_child = staticmethod(lambda bare: TracedModule(bare))
+
+    def _get_name(self):
+        return self.original_name
+
+
+class TopLevelTracedModule(TracedModule):
+    """A module that trace() made."""
+
+
 def _compile(module):
     """Compiles the marked methods of an instance, which becomes the compiled module."""
     from wisp.jit._marks import marker
@@ -346,7 +364,7 @@ def attach(module, bare, children=()):
             names[MEMBERS[role]].append(name)
     for kind, found in names.items():
         own[kind] = _Slots(bare, found)
-    own["_modules"] = _Children(bare, parts, children)
+    own["_modules"] = _Children(bare, parts, children, module._wrap_child)
     temporary = {name for name, (role, _) in attributes.items() if role == "temporary_buffer"}
     own["_non_persistent_buffers_set"] = temporary
     for name in bare.methods():  # of which the class may have others of the same name

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import wraps
 
 from wisp._C import Tensor, no_grad
-from wisp.jit._module import RecursiveScriptModule, ScriptFunction
+from wisp.jit._module import RecursiveScriptModule, ScriptFunction, TopLevelTracedModule
 from wisp.jit._record import is_tracing, record_function, record_module
 from wisp.nn import Module
 
@@ -215,7 +215,7 @@ def _traced_module(module, inputs, check_trace, tolerance, strict, store_inputs)
 
     def record():
         examples = {method: _copied(given[0]) for method, given in inputs.items()}
-        return RecursiveScriptModule(record_module(module, examples, strict), type(module).__name__)
+        return TopLevelTracedModule(record_module(module, examples, strict), type(module).__name__)
 
     made = record()
     if check_trace:

@@ -18,6 +18,7 @@ from wisp.jit._script.values import (
     Const,
     Method,
     ModuleValue,
+    Native,
     StaticDict,
     Tuple,
 )
@@ -103,6 +104,8 @@ class Calls:
             return self.call_module(function, arguments, keywords, node)
         if isinstance(function, Method):
             return self.call_method(function, arguments, keywords, node)
+        if isinstance(function, Native):
+            return function.function(*arguments)
         if isinstance(function, Closure):
             return self._call_closure(function, arguments, keywords, node)
         if isinstance(function, Const):

@@ -16,6 +16,7 @@ from wisp.jit._script.values import (
     Iterable,
     Method,
     ModuleValue,
+    Native,
     StaticDict,
     StaticObject,
     Super,
@@ -29,7 +30,20 @@ class Members:
     def wrap(self, obj):
         """A Python object as a value."""
         if isinstance(
-            obj, (ir.Value, Const, Tuple, Method, Closure, ModuleValue, StaticDict, StaticObject, Iterable, Attribute)
+            obj,
+            (
+                ir.Value,
+                Const,
+                Tuple,
+                Method,
+                Closure,
+                ModuleValue,
+                StaticDict,
+                StaticObject,
+                Iterable,
+                Attribute,
+                Native,
+            ),
         ):
             return obj
         return Const(self.program.unwrap(obj))

@@ -8,7 +8,8 @@ from wisp import _C
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import FrontendError
-from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
+from wisp.jit._script.sorting import Sorting
+from wisp.jit._script.values import NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
 
 _STRING_DEFAULTS = {
     "strip": [NONE], "lstrip": [NONE], "rstrip": [NONE], "split": [NONE, Const(-1)], "replace": [None, None, Const(-1)],
@@ -19,7 +20,7 @@ _STRING_DEFAULTS = {
 _PARTS_OF_STRINGS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
 
 
-class Plain:
+class Plain(Sorting):
     """Calls that need no operator of the table."""
 
     # --- Python's functions
@@ -184,11 +185,6 @@ class Plain:
             self.put_item(made, Const(key), item, node)
         return made
 
-    def function_sorted(self, arguments, keywords, node):
-        if "key" in keywords:
-            self.unsupported("sorted(key=...)", "Sort tuples whose first items are the keys.", node)
-        return self.builtin("sorted", self.function_list(arguments, {}, node), keywords.get("reverse", FALSE))
-
     def function_abs(self, arguments, keywords, node):
         (value,) = arguments
         found = self.type_of(value)
@@ -350,6 +346,8 @@ class Plain:
     def plain_method(self, owner, name, arguments, keywords, node):
         """A method of a string, list, dict, tuple or other plain value."""
         kind = owner.type.kind
+        if (kind, name) == ("list", "sort"):
+            return self.list_sort(owner, arguments, **keywords)
         handler = getattr(self, f"{kind}_{name}", None)
         if handler is not None and kind in ("list", "dict", "str"):
             return handler(owner, [*arguments, *keywords.values()])
@@ -361,6 +359,8 @@ class Plain:
                 return self.builtin(f"{name}.range", owner, *values, *[NONE] * (3 - len(values)))
             if self.program.tables.builtins(f"{name}.str"):
                 return self.builtin(f"{name}.str", owner, *values)
+        if kind == "Generator" and name in ("manual_seed", "initial_seed"):
+            return self.builtin(name, owner, *arguments, *keywords.values())
         if kind == "tuple" and name in ("index", "count"):
             return self.builtin(f"{name}.t", self.list_value(self.items_of(owner, None, node), None), *arguments)
         if kind == "tuple" and name == "_replace" and owner.type.fields:
@@ -403,9 +403,6 @@ class Plain:
 
     def list_remove(self, owner, values):
         return self.builtin("remove.t", owner, self._item(owner, values[0]))
-
-    def list_sort(self, owner, values):
-        return self.builtin("sort.t", owner, values[0] if values else FALSE)
 
     def list_copy(self, owner, values):
         return self.builtin("list.t", owner)
@@ -469,5 +466,5 @@ class Plain:
 
 
 FUNCTIONS = {
-    getattr(builtins, name.removeprefix("function_")): name for name in vars(Plain) if name.startswith("function_")
+    getattr(builtins, name.removeprefix("function_")): name for name in dir(Plain) if name.startswith("function_")
 } | {OrderedDict: "function_dict"}

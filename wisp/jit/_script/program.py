@@ -279,7 +279,7 @@ class Program:
 
     def spec_of(self, module):
         """What is known of a module; equal ones share a class."""
-        if type(module) is RecursiveScriptModule:
+        if isinstance(module, RecursiveScriptModule):
             return self._module_specs.setdefault(id(module), self.imports.spec(module))
         if id(module) not in self._module_specs:
             spec = ModuleSpec(self, module)
@@ -368,12 +368,13 @@ class Program:
 
 @functools.cache
 def _handlers():
-    from wisp import functional
+    from wisp import functional, random
     from wisp.nn import _images
 
     table = {_C.tensor: "tensor", _C.as_tensor: "as_tensor", _C.is_grad_enabled: "grad_enabled",
              _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "warn", _C._jit.current_recorder: "none",
-             _C.device: "device", functional.einsum: "einsum", _images._known: "known"}  # fmt: skip
+             _C.device: "device", functional.einsum: "einsum", _images._known: "known",
+             random.manual_seed: "manual_seed", _C.Generator: "generator"}  # fmt: skip
     return {id(obj): f"handle_{name}" for obj, name in table.items()}
 
 

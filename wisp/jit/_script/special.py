@@ -173,6 +173,13 @@ class Special:
     def handle_default_dtype(self, arguments, keywords, node):
         return self.builtin("get_default_dtype")
 
+    def handle_manual_seed(self, arguments, keywords, node):
+        (seed,) = [*arguments, *keywords.values()]
+        return self.builtin("manual_seed", self.builtin("_default_generator"), seed)
+
+    def handle_generator(self, arguments, keywords, node):
+        return self.builtin("_generator")
+
     def handle_true(self, arguments, keywords, node):
         return TRUE
 

@@ -58,6 +58,13 @@ class Closure:
 
 
 @dataclass(eq=False)
+class Native:
+    """A function of the compiler itself, which library code that it compiles calls."""
+
+    function: object
+
+
+@dataclass(eq=False)
 class Super:
     """super() in a method."""
 
