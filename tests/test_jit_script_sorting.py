@@ -102,17 +102,6 @@ def test_integers_as_flags():
         flag(1.0)
 
 
-def test_the_graph_that_ran_last():
-    f, g = wisp.jit.trace(wisp.exp, wisp.ones(2)), script(by_length)
-    f(wisp.ones(3))
-    assert str(wisp.jit.last_executed_optimized_graph()) == str(f.inlined_graph)
-    g(["a"])
-    assert str(wisp.jit.last_executed_optimized_graph()) == str(g.inlined_graph)
-    del g
-    with pytest.raises(RuntimeError, match="no compiled function"):
-        wisp.jit.last_executed_optimized_graph()
-
-
 def test_fusion_is_switched():
     assert wisp.jit.onednn_fusion_enabled()
     wisp.jit.enable_onednn_fusion(False)

@@ -158,15 +158,12 @@ PyObject* set_execution(PyObject*, PyObject* args) {
   return Py_BuildValue("ii", before.optimized, before.fuses);
 }
 
-PyObject* last_called(PyObject*, PyObject*) { return last_called_function(); }
-
 PyMethodDef functions[] = {{"parse_graph", parse_graph, METH_VARARGS, nullptr},
                            {"builtin_schemas", builtin_schemas, METH_NOARGS, nullptr},
                            {"op_schemas", op_schemas, METH_NOARGS, nullptr},
                            {"op_aliases", op_aliases, METH_NOARGS, nullptr},
                            {"passes", passes, METH_NOARGS, nullptr},
                            {"execution", set_execution, METH_VARARGS, nullptr},
-                           {"last_called", last_called, METH_NOARGS, nullptr},
                            {"type_of", type_text, METH_O, nullptr},
                            {}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -87,9 +87,6 @@ std::vector<Datum> arguments_of(const FunctionObject& self, PyObject* const* arg
   return arguments;
 }
 
-// The function that Python called last, unless it is gone.
-PyObject* last_called = nullptr;
-
 PyObject* function_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf,
                               PyObject* kwnames) {
   const FunctionObject& self = as<FunctionObject>(object);
@@ -99,7 +96,6 @@ PyObject* function_vectorcall(PyObject* object, PyObject* const* args, size_t na
     const bool known = !self.function->example.empty();
     const Datum result = WISP_LIKELY(known) ? call(*self.function, std::move(arguments))
                                             : call_first(*self.function, std::move(arguments));
-    last_called = object;
     return to_python(result, self.function->result.get());
   });
 }
@@ -203,7 +199,6 @@ PyObject* function_code(PyObject* self, void*) {
 }
 
 void destroy_function(FunctionObject& self) {
-  if (last_called == reinterpret_cast<PyObject*>(&self)) last_called = nullptr;
   self.self.~Ref();
   self.program.~Ref();
 }
@@ -428,12 +423,6 @@ PyObject* wrap_object(ObjectData& object) {
   static PyObject* wrapper = import_attribute("wisp.jit._host", "wrap_object");
   const Ref bare(make_object(object));
   return must(PyObject_CallOneArg(wrapper, bare.get()));
-}
-
-PyObject* last_called_function() {
-  PyObject* found = last_called ? last_called : Py_None;
-  Py_INCREF(found);
-  return found;
 }
 
 PyObject* make_function(wisp::Ref<Program> program, Function& function, ObjectData* self) {

@@ -16,8 +16,6 @@ PyObject* make_object(graph::ObjectData& object);
 
 PyObject* make_function(wisp::Ref<graph::Program> program, graph::Function& function,
                         graph::ObjectData* self = nullptr);
-// The compiled function that Python has called last; None if there is none any more.
-PyObject* last_called_function();
 PyObject* make_graph(wisp::Ref<graph::Program> program, graph::Graph& graph,
                      graph::Function* function);
 PyObject* make_graph(wisp::Ref<graph::Program> program, std::unique_ptr<graph::Graph> graph);

@@ -8,7 +8,7 @@ from importlib import import_module
 _HOMES = {
     "_errors": ("Error",),
     "_execution": (
-        "enable_onednn_fusion", "fuser", "last_executed_optimized_graph", "onednn_fusion_enabled", "optimized_execution",
+        "enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "optimized_execution",
         "set_fusion_strategy",
     ),
     "_files": ("load", "save"),

@@ -3,7 +3,6 @@
 from contextlib import contextmanager
 
 from wisp._C import _jit
-from wisp.jit._views import inlined
 
 # Of PyTorch's fusers: whether they fuse what runs on a CPU.
 _FUSERS = {"none": False, "fuser0": True, "fuser1": True, "fuser2": False, "fuser3": True}
@@ -73,11 +72,3 @@ def enable_onednn_fusion(enabled):
 def onednn_fusion_enabled():
     """Whether compiled functions that this thread calls join kernels: unless switched off, they do."""
     return all(_jit.execution())
-
-
-def last_executed_optimized_graph():
-    """The graph of the compiled function that Python has called last, with what it calls in the place of the calls."""
-    called = _jit.last_called()
-    if called is None:
-        raise RuntimeError("no compiled function has been called, or the last one does not exist any more")
-    return inlined(called.graph)
