@@ -33,7 +33,8 @@ class Rows {
     if (count_ < 2) return false;
     next_ = inputs();
     for (const ChainCall& call : rounds_.chain().calls()) {
-      const bool possible = Chain::cuts(*call.op)         ? cut(call)
+      const bool possible = call.view                     ? view(call)
+                            : Chain::cuts(*call.op)       ? cut(call)
                             : Chain::joins(*call.op)      ? join(call)
                             : Chain::multiplies(*call.op) ? multiply(call)
                             : Chain::computes(*call.op)   ? compute(call)
@@ -71,6 +72,10 @@ class Rows {
       if (!in_rows(next_++)) return false;
     }
     return true;
+  }
+
+  bool view(const ChainCall& call) {
+    return call.view->by_rows && in_rows(call.operands[0].value) && results_in_rows(call);
   }
 
   bool cut(const ChainCall& call) {
