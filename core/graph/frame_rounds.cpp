@@ -350,7 +350,7 @@ __attribute__((noinline)) const Instruction* Frame::rounds(const Instruction& in
   for (size_t i = 0; i < in.output_count; ++i) {
     params.push_back(&registers_[code_.outputs[in.outputs + i]]);
     mix_shape(*params.back(), key);
-    add_forms(*params.back(), begins);
+    if (!add_forms(*params.back(), begins)) return &in + 1;
     given.push_back(*params.back());
   }
   for (size_t i = 0;; ++i) {

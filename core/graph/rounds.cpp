@@ -476,14 +476,16 @@ std::unique_ptr<Graph> rounds_body(const Graph& graph, const Block& body,
   return copy;
 }
 
-void add_forms(const Datum& value, RoundForms& forms) {
+bool add_forms(const Datum& value, RoundForms& forms) {
   forms.push_back({value.tag(), {}});
   if (value.tag() == Tag::tuple) {
-    for (const Datum& item : value.items()) add_forms(item, forms);
-  } else if (value.is_tensor()) {
-    const Tensor& tensor = value.tensor();
-    forms.back().shape = {tensor.dtype(), Dims(tensor.sizes()), Dims(tensor.strides())};
+    return std::all_of(value.items().begin(), value.items().end(),
+                       [&](const Datum& item) { return add_forms(item, forms); });
   }
+  if (!value.is_tensor()) return true;
+  const Tensor& tensor = value.tensor();
+  forms.back().shape = {tensor.dtype(), Dims(tensor.sizes()), Dims(tensor.strides())};
+  return tensor.numel() <= ops::Rounds::most_elements;
 }
 
 bool same_forms(const RoundForms& a, const RoundForms& b) {

@@ -90,7 +90,8 @@ struct RoundForm {
   ops::ChainShape shape;
 };
 using RoundForms = std::vector<RoundForm>;
-void add_forms(const Datum& value, RoundForms& forms);
+// Whether all tensors are small enough for rounds that are made together.
+bool add_forms(const Datum& value, RoundForms& forms);
 bool same_forms(const RoundForms& a, const RoundForms& b);
 
 // The body of a loop with all calls inlined, as `specialised` takes it; null if its rounds can

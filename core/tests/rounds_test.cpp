@@ -84,12 +84,15 @@ TEST("rounds: found where the body is a chain of what goes round and what stays"
   CHECK(products == 1 && carried == 1);
 }
 
-TEST("rounds: not where something is written, shown or decided") {
+TEST("rounds: found where the loop decides by numbers whether it goes on") {
+  const LoopRounds found = found_in(
+      loop_of(recurrent + "      %more : bool = aten::gt.int(%i, %zero)\n", "%more, %next"));
+  CHECK(found.rounds && found.tests.size() == 1 && found.branches == 0);
+}
+
+TEST("rounds: not where something is written, shown or decided by tensors") {
   CHECK(!found_in(loop_of("      %next : Tensor = aten::add_(%s, %s, %one)\n")).rounds);
   CHECK(!found_in(loop_of(recurrent + "      = prim::Print(%next)\n")).rounds);
-  CHECK(!found_in(
-             loop_of(recurrent + "      %more : bool = aten::gt.int(%i, %one)\n", "%more, %next"))
-             .rounds);
   CHECK(!found_in(loop_of("      %next : Tensor = aten::add(%s, %i, %one)\n")).rounds);
   CHECK(!found_in(loop_of("      %next : Tensor = aten::select(%xs, %zero, %i)\n")).rounds);
 }
