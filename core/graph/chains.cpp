@@ -87,6 +87,14 @@ bool multiplies(const Node& node) {
 }
 
 using MayHave = std::function<bool(const Node&)>;
+using Views = std::unordered_map<const Value*, ViewOf>;
+using Wanted = std::unordered_set<const Value*>;
+
+bool gives_views(const Node& node, const Views& views) {
+  return !node.outputs.empty() &&
+         std::all_of(node.outputs.begin(), node.outputs.end(),
+                     [&](const Value* value) { return views.contains(value); });
+}
 
 bool is_call(const Node& node, const MayHave& may_have) {
   if (!node.op || node.in_place) return false;
@@ -110,10 +118,18 @@ class Builder {
     made_.members = std::move(members);
     drop_escaping_pieces();
   }
+  Builder(std::vector<const Node*> members, const Views& views, const Wanted& wanted)
+      : views_(&views), wanted_(&wanted) {
+    made_.members = std::move(members);
+  }
 
   NodeChain build(int least_products, int least_calls = 2) {
     for (const Node* node : made_.members) {
-      if (node->op) calls_.push_back(call_of(*node));
+      if (views_ && gives_views(*node, *views_)) {
+        for (const Value* value : node->outputs) add_view(*value);
+      } else if (node->op) {
+        calls_.push_back(call_of(*node));
+      }
     }
     int computing = 0, multiplying = 0;
     for (const ops::ChainCall& call : calls_) {
@@ -193,13 +209,21 @@ class Builder {
     return call;
   }
 
+  void add_view(const Value& value) {
+    const ViewOf& view = views_->at(&value);
+    ops::ChainCall call{.op = &op_def<"select">()};
+    call.operands[call.operand_count++] = operand(*view.base);
+    call.view = std::make_shared<ops::ChainView>(view.place);
+    calls_.push_back(std::move(call));
+    results_.emplace(&value, static_cast<int>(results_.size()));
+  }
+
   // Results are numbered after the inputs, of which more may come: until then, they are counted
   // from below.
   void add_result(const Value& value) {
     results_.emplace(&value, static_cast<int>(results_.size()));
-    if (is_used_outside(value)) {
+    if (is_used_outside(value) || (wanted_ && wanted_->contains(&value)))
       made_.outputs.push_back(&value);
-    }
   }
   int result_mark(const Value& value) const { return -2 - results_.at(&value); }
 
@@ -216,6 +240,8 @@ class Builder {
     for (const Value* value : made_.outputs) outputs_.push_back(inputs + results_.at(value));
   }
 
+  const Views* views_ = nullptr;
+  const Wanted* wanted_ = nullptr;
   NodeChain made_;
   std::vector<ops::ChainCall> calls_;
   std::unordered_map<const Value*, int> results_;
@@ -232,15 +258,11 @@ NodeChain product_chain_from(const Node& first, const MayHave& may_have) {
   return Builder(run_from(first, may_have)).build(1);
 }
 
-NodeChain chain_of(std::vector<const Node*> nodes) {
-  std::vector<const Node*> before;
+NodeChain chain_of(std::vector<const Node*> nodes, const Views& views, const Wanted& wanted) {
   for (const Node* node : nodes) {
-    const bool fits =
-        is_call(*node, [](const Node&) { return true; }) || takes_apart(*node, before);
-    if (!fits) return {};
-    before.push_back(node);
+    if (!gives_views(*node, views) && !is_call(*node, [](const Node&) { return true; })) return {};
   }
-  return Builder(std::move(before)).build(0, 1);
+  return Builder(std::move(nodes), views, wanted).build(0, 1);
 }
 
 }  // namespace wisp::graph

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/specialised.h"
 #include "ops/chain.h"
 
 namespace wisp::graph {
@@ -21,7 +23,10 @@ struct NodeChain {
 NodeChain chain_from(const Node& first);
 // One that also has products, those that it may have: at least one. It cannot be recorded.
 NodeChain product_chain_from(const Node& first, const std::function<bool(const Node&)>& may_have);
-// One of just these nodes, if they can be one: then it has all of them as members.
-NodeChain chain_of(std::vector<const Node*> nodes);
+// One of just these nodes, if they can be one: then it has all of them as members. Some of their
+// outputs are known to be views, and some values are wanted though nobody reads them.
+NodeChain chain_of(std::vector<const Node*> nodes,
+                   const std::unordered_map<const Value*, ViewOf>& views,
+                   const std::unordered_set<const Value*>& wanted);
 
 }  // namespace wisp::graph

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -94,8 +95,15 @@ struct SliceProduct {
 // Rounds of a loop. Inputs: what the code for what stays is called with. Outputs: the parameters of
 // the body, without the number of the round.
 struct RoundsCall {
-  LoopRounds loop;
-  std::unique_ptr<Code> fixed;
+  std::unique_ptr<Graph> body;
+  // As it was for what some rounds began with. They are only added.
+  struct Version {
+    RoundForms begins;
+    LoopRounds loop;  // without rounds if there can be none
+    std::unique_ptr<Code> fixed;
+  };
+  mutable std::vector<std::unique_ptr<const Version>> versions;
+  mutable std::mutex adding;
   int32_t counter = 0, limit = 0;  // registers: the number of this round, and of all
   int32_t next = 0;                // register: the round in which it is tried again
   // Whether several threads are faster than one: not where others keep the processors busy.

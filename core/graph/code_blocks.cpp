@@ -40,17 +40,17 @@ void Compiler::emit_if(const Node& node, const Values& last) {
 
 bool Compiler::emit_rounds(const Node& loop, int32_t counter, int32_t limit, uint32_t test) {
   const Block& body = *loop.blocks[0];
-  LoopRounds found = rounds_of(graph_, body);
-  if (!found.rounds) return false;
+  std::vector<Value*> captured;
+  std::unique_ptr<Graph> copy = rounds_body(graph_, body, captured);
+  if (!copy) return false;
   RoundsCall& call = code_.rounds.emplace_back();
-  call.loop = std::move(found);
-  call.fixed = std::make_unique<Code>(*call.loop.fixed, code_.function_name);
+  call.body = std::move(copy);
   call.counter = counter;
   call.limit = limit;
   call.next = fresh();
   begin(Step::rounds, loop.span).rounds = &call;
   current().target = test;
-  for (const Value* value : call.loop.captured) input(*value);
+  for (const Value* value : captured) input(*value);
   for (size_t i = 1; i < body.params.size(); ++i) output_at(at_.at(body.params[i]));
   return true;
 }

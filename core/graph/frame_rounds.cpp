@@ -1,4 +1,5 @@
 // What the interpreter does for many rounds of a loop at once.
+#include <algorithm>
 #include <optional>
 
 #include "base/one_thread.h"
@@ -48,8 +49,9 @@ __attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in
     const Input* input = inputs(in);
     const Datum none;
     const Datum& bias = product.biased ? peek(input[2]) : none;
-    const ops::Slices left = ops::slices_of(peek(input[0]).tensor(), product.dim, round, 1,
-                                            registers_[product.limit].integer() - round);
+    const ops::Slices left =
+        ops::slices_of(peek(input[0]).tensor(), {.dim = product.dim, .start = round},
+                       registers_[product.limit].integer() - round);
     made = Datum(ops::slice_products({.left = left,
                                       .right = peek(input[1]).tensor(),
                                       .turned = product.turned,
@@ -67,18 +69,40 @@ __attribute__((noinline)) const Instruction* Frame::slices(const Instruction& in
 
 namespace {
 
+using Version = RoundsCall::Version;
+
 // Some rounds from one on, of which there may become fewer.
 class SomeRounds {
  public:
-  SomeRounds(const RoundsCall& call, std::vector<Datum> fixed, Datum* const* params, int64_t round,
+  SomeRounds(const Version& version, std::vector<Datum> fixed, Datum* const* params, int64_t round,
              int64_t count)
-      : loop_(call.loop), fixed_(std::move(fixed)), params_(params), round_(round), count_(count) {}
+      : loop_(version.loop),
+        fixed_(std::move(fixed)),
+        params_(params),
+        round_(round),
+        count_(count) {}
 
   int64_t count() const { return count_; }
 
+  // Whether the rounds are those that the version was made for; then how many are is known.
+  bool fit() {
+    for (const auto& [ref, wanted] : loop_.premises) {
+      if (!equal(value(ref), wanted)) return false;
+    }
+    for (size_t i = 0; i < loop_.tests.size(); ++i) {
+      count_ = rounds_with(loop_.tests[i]);
+      if (count_ == 0 && i < loop_.branches) return false;
+    }
+    return true;
+  }
+
   bool run() {
-    for (const RoundSource& source : loop_.sources) {
-      if (!(source.owner ? add_items(source) : add_value(source.value))) return false;
+    if (count_ < fewest_rounds || !can_store()) return false;
+    for (size_t i = 0; i < loop_.sources.size(); ++i) {
+      const RoundSource& source = loop_.sources[i];
+      if (!(source.item.owner ? add_items(source) : add(tensor(source.value)))) return false;
+      const Tensor& given = held_.back();
+      if (!has_shape(given, loop_.shapes[i])) return false;
     }
     count_ = loop_.rounds->run({tensors_, addresses_, count_}, last_, all_);
     return count_ > 0;
@@ -86,13 +110,15 @@ class SomeRounds {
 
   void finish() {
     for (int64_t i = 0; i < count_; ++i) {
-      for (const auto& [list, output] : loop_.appended)
-        value(list).items().emplace_back(all_[output][static_cast<size_t>(i)]);
+      for (const RoundAppend& one : loop_.appended)
+        value(one.list).items().emplace_back(shown(all_[one.output][static_cast<size_t>(i)], one));
     }
+    for (const RoundStore& store : loop_.stores) write(store);
     for (size_t i = 0; i < loop_.results.size(); ++i) {
       const RoundResult& result = loop_.results[i];
       if (result.output >= 0) *params_[i] = Datum(last_[result.output]);
       if (!result.items.empty()) *params_[i] = tuple(*params_[i], result.items);
+      if (result.step != 0) *params_[i] = Datum(params_[i]->integer() + count_ * result.step);
     }
   }
 
@@ -107,30 +133,75 @@ class SomeRounds {
     const Datum& found = value(ref);
     return found.is_tensor() ? found.tensor() : Tensor();
   }
+  static bool has_shape(const Tensor& tensor, const ops::ChainShape& shape) {
+    return tensor.dtype() == shape.dtype && wisp::same(tensor.sizes(), shape.sizes) &&
+           wisp::same(tensor.strides(), shape.strides);
+  }
 
+  // --- Numbers: what one is in the first round, and what it grows by.
+  int64_t step_of(const RoundInt& number) const {
+    if (number.param < 0) return 0;
+    const auto index = static_cast<size_t>(number.param);
+    return number.factor * (number.param == 0 ? 1 : loop_.results[index - 1].step);
+  }
+  int64_t start_of(const RoundInt& number) const {
+    int64_t start = number.offset + (number.plus ? value(number.plus).integer() : 0);
+    if (number.param >= 0)
+      start += number.factor * (number.param == 0 ? round_ : params_[number.param - 1]->integer());
+    return start;
+  }
+  static bool holds(RoundTest::Kind kind, int64_t a, int64_t b) {
+    switch (kind) {
+      case RoundTest::lt:
+        return a < b;
+      case RoundTest::le:
+        return a <= b;
+      case RoundTest::gt:
+        return a > b;
+      case RoundTest::ge:
+        return a >= b;
+      case RoundTest::eq:
+        return a == b;
+      default:
+        return a != b;
+    }
+  }
+  int64_t rounds_with(const RoundTest& test) const {
+    const int64_t left = start_of(test.left), by = step_of(test.left);
+    const int64_t right = start_of(test.right), other = step_of(test.right);
+    int64_t count = 0;
+    while (count < count_ &&
+           holds(test.kind, left + count * by, right + count * other) == test.wanted)
+      ++count;
+    return count;
+  }
+
+  // --- Inputs
   bool add(Tensor tensor) {
     if (!tensor.defined()) return false;
     tensors_.push_back(tensor.impl());
     held_.push_back(std::move(tensor));
     return true;
   }
-  bool add_value(const RoundRef& ref) { return add(tensor(ref)); }
 
   bool add_items(const RoundSource& source) {
-    ops::Slices items = items_of(source);
-    if (source.value) items = products_of(items, source);
+    ops::Slices items = items_of(source.item);
+    if (items.addresses.empty()) return false;
+    if (source.value) {
+      if (!has_shape(items.first, source.of_item)) return false;
+      items = products_of(items, source);
+    }
     count_ = std::min(count_, static_cast<int64_t>(items.addresses.size()));
     if (count_ < fewest_rounds) return false;
     addresses_.push_back(std::move(items.addresses));
     return add(std::move(items.first));
   }
 
-  ops::Slices items_of(const RoundSource& source) const {
-    const int64_t step = source.step ? value(source.step).integer() : 1;
-    const int64_t start = (source.start ? value(source.start).integer() : 0) + round_ * step;
-    const Datum& owner = value(source.owner);
-    if (source.listed) return list_items(owner.items(), start, step, count_);
-    return ops::slices_of(owner.tensor(), source.dim, start, step, count_);
+  ops::Slices items_of(const RoundItem& item) const {
+    const int64_t start = start_of(item.index), step = step_of(item.index);
+    const Datum& owner = value(item.owner);
+    if (item.listed) return list_items(owner.items(), start, step, count_);
+    return ops::slices_of(owner.tensor(), {item.dim, start, step, item.length}, count_);
   }
 
   ops::Slices products_of(const ops::Slices& items, const RoundSource& source) {
@@ -140,7 +211,43 @@ class SomeRounds {
         ops::slice_products({.left = items, .right = right, .turned = source.turned, .bias = bias});
     if (!made.defined()) return {};
     held_.push_back(made);
-    return ops::slices_of(made, 0, 0, 1, made.size(0));
+    return ops::slices_of(made, {.dim = 0}, made.size(0));
+  }
+
+  // --- What is written: nothing that the rounds read.
+  bool can_store() {
+    for (const RoundStore& store : loop_.stores) {
+      const Datum& owner = value(store.to.owner);
+      for (const Datum& other : fixed_) {
+        if (&other != &owner && shares(other, owner.tensor())) return false;
+      }
+      for (size_t i = 0; i < loop_.results.size(); ++i) {
+        if (shares(*params_[i], owner.tensor())) return false;
+      }
+      for (const RoundSource& source : loop_.sources) {
+        if (source.item.owner && &value(source.item.owner) == &owner) return false;
+        if (source.value && &value(source.value) == &owner) return false;
+      }
+      const ops::Slices places = items_of(store.to);
+      count_ = std::min(count_, static_cast<int64_t>(places.addresses.size()));
+    }
+    return count_ >= fewest_rounds;
+  }
+  static bool shares(const Datum& datum, const Tensor& tensor) {
+    if (datum.is_tensor()) return &datum.tensor()->storage() == &tensor->storage();
+    if (datum.tag() != Tag::tuple && datum.tag() != Tag::list) return false;
+    return std::any_of(datum.items().begin(), datum.items().end(),
+                       [&](const Datum& item) { return shares(item, tensor); });
+  }
+  void write(const RoundStore& store) {
+    ops::Slices places = items_of(store.to);
+    places.addresses.resize(static_cast<size_t>(count_));
+    ops::fill_slices(places, all_[store.output]);
+  }
+
+  static Datum shown(const Tensor& made, const RoundAppend& one) {
+    if (!one.view) return Datum(made);
+    return Datum(made.alias(one.view->sizes, one.view->strides, made->offset() + one.view->offset));
   }
 
   Datum tuple(const Datum& before, const std::vector<int>& outputs) const {
@@ -162,6 +269,33 @@ class SomeRounds {
   Tensor last_[ops::Chain::max_outputs];
   std::vector<Tensor> all_[ops::Chain::max_outputs];
 };
+
+// Loops that begin in more ways are left alone.
+constexpr size_t most_versions = 6;
+
+// The version of this number; the last is made for the round that begins now.
+const Version* version_at(const RoundsCall& call, size_t i, const std::vector<Datum>& given,
+                          size_t captured, const RoundForms& begins, const std::string& name) {
+  std::lock_guard lock(call.adding);
+  if (i < call.versions.size()) return call.versions[i].get();
+  if (i >= most_versions) return nullptr;
+  auto made = std::make_unique<Version>();
+  made->begins = begins;
+  made->loop = rounds_of(specialised(*call.body, captured, given), captured);
+  if (made->loop.rounds) made->fixed = std::make_unique<Code>(*made->loop.fixed, name);
+  call.versions.push_back(std::move(made));
+  return call.versions.back().get();
+}
+
+// What stays, or nothing if it cannot be computed here: then the version is for other tensors.
+std::optional<std::vector<Datum>> fixed_values(const Version& version,
+                                               std::vector<Datum> captured) {
+  try {
+    return graph::run(*version.fixed, std::move(captured));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
 
 }  // namespace
 
@@ -208,18 +342,33 @@ __attribute__((noinline)) const Instruction* Frame::rounds(const Instruction& in
     if (mode.grad && value.is_tensor() && value.tensor().requires_grad()) return &in + 1;
     captured.push_back(value);
   }
+  std::vector<Datum> given = captured;
+  given.push_back(counter);
   std::vector<Datum*> params;
+  RoundForms begins;
   uint64_t key = size_class(static_cast<uint64_t>(count));
   for (size_t i = 0; i < in.output_count; ++i) {
     params.push_back(&registers_[code_.outputs[in.outputs + i]]);
     mix_shape(*params.back(), key);
+    if (!add_forms(*params.back(), begins)) return &in + 1;
+    given.push_back(*params.back());
   }
-  SomeRounds some(call, graph::run(*call.fixed, std::move(captured)), params.data(), round, count);
-  if (!on_some_threads(call.threads, key, [&] { return some.run(); })) return &in + 1;
-  some.finish();
-  counter = next = Datum(round + some.count());
-  if ((round + some.count()) % rounds_between_looks == 0) look_around();
-  return code_.instructions.data() + in.target;
+  for (size_t i = 0;; ++i) {
+    const Version* version =
+        version_at(call, i, given, captured.size(), begins, code_.function_name);
+    if (!version) return &in + 1;
+    if (!same_forms(version->begins, begins)) continue;
+    if (!version->loop.rounds) return &in + 1;
+    std::optional<std::vector<Datum>> fixed = fixed_values(*version, captured);
+    if (!fixed) continue;
+    SomeRounds some(*version, std::move(*fixed), params.data(), round, count);
+    if (!some.fit()) continue;
+    if (!on_some_threads(call.threads, key, [&] { return some.run(); })) return &in + 1;
+    some.finish();
+    counter = next = Datum(round + some.count());
+    if ((round + some.count()) % rounds_between_looks == 0) look_around();
+    return code_.instructions.data() + in.target;
+  }
 }
 
 }  // namespace wisp::graph

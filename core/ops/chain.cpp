@@ -30,6 +30,19 @@ bool want_gradients(std::span<TensorImpl* const> inputs) {
                      [](auto* input) { return input->requires_grad(); });
 }
 
+ChainView::ChainView(const Tensor& whole, const Tensor& view)
+    : sizes(view.sizes()),
+      strides(view.strides()),
+      offset(view->offset() - whole->offset()),
+      whole_sizes(whole.sizes()),
+      whole_strides(whole.strides()) {
+  by_rows = !sizes.empty() && !whole_sizes.empty() && sizes[0] == whole_sizes[0] &&
+            strides[0] == whole_strides[0] && offset >= 0;
+  int64_t end = offset;
+  for (size_t i = 1; i < sizes.size(); ++i) end += (sizes[i] - 1) * strides[i];
+  by_rows = by_rows && end < whole_strides[0];
+}
+
 bool Chain::computes(const OpDef& op) {
   return op.direct == pointwise_direct || op.direct == pointwise_direct_plain;
 }
@@ -53,6 +66,10 @@ Chain::Chain(int inputs, std::vector<ChainCall> calls, std::vector<int> outputs)
 }
 
 Chain::~Chain() = default;
+
+bool same_shape(const ChainShape& a, const ChainShape& b) {
+  return a.dtype == b.dtype && same(a.sizes, b.sizes) && same(a.strides, b.strides);
+}
 
 bool fit(std::span<TensorImpl* const> tensors, const std::vector<ChainShape>& shapes) {
   for (size_t i = 0; i < tensors.size(); ++i) {

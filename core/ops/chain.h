@@ -20,6 +20,15 @@ struct ChainOperand {
   bool whole = false;  // the number is written as an integer
 };
 
+// Where the elements of a view lie among those of what it is a view of.
+struct ChainView {
+  ChainView(const Tensor& whole, const Tensor& view);
+  Dims sizes, strides;
+  int64_t offset;
+  Dims whole_sizes, whole_strides;
+  bool by_rows;  // each of its rows lies in the row of that number
+};
+
 struct ChainCall {
   const OpDef* op = nullptr;
   ChainOperand operands[3] = {};  // of a product: the factors, and what it is added to
@@ -27,6 +36,7 @@ struct ChainCall {
   int results = 1;
   int64_t cut = 0, dim = 0;      // of chunk: how many pieces; of split: how long they are
   std::vector<int> pieces = {};  // of cat: values that are joined along `dim`
+  std::shared_ptr<const ChainView> view = {};  // whatever operator it calls, it is this view
 };
 
 class Chain {
@@ -41,6 +51,9 @@ class Chain {
   static bool joins(const OpDef& op);
   // ... or is a product, whose gradients a chain cannot record.
   static bool multiplies(const OpDef& op);
+
+  // Whether what a call gives lies in the memory of its operand.
+  static bool shares(const ChainCall& call) { return call.view || cuts(*call.op); }
 
   // Values are numbered: first the inputs, then what the calls give, in their order. Pieces of a
   // tensor cannot be among the outputs.

@@ -38,7 +38,8 @@ class Planner {
     if (!add_inputs()) return false;
     find_last_reads();
     for (const ChainCall& call : chain_.calls()) {
-      const bool done = Chain::cuts(*call.op)         ? cut(call)
+      const bool done = call.view                     ? view(call)
+                        : Chain::cuts(*call.op)       ? cut(call)
                         : Chain::joins(*call.op)      ? join(call)
                         : Chain::multiplies(*call.op) ? multiply(call)
                                                       : compute(call);
@@ -80,7 +81,7 @@ class Planner {
     for (size_t i = 0; i < owner.size(); ++i) owner[i] = static_cast<int>(i);
     const auto& calls = chain_.calls();
     for (size_t i = 0; i < calls.size(); ++i) {
-      const bool piece = Chain::cuts(*calls[i].op);
+      const bool piece = Chain::shares(calls[i]);
       for (int k = 0; k < calls[i].results; ++k) {
         const int number = static_cast<int>(owner.size());
         owner.push_back(piece ? owner[calls[i].operands[0].value] : number);
@@ -117,6 +118,23 @@ class Planner {
       piece.spot.offset += start * whole.strides[dim] * item();
       known_.push_back(piece);
     }
+    return true;
+  }
+
+  // Of the tensor that it was seen with, or of some of its rows.
+  bool view(const ChainCall& call) {
+    const ChainView& place = *call.view;
+    const Known whole = known_[call.operands[0].value];
+    if (!same(whole.strides, place.whole_strides)) return false;
+    Known made = {place.sizes, place.strides, whole.spot, whole.owner};
+    if (!same(whole.sizes, place.whole_sizes)) {
+      Dims rows = place.whole_sizes;
+      rows[0] = whole.sizes[0];
+      if (!place.by_rows || !same(whole.sizes, rows)) return false;
+      made.sizes[0] = whole.sizes[0];
+    }
+    made.spot.offset += place.offset * item();
+    known_.push_back(std::move(made));
     return true;
   }
 

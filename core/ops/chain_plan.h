@@ -32,7 +32,7 @@ struct ChainStage {
 };
 
 struct ChainShape {
-  DType dtype;
+  DType dtype = DType::float32;
   Dims sizes, strides;
 };
 
@@ -93,6 +93,7 @@ class Temporaries {
   char* data_;
 };
 
+bool same_shape(const ChainShape& a, const ChainShape& b);
 bool fit(std::span<TensorImpl* const> tensors, const std::vector<ChainShape>& shapes);
 std::vector<ChainShape> shapes_of(std::span<TensorImpl* const> tensors);
 Tensor make_chain_output(const Dims& sizes, DType dtype);

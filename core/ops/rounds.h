@@ -16,6 +16,8 @@ struct RoundInput {
 
 class Rounds {
  public:
+  static constexpr int64_t most_elements = 1 << 16;  // of a tensor
+
   // `listed`: of which outputs every round's is wanted, not only the last.
   Rounds(std::unique_ptr<Chain> chain, std::vector<RoundInput> inputs, std::vector<bool> listed);
   ~Rounds();

@@ -12,8 +12,7 @@ namespace {
 // Multiplications for which another thread is worth its while, and what a pointwise call of an
 // element counts for, on average.
 constexpr int64_t grain = 1 << 18, pointwise_work = 8;
-// What is done at once, and elements of a tensor that are not too many.
-constexpr int64_t most_work = 1 << 29, most_elements = 1 << 16;
+constexpr int64_t most_work = 1 << 29;  // that is done at once
 
 // Finds out whether rows never meet, and which values have them.
 class Rows {
@@ -33,7 +32,8 @@ class Rows {
     if (count_ < 2) return false;
     next_ = inputs();
     for (const ChainCall& call : rounds_.chain().calls()) {
-      const bool possible = Chain::cuts(*call.op)         ? cut(call)
+      const bool possible = call.view                     ? view(call)
+                            : Chain::cuts(*call.op)       ? cut(call)
                             : Chain::joins(*call.op)      ? join(call)
                             : Chain::multiplies(*call.op) ? multiply(call)
                             : Chain::computes(*call.op)   ? compute(call)
@@ -71,6 +71,10 @@ class Rows {
       if (!in_rows(next_++)) return false;
     }
     return true;
+  }
+
+  bool view(const ChainCall& call) {
+    return call.view->by_rows && in_rows(call.operands[0].value) && results_in_rows(call);
   }
 
   bool cut(const ChainCall& call) {
@@ -139,7 +143,7 @@ class Planner {
     plan_chain(rounds_.chain(), whole);
     if (!whole.possible || !goes_on(whole)) return false;
     for (const Chain::Plan::Value& value : whole.values) {
-      if (count_elements(value.sizes) > most_elements) return false;
+      if (count_elements(value.sizes) > Rounds::most_elements) return false;
     }
     plan_.outputs = whole.outputs;
     Rows rows(rounds_, whole);

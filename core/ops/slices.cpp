@@ -44,25 +44,39 @@ Tensor with_rows(const Tensor& from, cpu::Matrix& right) {
 
 }  // namespace
 
-Slices slices_of(const Tensor& stack, int64_t dim, int64_t start, int64_t step, int64_t count) {
+Slices slices_of(const Tensor& stack, SlicesAt at, int64_t count) {
   const int64_t ndim = stack.ndim();
-  if (dim < -ndim || dim >= ndim || mode.interceptor || mode.deferrer) return {};
+  if (at.dim < -ndim || at.dim >= ndim || mode.interceptor || mode.deferrer) return {};
   if (stack->is_meta() || (mode.grad && stack.requires_grad())) return {};
-  dim = dim < 0 ? dim + ndim : dim;
-  if (start < 0 || start >= stack->size(dim)) return {};
+  const int64_t dim = at.dim < 0 ? at.dim + ndim : at.dim;
+  const int64_t last = stack->size(dim) - std::max<int64_t>(at.length, 1);
+  if (at.start < 0 || at.start > last) return {};
   Dims sizes(stack.sizes()), strides(stack.strides());
-  sizes.erase(dim);
-  strides.erase(dim);
-  const int64_t stride = stack->stride(dim);
-  Slices made = {stack.alias(sizes, strides, stack->offset() + start * stride)};
+  const int64_t stride = strides[dim];
+  sizes[dim] = at.length;
+  if (at.length == 0) {
+    sizes.erase(dim);
+    strides.erase(dim);
+  }
+  Slices made = {stack.alias(sizes, strides, stack->offset() + at.start * stride)};
   char* const first = made.first->bytes();
-  const auto bytes = step * stride * static_cast<int64_t>(stack->item_size());
+  const auto bytes = at.step * stride * static_cast<int64_t>(stack->item_size());
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = start + i * step;
-    if (at < 0 || at >= stack->size(dim)) break;
+    const int64_t start = at.start + i * at.step;
+    if (start < 0 || start > last) break;
     made.addresses.push_back(first + i * bytes);
   }
   return made;
+}
+
+void fill_slices(const Slices& slices, std::span<const Tensor> from) {
+  const Tensor& to = slices.first;
+  const Dims strides = contiguous_strides(to.sizes());
+  for (size_t i = 0; i < slices.addresses.size(); ++i) {
+    cpu::copy(to.sizes(), {slices.addresses[i], to.strides(), to.dtype()},
+              {from[i]->bytes(), strides, to.dtype()});
+    to->storage().bump_version();
+  }
 }
 
 Tensor slice_products(const SliceProducts& wanted) {

@@ -12,9 +12,17 @@ struct Slices {
   std::vector<char*> addresses = {};  // where their elements lie
 };
 
-// Slices number `start`, `start + step` and so on of a dimension, up to the last that there is of
-// so many. None if nobody may ask for their memory now.
-Slices slices_of(const Tensor& stack, int64_t dim, int64_t start, int64_t step, int64_t count);
+// Slices that begin at `start`, `start + step` and so on of a dimension. Without a length they are
+// of one element, and do not have the dimension.
+struct SlicesAt {
+  int64_t dim, start = 0, step = 1, length = 0;
+};
+// Up to the last that there is of so many. None if nobody may ask for their memory now.
+Slices slices_of(const Tensor& stack, SlicesAt at, int64_t count);
+
+// Copies into each the elements of a tensor of as many, which is contiguous, as one call each
+// would.
+void fill_slices(const Slices& slices, std::span<const Tensor> from);
 
 struct SliceProducts {
   const Slices& left;
