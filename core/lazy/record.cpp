@@ -398,9 +398,8 @@ namespace {
 Collector large(Extent::large), all(Extent::all);
 
 void set_collecting(const Collecting& what) {
-  mode.deferrer = what.extent == Extent::none    ? nullptr
-                  : what.extent == Extent::large ? &large
-                                                 : &all;
+  static constexpr Deferrer* deferrers[] = {nullptr, &large, &all, &all};
+  mode.deferrer = deferrers[static_cast<int>(what.extent)];
   least_elements = what.least;
   learning = what.learns;
 }
@@ -419,6 +418,7 @@ void end_region() {
 Collecting collect(const Collecting& what) {
   const Collecting before = std::exchange(collecting, what);
   if (what.extent == Extent::none && region.is_open()) end_region();
+  if (what.extent == Extent::endless) region = {};
   if (what.learns && before.extent == Extent::none) {
     sites.begin();
     if (what.extent == Extent::all) region.begin();
@@ -434,8 +434,7 @@ int64_t to_number(const Collecting& what) {
 }
 
 Collecting from_number(int64_t number) {
-  WISP_CHECK_TYPE(number >= 0 && number % extents <= static_cast<int64_t>(Extent::all),
-                  "no number of lazy::to_number");
+  WISP_CHECK_TYPE(number >= 0, "no number of lazy::to_number");
   const int64_t rest = number / extents;
   return {static_cast<Extent>(number % extents), rest / 2, rest % 2 != 0};
 }
