@@ -406,6 +406,7 @@ void set_collecting(const Collecting& what) {
 
 // What it has put off belongs to it.
 void end_region() {
+  if (!region.was_asked()) return region.leave();
   const Measured measured = region.end();
   if (!Storage::any_deferred()) return measured.note(0);
   State& s = state();

@@ -27,6 +27,7 @@ Trials& trials_of(uint64_t key) {
 
 bool Region::ask(uint64_t site, int64_t elements, bool continues) {
   asked_ = true;
+  measured_ = {};
   if (continues) return true;
   const uint64_t key =
       mixed(mixed(site, size_class(static_cast<uint64_t>(elements))), mode.grad ? 2 : 4);

@@ -25,8 +25,9 @@ class Region {
   void begin() {
     open_ = true;
     asked_ = at_once_ = false;
-    measured_ = {};
   }
+  // Nothing large happened in it, so that there is nothing to note.
+  void leave() { open_ = false; }
   // The first large call is made now. Returns whether calls are put off.
   bool ask(uint64_t site, int64_t elements, bool continues);
   bool was_asked() const { return asked_; }
