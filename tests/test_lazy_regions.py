@@ -8,7 +8,6 @@ import wisp
 from tests.lazy_runs import pending
 from wisp import _lazy
 
-
 CODES = []  # kept: what is learnt belongs to a code object, wherever it lies
 
 
