@@ -10,7 +10,9 @@ import math
 import os
 import time
 
+import way_cases
 import workloads
+from way_cases import KB, MB, of
 
 import wisp
 from wisp import nn
@@ -18,12 +20,6 @@ from wisp.nn import functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLE = 3e-4  # seconds: shorter calls are timed several at a time
-KB, MB = 1 << 10, 1 << 20
-
-
-def of(f, *shapes):
-    """A function, and what it is called with."""
-    return f, [wisp.randn(*shape) for shape in shapes]
 
 
 def differentiated(f, *shapes):
@@ -252,6 +248,7 @@ CASES = {
     "encoder layer step": lambda: module_step(encoder, 8, 64, 128),
     "GPT 2 x 128 step": lambda: workloads.gpt_step(wisp, **GPT),
     "momentum by hand": own_optimiser,
+    **way_cases.CASES,
 }
 WAYS = {"eager": lambda f: f, "lazy": lambda f: wisp.lazy()(f), "compile": wisp.compile}
 

@@ -25,7 +25,7 @@ def _collecting(extent, least=None):
     return least * 2 * 4 + extent
 
 
-_NOTHING, _LARGE, _ALL = map(_collecting, range(3))
+_NOTHING, _LARGE, _ALL, _ENDLESS = map(_collecting, range(4))
 
 
 def _extent(collecting):
@@ -51,7 +51,7 @@ class lazy:
     """
 
     def __init__(self, least=None):
-        self._what = _collecting(2, least)
+        self._what = _collecting(_extent(_ALL), least)
         self._outer = []
 
     def __enter__(self):
@@ -67,7 +67,7 @@ class lazy:
     @staticmethod
     def enable(least=None):
         """From now on calls on this thread are evaluated lazily, as by ``lazy(least)``."""
-        _C._lazy_collect(_collecting(2, least))
+        _C._lazy_collect(_collecting(_extent(_ENDLESS), least))
 
     @staticmethod
     def disable():
@@ -79,7 +79,7 @@ class lazy:
         """Whether calls on this thread are evaluated lazily."""
         outer = _C._lazy_collect(_NOTHING)
         _C._lazy_collect(outer)
-        return _extent(outer) == _extent(_ALL)
+        return _extent(outer) >= _extent(_ALL)
 
     @staticmethod
     def run():

@@ -26,15 +26,17 @@ Trials::Choice Trials::choose(uint64_t key) {
   if (at < 0) return {};
   Entry& entry = entries_[at];
   // What threads count at the same moment may get lost: that is cheaper than to count it.
-  const unsigned call = entry.calls.load(std::memory_order_relaxed);
+  const unsigned calls = entry.calls.load(std::memory_order_relaxed);
+  const unsigned call = calls - rules_.plain_calls;
   // First what most calls come to, which may take less time than the rest of this.
-  if (call >= all_trials && call % calls_between >= 2) {
-    entry.calls.store(call + 1, std::memory_order_relaxed);
+  if (calls >= rules_.plain_calls + all_trials && call % calls_between >= 2) {
+    entry.calls.store(calls + 1, std::memory_order_relaxed);
     return {.other = entry.prefers_other.load(std::memory_order_relaxed)};
   }
   const int64_t plain = entry.plain.load(std::memory_order_relaxed);
   if (plain < rules_.least_time) return {};
-  entry.calls.store(call + 1, std::memory_order_relaxed);
+  entry.calls.store(calls + 1, std::memory_order_relaxed);
+  if (calls < rules_.plain_calls) return {};
   const int64_t other = entry.other.load(std::memory_order_relaxed);
   // What is far slower needs few trials to be seen through; more than one, which may be disturbed.
   const bool hopeless = call >= few_trials && other - plain > plain / 4;

@@ -15,6 +15,7 @@ enum class Extent : uint8_t {
   large,  // calls on many elements: what gains from being fused. Whoever asks for this runs them
           // soon, so what they read may be shared with others
   all,
+  endless,  // all, for the rest of the program: there is no end at which it could be judged
 };
 
 // Kernels on fewer elements take no longer than writing them down does.

@@ -9,6 +9,7 @@
 #include "dispatch/deferred.h"
 #include "lazy/lazy.h"
 #include "lazy/plan.h"
+#include "lazy/region.h"
 #include "lazy/sites.h"
 #include "ops/pointwise.h"
 #include "ops/reduce.h"
@@ -27,6 +28,7 @@ constexpr int64_t few = 1 << 13;
 struct State {
   std::mutex recording;  // guards the members below; held for moments
   std::unique_ptr<Batch> batch = std::make_unique<Batch>();
+  Measured measured;  // the region that the batch is all of, until that has run
   Counts counts;
   bool reporting = false;
   std::vector<std::string> report;
@@ -48,6 +50,8 @@ constinit WISP_THREAD_LOCAL bool running = false;
 constinit WISP_THREAD_LOCAL int64_t least_elements = worthwhile;
 // Whether calls that gain nothing are to be found out: not where the program sets its own bound.
 constinit WISP_THREAD_LOCAL bool learning = false;
+constinit WISP_THREAD_LOCAL Collecting collecting;  // what was asked for
+constinit WISP_THREAD_LOCAL Region region;
 constinit WISP_THREAD_LOCAL uint64_t asked_site = 0;  // of the call that is about to be put off
 
 // Kernels that run now run as they are: nothing is collected or intercepted of what they call.
@@ -153,6 +157,9 @@ class Marked {
   uint32_t existed_ = 0;
 };
 
+// What the thread does from now on.
+void set_collecting(const Collecting& what);
+
 bool can_wait(const Tensor& t) {
   const Storage& storage = t->storage();
   return t.device().type == DeviceType::cpu && storage.resizable() && storage.writable();
@@ -204,7 +211,14 @@ class Collector : public Deferrer {
     if (!concerned || !learning) return concerned;
     const bool continues = continues_pending(infer);
     asked_site = Sites::here(infer.op());
+    if (WISP_UNLIKELY(region.is_open() && !region.was_asked()) && !ask(elements)) return false;
     return continues || sites.puts_off(asked_site);
+  }
+  // What is pending already concerns more than this region.
+  static bool ask(int64_t elements) {
+    if (region.ask(asked_site, elements, Storage::any_deferred())) return true;
+    set_collecting({});
+    return false;
   }
   // Whether it would be joined with what is pending: run at once, it would take that apart,
   // whatever was learnt where the same operator does something else.
@@ -273,6 +287,7 @@ bool Collector::write_down(const Call& call, int outs, bool promised, const Capt
     batch.promised += static_cast<int64_t>(out->storage().bytes());
   }
   ++s.counts.kernels;
+  s.measured = {};
   Storage::set_deferred(true);
   return batch.entries.size() >= most_entries || batch.promised >= most_promised;
 }
@@ -359,9 +374,11 @@ void run() {
   State& s = state();
   lock_running(s.running);
   const std::lock_guard done(s.running, std::adopt_lock);
+  Measured measured;
   {
     const std::lock_guard lock(s.recording);
     std::swap(s.spare, s.batch);
+    measured = std::exchange(s.measured, {});
   }
   struct Finish {
     State& s;
@@ -371,22 +388,44 @@ void run() {
       if (s.batch->entries.empty()) Storage::set_deferred(false);
     }
   } finish{s};
+  const Stopwatch watch;
   if (!s.spare->entries.empty()) run_batch(*s.spare);
+  measured.note(watch.nanoseconds());
 }
 
 namespace {
+
 Collector large(Extent::large), all(Extent::all);
+
+void set_collecting(const Collecting& what) {
+  static constexpr Deferrer* deferrers[] = {nullptr, &large, &all, &all};
+  mode.deferrer = deferrers[static_cast<int>(what.extent)];
+  least_elements = what.least;
+  learning = what.learns;
 }
 
+// What it has put off belongs to it.
+void end_region() {
+  if (!region.was_asked()) return region.leave();
+  const Measured measured = region.end();
+  if (!Storage::any_deferred()) return measured.note(0);
+  State& s = state();
+  const std::lock_guard lock(s.recording);
+  s.measured = measured;
+}
+
+}  // namespace
+
 Collecting collect(const Collecting& what) {
-  const Extent before = !mode.deferrer            ? Extent::none
-                        : mode.deferrer == &large ? Extent::large
-                                                  : Extent::all;
-  mode.deferrer = what.extent == Extent::none    ? nullptr
-                  : what.extent == Extent::large ? &large
-                                                 : &all;
-  if (what.learns && before == Extent::none) sites.begin();
-  return {before, std::exchange(least_elements, what.least), std::exchange(learning, what.learns)};
+  const Collecting before = std::exchange(collecting, what);
+  if (what.extent == Extent::none && region.is_open()) end_region();
+  if (what.extent == Extent::endless) region = {};
+  if (what.learns && before.extent == Extent::none) {
+    sites.begin();
+    if (what.extent == Extent::all) region.begin();
+  }
+  set_collecting(what.learns && region.runs_at_once() ? Collecting{} : what);
+  return before;
 }
 
 constexpr int64_t extents = 4;
@@ -396,8 +435,7 @@ int64_t to_number(const Collecting& what) {
 }
 
 Collecting from_number(int64_t number) {
-  WISP_CHECK_TYPE(number >= 0 && number % extents <= static_cast<int64_t>(Extent::all),
-                  "no number of lazy::to_number");
+  WISP_CHECK_TYPE(number >= 0, "no number of lazy::to_number");
   const int64_t rest = number / extents;
   return {static_cast<Extent>(number % extents), rest / 2, rest % 2 != 0};
 }
