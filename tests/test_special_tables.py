@@ -130,7 +130,9 @@ def test_incomplete_gamma_functions():
 
 
 def test_incomplete_gamma_functions_of_a_large_shape_and_a_small_bound():
-    a, x = wisp.tensor([[25.5, 1e-10], [12.25, 1e-20], [40.0, 1e-6], [100.0, 0.125], [13.0, 0.001]], dtype=wisp.float64).T
+    a, x = wisp.tensor(
+        [[25.5, 1e-10], [12.25, 1e-20], [40.0, 1e-6], [100.0, 0.125], [13.0, 0.001]], dtype=wisp.float64
+    ).T
     lower = [1.2704438427101051e-281, 1.1074614278949101e-254, 1.2256162434046364e-288, 4.647813096608842e-249,
              1.6044138824289416e-49]  # fmt: skip
     np.testing.assert_allclose(wisp.igamma(a, x).numpy(), lower, 3e-13)
