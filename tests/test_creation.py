@@ -371,3 +371,12 @@ def test_no_tensor_is_made_sparse(name):
         wisp.ones_like(wisp.ones(2), layout=layout)
     with pytest.raises(ValueError, match=f"strided tensors only, got: wisp.{name}"):
         wisp.signal.windows.hamming(5, layout=layout)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_complex_ends_are_not_cut_to_their_real_parts(name):
+    space = getattr(wisp, name)
+    for arguments in ({"dtype": wisp.float32}, {"out": wisp.empty(3)}, {"dtype": wisp.int64, "device": "meta"}):
+        with pytest.raises(RuntimeError, match=rf"{name}\(\): .* cannot hold complex numbers"):
+            space(0, 1j, 3, **arguments)
+    assert space(0, 1j, 3).dtype == wisp.complex64

@@ -219,6 +219,7 @@ from wisp.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from wisp.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from wisp.func import vmap as vmap
 from wisp.functional import broadcast_shapes as broadcast_shapes
+from wisp.functional import cond as cond
 from wisp.functional import einsum as einsum
 from wisp.functional import gradient as gradient
 from wisp.functional import histogramdd as histogramdd
