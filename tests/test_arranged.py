@@ -204,10 +204,10 @@ def test_a_network_stays_arranged_and_agrees_with_double():
 def test_norms_of_groups_stay_arranged(norm):
     x = wisp.randn(4, 8, 12, 12, generator=wisp.Generator().manual_seed(1))
     model = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), norm(), nn.SiLU(), nn.Conv2d(16, 16, 3, padding=1))
-    seen = []
+    seen, grads = [], []
     for layer in model:
         layer.register_forward_hook(lambda m, args, out: seen.append(_C._is_arranged(out)))
-        layer.register_full_backward_hook(lambda m, given, grads: seen.append(_C._is_arranged(grads[0])))
+        layer.register_full_backward_hook(lambda m, given, taken: grads.append(_C._is_arranged(taken[0])))
     before, results = wisp.get_num_threads(), []
     try:
         for threads in (1, 3):
@@ -215,7 +215,9 @@ def test_norms_of_groups_stay_arranged(norm):
             results.append(gradients(model, x))
     finally:
         wisp.set_num_threads(before)
-    assert len(seen) == 16 and all(seen)
+    assert len(seen) == len(grads) == 8 and all(seen)
+    # Without AVX2, oneDNN has no blocks for gradients.
+    assert all(grads) or wisp.backends.cpu.get_cpu_capability() == "DEFAULT"
     for one, three in zip(*results, strict=True):
         assert wisp.equal(one, three)
     for ours, wide in zip(results[0], gradients(copy.deepcopy(model).double(), x.double()), strict=True):

@@ -348,3 +348,35 @@ def test_numbers_rows_and_arrays_may_be_mixed():
     for ragged in ([[1, 2], array([3])], [array([1, 2]), [3]], [1, array([2, 3])], [array([1, 2]), 3]):
         with pytest.raises(ValueError):
             wisp.tensor(ragged)
+
+
+LAYOUTS = ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts_of_sparse_tensors_can_be_compared_with(name):
+    layout = getattr(wisp, name)
+    assert repr(layout) == f"wisp.{name}" and isinstance(layout, wisp.layout)
+    assert wisp.ones(2).layout != layout and wisp.ones(2).layout == wisp.strided
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_no_tensor_is_made_sparse(name):
+    layout = getattr(wisp, name)
+    makers = [wisp.zeros, wisp.rand, wisp.arange, wisp.eye, wisp.hann_window, wisp.tensor(1.0).new_ones]
+    for make in makers:
+        with pytest.raises(RuntimeError, match=f"all tensors are strided, got layout {name}"):
+            make(3, layout=layout)
+    with pytest.raises(RuntimeError, match=f"got layout {name}"):
+        wisp.ones_like(wisp.ones(2), layout=layout)
+    with pytest.raises(ValueError, match=f"strided tensors only, got: wisp.{name}"):
+        wisp.signal.windows.hamming(5, layout=layout)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_complex_ends_are_not_cut_to_their_real_parts(name):
+    space = getattr(wisp, name)
+    for arguments in ({"dtype": wisp.float32}, {"out": wisp.empty(3)}, {"dtype": wisp.int64, "device": "meta"}):
+        with pytest.raises(RuntimeError, match=rf"{name}\(\): .* cannot hold complex numbers"):
+            space(0, 1j, 3, **arguments)
+    assert space(0, 1j, 3).dtype == wisp.complex64

@@ -277,3 +277,19 @@ def test_numbers_alone():
     for function in (wisp.pow, wisp.remainder, wisp.bitwise_and, wisp.atan2, wisp.maximum, wisp.gt):
         with pytest.raises(TypeError):
             function(2, 1)
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "fmod", "not_equal", "greater", "less_equal"])
+def test_comparisons_have_a_tensor_in_front(name):
+    function, x = getattr(wisp, name), wisp.tensor([1.0, 2.0])
+    with pytest.raises(TypeError, match=f"{name}\\(\\): argument 'input' \\(position 1\\) must be Tensor, not int"):
+        function(2, x)
+    assert function(x, 2).shape == (2,)
+
+
+def test_numbers_are_compared_with_tensors_by_symbols():
+    x = wisp.tensor([1.0, 2.0, 3.0])
+    answers = [2 == x, 2 != x, 2 < x, 2 <= x, 2 > x, 2 >= x]
+    assert [a.tolist() for a in answers] == [
+        [False, True, False], [True, False, True], [False, False, True], [False, True, True], [True, False, False], [True, True, False],
+    ]  # fmt: skip

@@ -129,6 +129,28 @@ def test_incomplete_gamma_functions():
     np.testing.assert_allclose(wisp.igammac(a.float(), x.float()).numpy()[kept], np.array(UPPER)[kept], 2e-6)
 
 
+def test_incomplete_gamma_functions_of_a_large_shape_and_a_small_bound():
+    a, x = wisp.tensor(
+        [[25.5, 1e-10], [12.25, 1e-20], [40.0, 1e-6], [100.0, 0.125], [13.0, 0.001]], dtype=wisp.float64
+    ).T
+    lower = [1.2704438427101051e-281, 1.1074614278949101e-254, 1.2256162434046364e-288, 4.647813096608842e-249,
+             1.6044138824289416e-49]  # fmt: skip
+    np.testing.assert_allclose(wisp.igamma(a, x).numpy(), lower, 3e-13)
+    assert wisp.igammac(a, x).tolist() == [1.0] * 5
+
+
+@pytest.mark.parametrize("dtype", [wisp.float32, wisp.float64])
+def test_derivatives_of_incomplete_gamma_functions_of_large_arguments(dtype):
+    given = [[8192.0, 8300.0], [65536.0, 65000.0], [1048576.0, 1050000.0], [500.0, 480.0], [0.5, 0.25]]
+    density = [0.0021479936606143106, 0.00017341474188843894, 0.0001480719934193486, 0.012319344669927745,
+               0.8787825789354448]  # fmt: skip
+    a, x = wisp.tensor(given, dtype=dtype).T
+    x.requires_grad_()
+    for function, sign in ((wisp.igamma, 1), (wisp.igammac, -1)):
+        (slope,) = wisp.autograd.grad(function(a, x).sum(), x)
+        np.testing.assert_allclose(slope.numpy(), np.array(density) * sign, 1e-7 if dtype == wisp.float32 else 2e-9)
+
+
 def test_zeta():
     s, q = (wisp.tensor(v, dtype=wisp.float64) for v in (POWERS, STARTS))
     np.testing.assert_allclose(special.zeta(s, q).numpy(), ZETA, 2e-15)

@@ -70,7 +70,7 @@ _HOMES = {
     "func": ("vmap",),
     "futures": ("Future",),
     "functional": (
-        "broadcast_shapes", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
+        "broadcast_shapes", "cond", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
         "unique_consecutive", "unravel_index",
     ),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),

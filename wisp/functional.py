@@ -3,7 +3,7 @@
 from wisp import _C
 from wisp._C import Size, Tensor
 
-__all__ = ["broadcast_shapes", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
+__all__ = ["broadcast_shapes", "cond", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
            "unique_consecutive", "unravel_index"]  # fmt: skip
 
 _op = _C._functions
@@ -362,6 +362,17 @@ def broadcast_shapes(*shapes):
                 )
             result[-back] = size if result[-back] == 1 else result[-back]
     return Size(result)
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """What `true_fn(*operands)` gives if `pred` holds, else what `false_fn(*operands)` gives. Only one of them is called.
+
+    >>> wisp.cond(wisp.tensor(3.0) > 2, wisp.sin, wisp.cos, (wisp.zeros(2),))
+    tensor([0., 0.])
+    """
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"cond(): pred must be a bool or a tensor of one element, got one of shape {pred.shape}")
+    return (true_fn if pred else false_fn)(*operands)
 
 
 def unravel_index(indices, shape):

@@ -355,6 +355,10 @@ void add_small_types(PyObject* module) {
   }
   layout_type = make_type(module, layout_spec);
   strided_object = add_constant(module, layout_type, 0, "strided");
+  // What programs compare layouts with; no tensor has them.
+  for (const char* text : {"sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"}) {
+    Py_DECREF(add_constant(module, layout_type, 1, text));
+  }
 }
 
 PyObject* wrap(DType dtype) { return shared(dtype_objects[static_cast<int>(dtype)]); }
@@ -427,6 +431,11 @@ bool to_memory_format(PyObject* object, MemoryFormat& format) {
   return true;
 }
 
-bool is_layout(PyObject* object) { return Py_TYPE(object) == layout_type; }
+bool is_layout(PyObject* object) {
+  if (Py_TYPE(object) != layout_type) return false;
+  WISP_CHECK(object == strided_object, "all tensors are strided, got layout ",
+             reinterpret_cast<ConstantObject*>(object)->text);
+  return true;
+}
 
 }  // namespace wisp::python

@@ -26,9 +26,8 @@ double polynomial(double x, const double (&coefficients)[N]) {
   return sums[0] + x * sums[1];
 }
 
-// log(1 + x) - x without cancellation near 0: the series of atanh(x / (2 + x)).
+// log(1 + x) - x for |x| <= 1/2, without cancellation: the series of atanh(x / (2 + x)).
 double log1p_minus(double x) {
-  if (std::abs(x) > 0.5) return std::log1p(x) - x;
   constexpr double series[] = {1. / 3,  1. / 5,  1. / 7,  1. / 9,  1. / 11, 1. / 13,
                                1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23, 1. / 25,
                                1. / 27, 1. / 29, 1. / 31, 1. / 33, 1. / 35};
@@ -65,8 +64,10 @@ double prefix(double a, double x, bool single) {
   }
   constexpr double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
                                  1.0 / 1188, -691.0 / 360360, 1.0 / 156};
-  const double correction = polynomial(1 / (a * a), stirling) / a;
-  return std::exp(a * log1p_minus((x - a) / a) - correction) / std::sqrt(2 * std::numbers::pi * a);
+  const double correction = polynomial(1 / (a * a), stirling) / a, mu = (x - a) / a;
+  // Far from a the logarithm takes no harm, but next to a small x would be lost in mu.
+  const double exponent = std::abs(mu) > 0.5 ? std::log(x / a) - mu : log1p_minus(mu);
+  return std::exp(a * exponent - correction) / std::sqrt(2 * std::numbers::pi * a);
 }
 
 // P by its power series, for x not much above a: the sum of x^n / ((a + 1) ... (a + n)). Of every

@@ -281,7 +281,7 @@ void register_modulus(Registry& r) {
        .onnx = "Mod"}));
   r.add(pointwise(
       Types::same,
-      {.schema = "fmod(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {.schema = "fmod(Tensor self, Tensor|Scalar other) -> Tensor",
        .doc =
            "The remainder of the division with the sign of the dividend, as in C.\n\n>>> wisp.fmod(wisp.tensor([-3., 3.]), 2)\ntensor([-1.,  1.])",
        .infer = infer_real,

@@ -46,24 +46,24 @@ void infer_classify_real(Infer& infer) {
 
 void register_comparison(Registry& r) {
   const Entry equality[] = {
-      {"eq(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {"eq(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self == other`, element by element.\n\n>>> wisp.eq(wisp.tensor([1, 2]), 2)\ntensor([False,  True])",
        Opcode::eq, "Equal"},
-      {"ne(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {"ne(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self != other`, element by element.\n\n>>> wisp.ne(wisp.tensor([1, 2]), 2)\ntensor([ True, False])",
        Opcode::ne, "Equal"},
   };
   const Entry order[] = {
-      {"lt(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {"lt(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self < other`, element by element.\n\n>>> wisp.lt(wisp.tensor([1, 2, 3]), 2)\ntensor([ True, False, False])",
        Opcode::lt, "Less"},
-      {"le(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {"le(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self <= other`, element by element.\n\n>>> wisp.le(wisp.tensor([1, 2, 3]), 2)\ntensor([ True,  True, False])",
        Opcode::le, "LessOrEqual"},
-      {"gt(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {"gt(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self > other`, element by element.\n\n>>> wisp.gt(wisp.tensor([1, 2, 3]), 2)\ntensor([False, False,  True])",
        Opcode::gt, "Greater"},
-      {"ge(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+      {"ge(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self >= other`, element by element.\n\n>>> wisp.ge(wisp.tensor([1, 2, 3]), 2)\ntensor([False,  True,  True])",
        Opcode::ge, "GreaterOrEqual"},
   };

@@ -139,10 +139,20 @@ void write_range(const Tensor& out, Scalar start, Scalar step) {
   });
 }
 
+// For infer, which knows the dtype that is asked for, and for the kernel, which knows that of
+// `out=`.
+template <class Context>
+void check_holds_ends(const Context& context, DType dtype) {
+  const bool complex_ends = context.scalar(0).is_complex() || context.scalar(1).is_complex();
+  WISP_CHECK(!complex_ends || is_complex(dtype), context.name(), "(): ", name(dtype),
+             " cannot hold complex numbers");
+}
+
 // linspace(start, end, steps, ...): filled from both ends, so that both are exact.
 template <class F>
 void write_spaced(const Call& call, F value_at) {
   const Tensor& out = call.out();
+  check_holds_ends(call, out.dtype());
   const int64_t steps = out.numel();
   visit<dtypes::all>(out.dtype(), call.name(), [&]<class T>() {
     using Wide = std::conditional_t<detail::is_complex_type<T>, std::complex<double>, double>;
@@ -176,11 +186,11 @@ template <int dtype>
 void infer_spaced(Infer& infer) {
   const int64_t steps = infer.integer(2);
   WISP_CHECK(steps >= 0, infer.name(), "(): number of steps must be non-negative, got ", steps);
-  const bool is_complex = infer.scalar(0).is_complex() || infer.scalar(1).is_complex();
-  infer.push(
-      {steps},
-      infer.dtype_or_none(dtype).value_or(is_complex ? default_complex_dtype() : default_dtype()),
-      infer.device(dtype + 1));
+  const bool complex_ends = infer.scalar(0).is_complex() || infer.scalar(1).is_complex();
+  const DType fitting = complex_ends ? default_complex_dtype() : default_dtype();
+  const DType wanted = infer.dtype_or_none(dtype).value_or(fitting);
+  check_holds_ends(infer, wanted);
+  infer.push({steps}, wanted, infer.device(dtype + 1));
 }
 
 void infer_eye(Infer& infer) {

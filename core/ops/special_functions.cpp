@@ -196,10 +196,12 @@ void infer_igamma(Infer& infer) {
   check_compute(infer, dtypes::real_math);
 }
 
-// The derivative by the second argument, x^(a-1) e^-x / gamma(a).
+// The derivative by the second argument, x^(a-1) e^-x / gamma(a). In double precision, since the
+// terms of the exponent cancel where a is large.
 Tensor density(const Backward& b) {
-  const Tensor &a = b.tensor(0), &x = b.tensor(1);
-  return mul(b.grad(), exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a))));
+  const Tensor a = to(b.tensor(0), DType::float64), x = to(b.tensor(1), DType::float64);
+  const Tensor value = exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a)));
+  return mul(b.grad(), to(value, b.grad().dtype()));
 }
 
 void register_igamma(Registry& r) {

@@ -31,7 +31,7 @@ Tensor div(const Operand& self, const Operand& other) { static Entry op; return 
 Tensor div(const Operand& self, const Operand& other, std::optional<std::string_view> rounding_mode) { static Entry op; return run<Tensor>(op, "div.mode", {self, other, rounding_mode}); }
 Tensor floor_divide(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "floor_divide", {self, other}); }
 Tensor remainder(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "remainder", {self, other}); }
-Tensor fmod(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "fmod", {self, other}); }
+Tensor fmod(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "fmod", {self, other}); }
 Tensor pow(const Operand& self, const Operand& exponent) { static Entry op; return run<Tensor>(op, "pow", {self, exponent}); }
 Tensor maximum(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "maximum", {self, other}); }
 Tensor minimum(const Tensor& self, const Tensor& other) { static Entry op; return run<Tensor>(op, "minimum", {self, other}); }
@@ -74,12 +74,12 @@ Tensor erf(const Tensor& self) { static Entry op; return run<Tensor>(op, "erf", 
 Tensor erfc(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfc", {self}); }
 Tensor erfinv(const Tensor& self) { static Entry op; return run<Tensor>(op, "erfinv", {self}); }
 Tensor conj_physical(const Tensor& self) { static Entry op; return run<Tensor>(op, "conj_physical", {self}); }
-Tensor eq(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "eq", {self, other}); }
-Tensor ne(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ne", {self, other}); }
-Tensor lt(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "lt", {self, other}); }
-Tensor le(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "le", {self, other}); }
-Tensor gt(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "gt", {self, other}); }
-Tensor ge(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ge", {self, other}); }
+Tensor eq(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "eq", {self, other}); }
+Tensor ne(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ne", {self, other}); }
+Tensor lt(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "lt", {self, other}); }
+Tensor le(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "le", {self, other}); }
+Tensor gt(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "gt", {self, other}); }
+Tensor ge(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ge", {self, other}); }
 Tensor isnan(const Tensor& self) { static Entry op; return run<Tensor>(op, "isnan", {self}); }
 Tensor isinf(const Tensor& self) { static Entry op; return run<Tensor>(op, "isinf", {self}); }
 Tensor isfinite(const Tensor& self) { static Entry op; return run<Tensor>(op, "isfinite", {self}); }
@@ -485,11 +485,11 @@ Tensor arctan(const Tensor& self) { static Entry op; return run<Tensor>(op, "ata
 Tensor arcsinh(const Tensor& self) { static Entry op; return run<Tensor>(op, "asinh", {self}); }
 Tensor arccosh(const Tensor& self) { static Entry op; return run<Tensor>(op, "acosh", {self}); }
 Tensor arctanh(const Tensor& self) { static Entry op; return run<Tensor>(op, "atanh", {self}); }
-Tensor not_equal(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ne", {self, other}); }
-Tensor less(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "lt", {self, other}); }
-Tensor less_equal(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "le", {self, other}); }
-Tensor greater(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "gt", {self, other}); }
-Tensor greater_equal(const Operand& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ge", {self, other}); }
+Tensor not_equal(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ne", {self, other}); }
+Tensor less(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "lt", {self, other}); }
+Tensor less_equal(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "le", {self, other}); }
+Tensor greater(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "gt", {self, other}); }
+Tensor greater_equal(const Tensor& self, const Operand& other) { static Entry op; return run<Tensor>(op, "ge", {self, other}); }
 Tensor clip(const Tensor& self, const Operand& min, const Operand& max) { static Entry op; return run<Tensor>(op, "clamp", {self, min, max}); }
 Tensor swapaxes(const Tensor& self, int64_t dim0, int64_t dim1) { static Entry op; return run<Tensor>(op, "transpose", {self, dim0, dim1}); }
 Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) { static Entry op; return run<Tensor>(op, "transpose", {self, dim0, dim1}); }
