@@ -1,10 +1,8 @@
 """The workloads of the benchmarks run, compute the same as PyTorch, know their work, and are reported."""
 
-import importlib
 import json
 import math
 import os
-import pathlib
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -12,21 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 import wisp
+from tests.benchmark_modules import FOLDER, modules
 from tests.oracle import HAS_TORCH
-
-FOLDER = pathlib.Path(__file__).parents[1] / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("the benchmarks are not here", allow_module_level=True)
-
-
-def modules(*names):
-    """Modules of the benchmarks, which find each other beside themselves."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        return [importlib.import_module(name) for name in names]
-    finally:
-        sys.path.remove(str(FOLDER))
-
 
 workloads, models, process, report, plots, networks = modules(
     "workloads", "workload_models", "workload_process", "workload_report", "plots", "network_cases"

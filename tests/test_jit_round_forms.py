@@ -3,10 +3,11 @@
 import pytest
 
 import wisp
-from benchmarks import loops
+from tests.benchmark_modules import modules
 from tests.test_jit_rounds import assert_same, flat
 from wisp.jit import script
 
+(loops,) = modules("loops")
 LOOPS = dict(loops.cases())
 
 
