@@ -33,7 +33,8 @@ struct Across {
 // Runs body(pointers, n, strides between lines) for pieces of the lines along `dim`. A thread takes
 // whole lines: what is written to one place is written in order.
 template <class F>
-void for_lines(const Lines& lines, const Across& a, const Across& b, const Across& c, F body) {
+void for_lines(const IndexedLines& lines, const Across& a, const Across& b, const Across& c,
+               F body) {
   Dims sizes(lines.sizes);
   const int64_t length = lines.sizes[lines.dim];
   sizes.erase(lines.dim);
@@ -123,7 +124,7 @@ void scatter_rows(char* self, int64_t self_step, const char* index, int64_t inde
 }
 
 // Fails if one of n indices is outside.
-void check_inside(const Lines& lines, const char* index, int64_t step, int64_t n) {
+void check_inside(const IndexedLines& lines, const char* index, int64_t step, int64_t n) {
   if (WISP_LIKELY(lines.checked || all_inside(index, step, n, lines.length))) return;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t at = read_index(index + i * step);
@@ -136,7 +137,7 @@ template <class X>
 using Three = std::array<X, 3>;  // of what is written, the index, what is read
 
 struct Scatter {
-  const Lines& lines;
+  const IndexedLines& lines;
   int64_t length;
   Three<int64_t> step;  // bytes between elements along the dimension
 };
@@ -171,7 +172,7 @@ void scatter_lines(const Scatter& scatter, const Three<char*>& at, int64_t n,
 
 }  // namespace
 
-void check_lines(Lines& lines) {
+void check_lines(IndexedLines& lines) {
   Dims sizes(lines.sizes);
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
     if (lines.index.strides[dim] == 0 && sizes[dim] > 1) sizes[dim] = 1;  // looked at once
@@ -186,7 +187,7 @@ void check_lines(Lines& lines) {
   lines.checked = true;
 }
 
-void gather(const Lines& lines, const Operand& out, const Operand& self) {
+void gather(const IndexedLines& lines, const Operand& out, const Operand& self) {
   // The position along dim comes from the index alone.
   Dims strides(self.strides);
   const int64_t along = std::exchange(strides[lines.dim], 0) * item_of(self);
@@ -210,7 +211,7 @@ void gather(const Lines& lines, const Operand& out, const Operand& self) {
   });
 }
 
-void scatter(const Lines& lines, Combine how, const Operand& self, const Operand& src) {
+void scatter(const IndexedLines& lines, Combine how, const Operand& self, const Operand& src) {
   const Across to(self, lines.dim), index(lines.index, lines.dim), from(src, lines.dim);
   ScatterLoop loop = nullptr;
   by_combine(how, self.dtype, "scatter", [&]<class T, class Op>() { loop = scatter_lines<T, Op>; });

@@ -7,7 +7,7 @@
 
 namespace wisp::cpu {
 
-struct Lines {
+struct IndexedLines {
   IntSpan sizes;  // of the index; never empty
   int64_t dim;
   int64_t length;    // of the indexed tensor along dim
@@ -19,13 +19,13 @@ struct Lines {
 // All three fail if an index is negative or too large. The other two look at indices that were not
 // checked line by line, while they are in the nearest cache: lines before a bad one may have been
 // written.
-void check_lines(Lines& lines);
+void check_lines(IndexedLines& lines);
 
 // out[.., i, ..] = self[.., index[.., i, ..], ..].
-void gather(const Lines& lines, const Operand& out, const Operand& self);
+void gather(const IndexedLines& lines, const Operand& out, const Operand& self);
 
 // self[.., index[.., i, ..], ..] = combine(itself, src[.., i, ..]), in the order of i. With strides
 // left empty, `src` is one value for all.
-void scatter(const Lines& lines, Combine how, const Operand& self, const Operand& src);
+void scatter(const IndexedLines& lines, Combine how, const Operand& self, const Operand& src);
 
 }  // namespace wisp::cpu

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "graph/builtins.h"
+#include "graph/effects.h"
 #include "graph/graph.h"
 #include "graph/python_words.h"
 
@@ -12,17 +13,16 @@ namespace wisp::graph {
 
 namespace {
 
-bool is_constant(const Value& value) { return value.node && value.node->is(Prim::Constant); }
-const Datum& constant_of(const Value& value) { return value.node->attributes.at("value"); }
 // The number of a dimension, or -1 if it is not known.
 int64_t known_dim(const Value& value) {
-  if (!is_constant(value) || constant_of(value).tag() != Tag::integer) return -1;
-  const int64_t dim = constant_of(value).integer();
+  const Datum* constant = constant_of(value);
+  if (!constant || constant->tag() != Tag::integer) return -1;
+  const int64_t dim = constant->integer();
   return dim < max_ndim ? dim : -1;
 }
 bool is_bool(const Value& value, bool wanted) {
-  return is_constant(value) && constant_of(value).tag() == Tag::boolean &&
-         constant_of(value).boolean() == wanted;
+  const Datum* constant = constant_of(value);
+  return constant && constant->tag() == Tag::boolean && constant->boolean() == wanted;
 }
 bool is_true(const Value& value) { return is_bool(value, true); }
 
@@ -99,7 +99,8 @@ class PythonWriter {
 
   const Expression& expression(const Value& value) {
     Expression& found = values_[&value];
-    if (found.text.empty() && is_constant(value)) found = constant(constant_of(value));
+    const Datum* known = constant_of(value);
+    if (found.text.empty() && known) found = constant(*known);
     return found;
   }
   std::string text_of(const Value& value, Strength at_least = loose) {
@@ -236,10 +237,8 @@ class PythonWriter {
   }
 
   void write_raise(const Node& node) {
-    const Value& cls = node.input(1);
-    const std::string name = is_constant(cls) && !constant_of(cls).string().empty()
-                                 ? constant_of(cls).string()
-                                 : "RuntimeError";
+    const Datum* cls = constant_of(node.input(1));
+    const std::string name = cls && !cls->string().empty() ? cls->string() : "RuntimeError";
     line("raise " + name + "(" + text_of(node.input(0)) + ")");
   }
 
@@ -368,15 +367,15 @@ class PythonWriter {
   }
 
   void write_loop_head(const Node& node, const std::string& condition) {
-    const Value &trips = node.input(0), &counter = *node.blocks[0]->params[0];
-    const bool endless = is_constant(trips) && counter.uses.empty() &&
-                         constant_of(trips).integer() >= (int64_t(1) << 31);
+    const Datum* trips = constant_of(node.input(0));
+    const Value& counter = *node.blocks[0]->params[0];
+    const bool endless = trips && counter.uses.empty() && trips->integer() >= (int64_t(1) << 31);
     if (endless && !condition.empty()) {
       line("while " + condition + ":");
       ++indent_;
       return;
     }
-    line("for " + declare(counter) + " in range(" + text_of(trips) + "):");
+    line("for " + declare(counter) + " in range(" + text_of(node.input(0)) + "):");
     ++indent_;
     if (condition.empty()) return;
     line("if not " + condition + ":");
@@ -430,9 +429,8 @@ class PythonWriter {
   }
   static bool has_default(const Node& node, size_t i) {
     const Param& param = node.op->sig.params[i];
-    const Value& input = *node.inputs[i];
-    return param.has_default && is_constant(input) &&
-           same_default(param.fallback, constant_of(input));
+    const Datum* given = constant_of(*node.inputs[i]);
+    return param.has_default && given && same_default(param.fallback, *given);
   }
 
   static bool is_method(const OpDef& op) {
@@ -508,7 +506,8 @@ class PythonWriter {
   std::string range(const Node& node, int first) {
     const auto part = [&](int i) {
       const Value& value = node.input(i);
-      return is_constant(value) && constant_of(value).is_none() ? std::string() : text_of(value);
+      const Datum* known = constant_of(value);
+      return known && known->is_none() ? std::string() : text_of(value);
     };
     const std::string step = part(first + 2);
     return part(first) + ":" + part(first + 1) + (step.empty() || step == "1" ? "" : ":" + step);

@@ -35,14 +35,14 @@ State& state() {
   return made;
 }
 
-void add(Shared chain) {
+void enlist(Shared chain) {
   State& s = state();
   const std::lock_guard lock(s.listing);
   s.waiting.push_back(std::move(chain));
   Storage::set_awaited(true);
 }
 
-void remove(const Shared& chain) {
+void strike(const Shared& chain) {
   WaitingParts gone;  // behind the lock
   State& s = state();
   const std::lock_guard lock(s.listing);
@@ -72,7 +72,7 @@ void run(const Shared& chain, bool plain = true) {
     if (!chain->done) chain->run(plain);  // if that fails, whoever asks next tries again
     chain->done = true;
   }
-  remove(chain);
+  strike(chain);
 }
 
 // What a call is to what its thread has waiting.
@@ -87,7 +87,7 @@ struct Own {
     const auto unwanted = [&](const Waiting& each) {
       return &each == chain.get() && !each.is_wanted();
     };
-    for (const Shared& each : those(unwanted)) remove(each);
+    for (const Shared& each : those(unwanted)) strike(each);
   }
 };
 thread_local Own own;
@@ -180,7 +180,7 @@ class Awaiter : public Awaiting {
     } else {
       own.chain = std::make_shared<WaitingGradient>(call);
     }
-    add(own.chain);
+    enlist(own.chain);
   }
 
   // False if another thread has wanted the result, and is computing it or has done so, or if the
@@ -204,7 +204,7 @@ class Awaiter : public Awaiting {
       chain->done = true;
     }
     own.chain = nullptr;
-    remove(chain);
+    strike(chain);
     return true;
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 using cpu::Opcode;
 
-struct Entry {
+struct Comparison {
   const char* schema;
   const char* doc;
   Opcode opcode;
@@ -45,7 +45,7 @@ void infer_classify_real(Infer& infer) {
 }
 
 void register_comparison(Registry& r) {
-  const Entry equality[] = {
+  const Comparison equality[] = {
       {"eq(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self == other`, element by element.\n\n>>> wisp.eq(wisp.tensor([1, 2]), 2)\ntensor([False,  True])",
        Opcode::eq, "Equal"},
@@ -53,7 +53,7 @@ void register_comparison(Registry& r) {
        "Whether `self != other`, element by element.\n\n>>> wisp.ne(wisp.tensor([1, 2]), 2)\ntensor([ True, False])",
        Opcode::ne, "Equal"},
   };
-  const Entry order[] = {
+  const Comparison order[] = {
       {"lt(Tensor self, Tensor|Scalar other) -> Tensor",
        "Whether `self < other`, element by element.\n\n>>> wisp.lt(wisp.tensor([1, 2, 3]), 2)\ntensor([ True, False, False])",
        Opcode::lt, "Less"},
@@ -67,11 +67,11 @@ void register_comparison(Registry& r) {
        "Whether `self >= other`, element by element.\n\n>>> wisp.ge(wisp.tensor([1, 2, 3]), 2)\ntensor([False,  True,  True])",
        Opcode::ge, "GreaterOrEqual"},
   };
-  for (const Entry& e : equality) {
+  for (const Comparison& e : equality) {
     r.add(pointwise(Types::boolean,
                     {.schema = e.schema, .doc = e.doc, .opcode = code(e.opcode), .onnx = e.onnx}));
   }
-  for (const Entry& e : order) {
+  for (const Comparison& e : order) {
     r.add(pointwise(Types::boolean, {.schema = e.schema,
                                      .doc = e.doc,
                                      .infer = infer_ordered,
@@ -86,7 +86,7 @@ void register_comparison(Registry& r) {
 }
 
 void register_classification(Registry& r) {
-  auto add = [&](const Entry& e, KernelFn kernel, InferFn infer = nullptr) {
+  auto add = [&](const Comparison& e, KernelFn kernel, InferFn infer = nullptr) {
     OpDef def = pointwise(Types::boolean, {.schema = e.schema,
                                            .doc = e.doc,
                                            .infer = infer,
@@ -130,7 +130,7 @@ void register_classification(Registry& r) {
 }
 
 void register_logic(Registry& r) {
-  const Entry logic[] = {
+  const Comparison logic[] = {
       {"logical_and(Tensor self, Tensor other) -> Tensor",
        "Whether both are non-zero.\n\n>>> wisp.logical_and(wisp.tensor([True, True]), wisp.tensor([0, 1]))\ntensor([False,  True])",
        Opcode::logical_and, "And"},
@@ -144,11 +144,11 @@ void register_logic(Registry& r) {
        "Whether elements are zero.\n\n>>> wisp.logical_not(wisp.tensor([0, 2]))\ntensor([ True, False])",
        Opcode::logical_not, "Not"},
   };
-  for (const Entry& e : logic) {
+  for (const Comparison& e : logic) {
     r.add(pointwise(Types::boolean,
                     {.schema = e.schema, .doc = e.doc, .opcode = code(e.opcode), .onnx = e.onnx}));
   }
-  const Entry bits[] = {
+  const Comparison bits[] = {
       {"bitwise_and(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
        "`self & other`, bit by bit.\n\n>>> wisp.bitwise_and(wisp.tensor([6]), 3)\ntensor([2])",
        Opcode::bitwise_and, "BitwiseAnd"},
@@ -162,7 +162,7 @@ void register_logic(Registry& r) {
        "`~self`: every bit flipped.\n\n>>> wisp.bitwise_not(wisp.tensor([0, 5]))\ntensor([-1, -6])",
        Opcode::bitwise_not, "BitwiseNot"},
   };
-  for (const Entry& e : bits) {
+  for (const Comparison& e : bits) {
     r.add(pointwise(Types::same, {.schema = e.schema,
                                   .doc = e.doc,
                                   .infer = infer_bits,

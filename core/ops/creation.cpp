@@ -6,6 +6,7 @@
 #include "cpu/grain.h"
 #include "cpu/range.h"
 #include "ops/families.h"
+#include "ops/new_sizes.h"
 #include "ops/number.h"
 #include "ops/ops.h"
 
@@ -20,22 +21,15 @@ void fill_all(const Tensor& out, Scalar value) {
   });
 }
 
-void check_sizes(const Args& args, IntSpan sizes) {
-  for (int64_t size : sizes) {
-    WISP_CHECK(size >= 0, args.name(), "(): Trying to create tensor with negative dimension ", size,
-               ": ", sizes);
-  }
-}
-
 // zeros(size, *, dtype, device)
 void infer_size(Infer& infer) {
-  check_sizes(infer, infer.integers(0));
+  check_new_sizes(infer, infer.integers(0));
   infer.push(infer.integers(0), infer.dtype_or_none(1).value_or(default_dtype()), infer.device(2));
 }
 
 // full(size, fill_value, *, dtype, device)
 void infer_full(Infer& infer) {
-  check_sizes(infer, infer.integers(0));
+  check_new_sizes(infer, infer.integers(0));
   infer.push(infer.integers(0), infer.dtype_or_none(2).value_or(infer.scalar(1).dtype()),
              infer.device(3));
   check_fits(infer.name(), infer.scalar(1), infer.out().dtype);
@@ -60,7 +54,7 @@ void infer_like(Infer& infer) {
 // new(self, size, [fill_value,] *, dtype, device)
 template <int first>
 void infer_new(Infer& infer) {
-  check_sizes(infer, infer.integers(1));
+  check_new_sizes(infer, infer.integers(1));
   infer.push(infer.integers(1), infer.dtype_or_none(first).value_or(infer.tensor(0).dtype()),
              infer.device(first + 1, infer.tensor(0).device()));
   if (first == 3) check_fits(infer.name(), infer.scalar(2), infer.out().dtype);
@@ -209,7 +203,7 @@ void eye_kernel(const Call& call) {
 }
 
 void infer_empty_strided(Infer& infer) {
-  check_sizes(infer, infer.integers(0));
+  check_new_sizes(infer, infer.integers(0));
   WISP_CHECK(infer.integers(0).size() == infer.integers(1).size(), "empty_strided(): sizes ",
              infer.integers(0), " and strides ", infer.integers(1), " differ in length");
   for (int64_t stride : infer.integers(1)) {
@@ -223,7 +217,7 @@ void infer_empty_strided(Infer& infer) {
 // empty_permuted(size, physical_layout, *, dtype, device): dense, the dimensions in that order
 void infer_empty_permuted(Infer& infer) {
   const IntSpan sizes = infer.integers(0), order = infer.integers(1);
-  check_sizes(infer, sizes);
+  check_new_sizes(infer, sizes);
   WISP_CHECK(order.size() == sizes.size(), "empty_permuted(): number of dimensions in size ", sizes,
              " and in physical_layout ", order, " do not match");
   Dims strides(sizes.size(), 0);

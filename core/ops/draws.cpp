@@ -143,14 +143,14 @@ void random_kernel(const Call& call) {
   fill_integers(out, low, end - static_cast<uint64_t>(low), draw(call, form + 1, out.numel()));
 }
 
-struct Entry {
+struct Draw {
   const char *schema, *doc;
   InferFn infer;
   KernelFn kernel;
   const char* onnx = "+ random numbers of ONNX";
 };
 
-constexpr Entry entries[] = {
+constexpr Draw draws[] = {
     {"uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) -> Tensor",
      "Overwrites with uniform random numbers in [from, to).\n\n>>> wisp.empty(2).uniform_(3, 3)\ntensor([3., 3.])",
      infer_uniform, uniform_kernel, "RandomUniformLike"},
@@ -183,7 +183,7 @@ constexpr Entry entries[] = {
 }  // namespace
 
 void register_draws(Registry& r) {
-  for (const Entry& entry : entries) {
+  for (const Draw& entry : draws) {
     r.add({.schema = entry.schema,
            .doc = entry.doc,
            .infer = entry.infer,

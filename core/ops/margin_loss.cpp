@@ -51,12 +51,12 @@ void poisson_nll_loss_body(const Args& args, TensorList& outs) {
 Tensor variance_for(const Args& args) {
   const Tensor& x = args.tensor(0);
   if (!args[2].is_tensor()) {
-    WISP_CHECK_VALUE(args.real(2) >= 0, "var has negative entry/entries");
+    WISP_CHECK_VALUE(args.real(2) >= 0, "var has negative entry/margin_losses");
     return full_like(x, Scalar(args.real(2)));
   }
   const Tensor& var = args.tensor(2);
   WISP_CHECK_VALUE(var.numel() == 0 || !var->is_readable() || !any(lt(var, 0)).item().truth(),
-                   "var has negative entry/entries");
+                   "var has negative entry/margin_losses");
   if (same(var.sizes(), x.sizes()) || x.ndim() == 0) return var;
   const IntSpan lead = x.sizes().first(static_cast<size_t>(x.ndim() - 1));
   if (same(var.sizes(), lead)) return unsqueeze(var, -1);
@@ -210,12 +210,12 @@ void multilabel_soft_margin_loss_body(const Args& args, TensorList& outs) {
   outs.push(reduced(x.ndim() == 0 ? each : mean(each, IntSpan(&classes, 1)), how));
 }
 
-struct Entry {
+struct MarginLoss {
   const char *schema, *doc;
   BodyFn body;
 };
 
-constexpr Entry entries[] = {
+constexpr MarginLoss margin_losses[] = {
     {"kl_div(Tensor self, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
      "`target * (log(target) - input)`: how far a distribution is from one given by its logarithm.\n\n"
      ">>> wisp.nn.functional.kl_div(wisp.tensor([[-1., -1.]]), wisp.tensor([[0.5, 0.5]]), reduction='batchmean')\ntensor(0.3069)",
@@ -265,7 +265,7 @@ constexpr Entry entries[] = {
 }  // namespace
 
 void register_margin_loss(Registry& r) {
-  for (const Entry& e : entries) {
+  for (const MarginLoss& e : margin_losses) {
     r.add({.schema = e.schema,
            .doc = e.doc,
            .body = e.body,

@@ -2,6 +2,7 @@
 #include "ops/random.h"
 
 #include "ops/families.h"
+#include "ops/new_sizes.h"
 #include "ops/number.h"
 
 namespace wisp::ops {
@@ -43,16 +44,9 @@ void check_range(const Args& args, int64_t low, int64_t high, DType dtype) {
 
 namespace {
 
-void check_sizes(const Args& args, IntSpan sizes) {
-  for (int64_t size : sizes) {
-    WISP_CHECK(size >= 0, args.name(), "(): Trying to create tensor with negative dimension ", size,
-               ": ", sizes);
-  }
-}
-
 // rand(size, *, generator, dtype, device)
 void infer_rand(Infer& infer) {
-  check_sizes(infer, infer.integers(0));
+  check_new_sizes(infer, infer.integers(0));
   const DType dtype = infer.dtype_or_none(2).value_or(default_dtype());
   check_random_dtype(infer, dtype);
   infer.push(infer.integers(0), dtype, infer.device(3));
@@ -96,7 +90,7 @@ void randn_kernel(const Call& call) {
 template <int high>
 void infer_randint(Infer& infer) {
   const IntSpan size = infer.integers(high + 1);
-  check_sizes(infer, size);
+  check_new_sizes(infer, size);
   const DType dtype = infer.dtype_or_none(high + 3).value_or(DType::int64);
   check_range(infer, high ? infer.integer(0) : 0, infer.integer(high), dtype);
   infer.push(size, dtype, infer.device(high + 4));
@@ -145,14 +139,14 @@ void randperm_kernel(const Call& call) {
   copy_raw(call.out(), order);
 }
 
-struct Entry {
+struct RandomFactory {
   const char *schema, *doc;
   InferFn infer;
   KernelFn kernel;
   const char* onnx;
 };
 
-constexpr Entry entries[] = {
+constexpr RandomFactory random_factories[] = {
     {"rand(int[] size, *, Generator? generator=None, Dtype? dtype=None, Device? device=None) -> Tensor",
      "Uniform random numbers in [0, 1).\n\n>>> wisp.rand(2, 3).shape\nwisp.Size([2, 3])",
      infer_rand, rand_kernel, "RandomUniform"},
@@ -185,7 +179,7 @@ constexpr Entry entries[] = {
 }  // namespace
 
 void register_random(Registry& r) {
-  for (const Entry& entry : entries) {
+  for (const RandomFactory& entry : random_factories) {
     r.add({.schema = entry.schema,
            .doc = entry.doc,
            .infer = entry.infer,

@@ -143,13 +143,13 @@ void cell_body(const Args& args, TensorList& outs) {
   outs.push(state.h);
 }
 
-struct Entry {
+struct RnnOperator {
   const char *schema, *doc;
   BodyFn body;
   const char* onnx;
 };
 
-const Entry stacks[] = {
+const RnnOperator stacks[] = {
     {"lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
      "Layers of long short-term memory over whole sequences: all outputs, and the states h and c at the end.\n\n"
      ">>> states, weights = [wisp.zeros(1, 1, 1)] * 2, [wisp.ones(4, 1)] * 2\n"
@@ -193,7 +193,7 @@ const Entry stacks[] = {
      packed_body<RnnKind::relu>, "RNN"},
 };
 
-const Entry cells[] = {
+const RnnOperator cells[] = {
     {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
      "One step of lstm: the new states h and c.\n\n"
      ">>> wisp.lstm_cell(wisp.ones(1, 1), [wisp.zeros(1, 1)] * 2, wisp.ones(4, 1), wisp.ones(4, 1))\n"
@@ -216,15 +216,15 @@ const Entry cells[] = {
 }  // namespace
 
 void register_rnn(Registry& r) {
-  auto add = [&](const Entry& e) {
+  auto add = [&](const RnnOperator& e) {
     r.add({.schema = e.schema,
            .doc = e.doc,
            .body = e.body,
            .onnx = e.onnx,
            .homes = home::function});
   };
-  for (const Entry& e : stacks) add(e);
-  for (const Entry& e : cells) add(e);
+  for (const RnnOperator& e : stacks) add(e);
+  for (const RnnOperator& e : cells) add(e);
 }
 
 }  // namespace wisp::ops

@@ -66,7 +66,7 @@ class LineJob {
   }
   LineJob(const LineJob&) = delete;
   bool empty() const { return index_.numel() == 0; }
-  cpu::Lines lines;
+  cpu::IndexedLines lines;
 
  private:
   Dims sizes_;

@@ -25,7 +25,7 @@ OpDef without_in_place(OpDef def) {
 }
 
 // One line of a family. Its inputs are real numbers; integers become floats.
-struct Entry {
+struct SpecialFunction {
   const char *schema, *doc;
   Opcode opcode;
   const char* saves;
@@ -39,7 +39,7 @@ void infer_real(Infer& infer) {
   check_compute(infer, dtypes::real_math);
 }
 
-void add(Registry& r, const Entry& e) {
+void add(Registry& r, const SpecialFunction& e) {
   OpDef def = pointwise(Types::to_float, {.schema = e.schema,
                                           .doc = e.doc,
                                           .infer = infer_real,

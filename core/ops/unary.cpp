@@ -13,7 +13,7 @@ namespace {
 using cpu::Opcode;
 
 // One line of a family: name, text, kernel, what the derivative reads and how it goes.
-struct Entry {
+struct UnaryFunction {
   const char* schema;
   const char* doc;
   Opcode opcode;
@@ -23,7 +23,7 @@ struct Entry {
   Types types = Types::to_float;
 };
 
-void add(Registry& r, const Entry& e) {
+void add(Registry& r, const UnaryFunction& e) {
   OpDef def{.schema = e.schema, .doc = e.doc, .opcode = code(e.opcode), .onnx = e.onnx};
   if (e.saves) def.vjp = {{"self", e.saves, e.rule}};
   r.add(pointwise(e.types, std::move(def)));

@@ -21,12 +21,12 @@ void copy_body(const Args& args, TensorList& outs) {
     outs.push(invoke<"clone">(views[i], MemoryFormat::contiguous));
 }
 
-struct Entry {
+struct CopiedView {
   const char *view, *example;
   uint32_t homes = home::function;
 };
 
-constexpr Entry entries[] = {
+constexpr CopiedView copied_views[] = {
     {"alias", ">>> wisp.alias_copy(wisp.tensor([1, 2]))\ntensor([1, 2])"},
     {"as_strided", ">>> wisp.as_strided_copy(wisp.arange(4), (2,), (2,))\ntensor([0, 2])"},
     {"detach", ">>> wisp.detach_copy(wisp.tensor([1, 2]))\ntensor([1, 2])"},
@@ -62,7 +62,7 @@ const char* keep(std::string text) {
   return texts.emplace_back(std::move(text)).c_str();
 }
 
-void add_copy(Registry& r, const Entry& entry) {
+void add_copy(Registry& r, const CopiedView& entry) {
   const OpDef& view = r.get(entry.view);
   std::string schema = view.schema;
   schema.insert(view.sig.base.size(), suffix);
@@ -77,7 +77,7 @@ void add_copy(Registry& r, const Entry& entry) {
 }  // namespace
 
 void register_view_copy(Registry& r) {
-  for (const Entry& entry : entries) add_copy(r, entry);
+  for (const CopiedView& entry : copied_views) add_copy(r, entry);
   for (const char* name : {"chunk", "split", "split_with_sizes"})
     r.alias(std::string("unsafe_") + name, name);
   r.add(
