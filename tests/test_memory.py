@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import wisp
+from tests import fresh
 
 MIB = 1 << 20
 keeps_memory = pytest.mark.skipif(
@@ -143,3 +144,26 @@ def test_a_storage_moves_into_a_buffer():
         wisp.ones(5)._move_storage(mmap.mmap(-1, 19))
     with pytest.raises(BufferError):
         wisp.ones(5)._move_storage(bytes(20))
+
+
+def test_ever_new_sizes_leave_memory_bounded():
+    """What is prepared for the sizes of a call is kept for the latest few hundred of them."""
+    grown = fresh.python(
+        """
+import random, wisp
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+draw = random.Random(0).randrange
+weight, deep = wisp.randn(32, 3, 3, 3, requires_grad=True), wisp.randn(32, 32, 5, 5, requires_grad=True)
+conv2d = wisp.nn.functional.conv2d
+for step in range(900):
+    if step == 400:
+        before = resident()
+    x = conv2d(wisp.randn(draw(1, 6), 3, draw(12, 40), draw(12, 40)), weight).relu()
+    conv2d(x, deep, stride=2).sum().backward()
+print(resident() - before)
+"""
+    )
+    assert int(grown) < 12_000_000  # 500 sizes, four primitives each, took 24 MB when none was given back
