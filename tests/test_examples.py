@@ -138,6 +138,22 @@ def test_the_demonstration_reads_digits(tmp_path, capsys):
     assert read_png(tmp_path / "new" / "folder" / "curves.png") == (886, 300)
 
 
+def test_the_demonstration_exports_what_it_learnt(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("onnx")
+    from wisp.demo import _digits
+    from wisp.demo.__main__ import export
+
+    net, images = _digits.network().eval(), wisp.rand(3, 1, 8, 8)
+    exported = export(net, images, tmp_path)
+    assert [path.name for path in exported] == ["digits.pt", "digits.onnx"]
+    for path, model in exported.items():
+        assert path.stat().st_size > 200_000
+        wisp.testing.assert_close(model(images), net(images))
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    assert [path.name for path in export(net, images, tmp_path)] == ["digits.pt"]
+    assert "pip install onnx" in capsys.readouterr().out
+
+
 def test_the_demonstration_shows_a_bar_in_a_terminal(tmp_path):
     pytest.importorskip("sklearn")
     ours, theirs = pty.openpty()

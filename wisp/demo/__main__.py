@@ -1,4 +1,5 @@
-"""Trains a convolutional network on scikit-learn's handwritten digits, saves it, loads it again and shows what it reads."""
+"""Trains a convolutional network on scikit-learn's handwritten digits, saves it, loads it again and shows what it reads;
+then exports it as a program that needs no Python and as an ONNX model, and reads both back."""
 
 import argparse
 import sys
@@ -38,6 +39,20 @@ def show(net, test):
     print(side_by_side([images[i, 0] for i in order], captions))
 
 
+def export(net, images, folder):
+    """The network as files for other programs, each with the model that is read back from it."""
+    program, model = folder / "digits.pt", folder / "digits.onnx"
+    wisp.jit.save(wisp.jit.freeze(wisp.jit.trace(net, images[:1])), program)
+    exported = {program: wisp.jit.load(program)}
+    try:
+        wisp.onnx.export(net, images[:1], model)
+    except ImportError:
+        print("no ONNX model: pip install onnx")
+    else:
+        exported[model] = wisp.onnx.load(model)
+    return exported
+
+
 def main(args=None):
     """Runs the demonstration; returns the share of test digits that the loaded network reads right."""
     wanted = options(args)
@@ -60,6 +75,9 @@ def main(args=None):
         show(loaded, test)
     print(f"{accuracy:.1%} of the test digits read right after {progress.seconds:.0f} s of training")
     print(f"network saved in and loaded from {checkpoint}; curves in {curves}")
+    with wisp.no_grad():
+        for path, model in export(loaded, test.tensors[0], wanted.out).items():
+            print(f"exported to {path}, which reads {_digits.accuracy(model, test):.1%} right")
     return accuracy
 
 
