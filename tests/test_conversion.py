@@ -303,8 +303,15 @@ def test_devices_that_are_not_there_have_names_only():
             use()
     with pytest.raises(RuntimeError, match="there is one CPU device"):
         x.to("cpu:1")
-    with pytest.raises(RuntimeError, match="Invalid device string"):
-        wisp.device("toaster")
+    for made in (wisp.ones(2, device="cpu:0"), x.to(wisp.device("cpu", 0))):
+        assert made.device == x.device
+    assert wisp.ones(2, device="meta:3").device == wisp.device("meta")
+    with pytest.raises(RuntimeError, match="Expected one of cpu, .*, meta, .* device string: toaster"):
+        wisp.device("toaster:1")
+    with pytest.raises(RuntimeError, match="Invalid device string: 'cpu:x'"):
+        wisp.device("cpu:x")
+    with pytest.raises(RuntimeError, match="must not be empty"):
+        wisp.device("")
 
 
 def test_arrays_of_tensors_that_require_grad_without_grad_mode():

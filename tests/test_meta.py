@@ -59,6 +59,13 @@ def test_likes_stay_where_their_model_is_unless_told(name, x):
     )
 
 
+def test_modules_of_devices():
+    assert wisp.get_device_module() is wisp.get_device_module(wisp.device("cpu")) is wisp.cpu
+    assert wisp.get_device_module("cuda:0") is wisp.cuda
+    with pytest.raises(RuntimeError, match="Device 'meta' does not have a corresponding module"):
+        wisp.get_device_module("meta")
+
+
 def test_the_default_device():
     assert wisp.get_default_device() == wisp.device("cpu")
     wisp.set_default_device("meta")

@@ -141,9 +141,9 @@ def test_broken_pickles(data):
     [
         "_utils\n_rebuild_sparse_tensor",
         "\nQInt8Storage",
-        "\nuint16",
+        "\nuint4",
         "_utils\n_rebuild_nested_tensor",
-        "\nfloat8_e8m0fnu",
+        "\nfloat4_e2m1fn_x2",
     ],
 )
 def test_kinds_of_tensors_that_do_not_exist_here(name):
@@ -151,6 +151,11 @@ def test_kinds_of_tensors_that_do_not_exist_here(name):
     data = f"ctorch{'.' + module if module else ''}\n{item}\n.".encode()
     with pytest.raises(FileError, match=f"a kind of tensor that wisp does not have: torch.*{item}"):
         run(data)
+
+
+@pytest.mark.parametrize("name", ["uint16", "uint64", "float8_e4m3fn", "float8_e8m0fnu"])
+def test_dtypes_that_are_stored(name):
+    assert run(f"ctorch\n{name}\n.".encode()) is getattr(wisp, name)
 
 
 NESTED = b")" + b"2\x86" * 100  # a tuple of twice the one before, again and again

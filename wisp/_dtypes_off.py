@@ -1,8 +1,9 @@
 """Names of dtypes that torch has and wisp has not. Programs mention them in tables and comparisons when they are imported,
 so while wisp stands in for torch the names are there; no tensor has such a dtype, and asking for one is an error."""
 
-_BITS = {"uint16": 16, "uint32": 32, "uint64": 64, "complex32": 32, "chalf": 32, "qint8": 8, "quint8": 8, "qint32": 32}
-_BITS |= {f"float8_{form}": 8 for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
+_BITS = {"complex32": 32, "chalf": 32, "qint8": 8, "quint8": 8, "qint32": 32, "quint4x2": 8, "quint2x4": 8}
+_BITS |= {"float4_e2m1fn_x2": 8, "bits8": 8, "bits16": 16}
+_BITS |= {f"{sign}int{bits}": 8 for sign in ("", "u") for bits in range(1, 8)}
 
 
 class AbsentDtype:

@@ -4,8 +4,15 @@ from wisp import _C
 
 # bits, exponents of the largest and smallest normal number, digits behind the point: all else follows.
 _FLOATS = {_C.float16: (16, 15, -14, 10), _C.bfloat16: (16, 127, -126, 7), _C.float32: (32, 127, -126, 23),
-           _C.float64: (64, 1023, -1022, 52)}  # fmt: skip
-_INTS = {_C.uint8: 8, _C.int8: 8, _C.int16: 16, _C.int32: 32, _C.int64: 64}
+           _C.float64: (64, 1023, -1022, 52), _C.float8_e4m3fn: (8, 8, -6, 3), _C.float8_e5m2: (8, 15, -14, 2),
+           _C.float8_e4m3fnuz: (8, 7, -7, 3), _C.float8_e5m2fnuz: (8, 15, -15, 2), _C.float8_e8m0fnu: (8, 127, -127, 0)}  # fmt: skip
+# What does not follow, or follows otherwise in PyTorch.
+_EXCEPTIONS = {
+    _C.float8_e4m3fn: {"max": 448.0, "min": -448.0},  # the bits of what would be the largest are NaN
+    _C.float8_e5m2fnuz: {"eps": 0.125},
+    _C.float8_e8m0fnu: {"min": 2.0**-127},  # there are no signs
+}
+_INTS = {_C.uint8: 8, _C.int8: 8, _C.int16: 16, _C.int32: 32, _C.int64: 64, _C.uint16: 16, _C.uint32: 32, _C.uint64: 64}
 
 
 class _Info:
@@ -53,6 +60,8 @@ class finfo(_Info):
         self.min = -self.max
         self.smallest_normal = 2.0**bottom
         self.resolution = 10.0 ** -int(digits * 0.30103)
+        for name, value in _EXCEPTIONS.get(dtype, {}).items():
+            setattr(self, name, value)
 
     @property
     def tiny(self):

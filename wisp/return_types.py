@@ -17,4 +17,4 @@ class histogramdd(tuple):
     bin_edges = property(lambda self: self[1])
 
     def __repr__(self):
-        return f"wisp.return_types.histogramdd(\nhist={self[0]},\nbin_edges={self[1]})"
+        return f"{_C._shown_package()}.return_types.histogramdd(\nhist={self[0]},\nbin_edges={self[1]})"

@@ -11,6 +11,17 @@ namespace {
 constexpr std::string_view type_names[num_device_types] = {"cpu",  "cuda",   "mps",    "xpu", "hip",
                                                            "meta", "opencl", "vulkan", "xla"};
 
+// Programs read the names out of this message: nothing else tells them.
+[[noreturn]] void fail_unknown_type(std::string_view type) {
+  std::string known;
+  for (const std::string_view name : type_names) {
+    if (!known.empty()) known += ", ";
+    known += name;
+  }
+  fail(ErrorKind::runtime, "Expected one of ", known,
+       " device type at start of device string: ", type);
+}
+
 }  // namespace
 
 std::string to_string(Device device) {
@@ -20,6 +31,7 @@ std::string to_string(Device device) {
 }
 
 Device parse_device(std::string_view text) {
+  WISP_CHECK(!text.empty(), "Device string must not be empty");
   const size_t colon = text.find(':');
   const std::string_view type = text.substr(0, colon);
   int index = -1;
@@ -32,16 +44,17 @@ Device parse_device(std::string_view text) {
   for (size_t i = 0; i < num_device_types; ++i) {
     if (type == type_names[i]) return {static_cast<DeviceType>(i), static_cast<int8_t>(index)};
   }
-  fail(ErrorKind::runtime, "Invalid device string: '", text, "'");
+  fail_unknown_type(type);
 }
 
-void check_usable(Device device) {
-  if (device.type == DeviceType::meta) return;
+Device usable(Device device) {
+  if (device.type == DeviceType::meta) return {DeviceType::meta};
   WISP_CHECK(device.type == DeviceType::cpu, "device '", to_string(device),
              "' is not available: wisp computes on the CPU. Use device='cpu', or leave the device ",
              "out");
   WISP_CHECK(device.index <= 0, "device '", to_string(device),
              "' does not exist: there is one CPU device, 'cpu'");
+  return {};
 }
 
 const char* name(MemoryFormat format) {

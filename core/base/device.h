@@ -25,8 +25,9 @@ WISP_API std::string to_string(Device device);
 
 // Parses "cpu", "cpu:0", "cuda:1".
 WISP_API Device parse_device(std::string_view text);
-// Fails, with advice, unless tensors can live there.
-void check_usable(Device device);
+// The device as tensors that live there show it, without an index: there is one of each type.
+// Fails, with advice, if none can.
+Device usable(Device device);
 
 enum class MemoryFormat : uint8_t { contiguous, preserve, channels_last, channels_last_3d };
 enum class Layout : uint8_t { strided };

@@ -306,13 +306,16 @@ const char* python_type(ParamType type) {
   return "";
 }
 
-// NumPy's names for common parameters.
-const char* numpy_name(const std::string& name) {
-  if (name == "dim") return "axis";
-  if (name == "dim0") return "axis0";
-  if (name == "dim1") return "axis1";
-  if (name == "keepdim") return "keepdims";
-  if (name == "other") return "x2";
+// NumPy's names for common parameters, and PyTorch's where an overload or a namespace has its own.
+const char* second_name(const std::string& name) {
+  constexpr const char* pairs[][2] = {{"dim", "axis"},         {"dim0", "axis0"},
+                                      {"dim1", "axis1"},       {"elements", "element"},
+                                      {"keepdim", "keepdims"}, {"other", "x2"},
+                                      {"src", "other"},        {"test_elements", "test_element"},
+                                      {"training", "train"}};
+  for (const auto& [own, second] : pairs) {
+    if (name == own) return second;
+  }
   return nullptr;
 }
 
@@ -363,11 +366,11 @@ int Signature::find_keyword(PyObject* name) const {
     const std::string& own = op_->sig.params[i].name;
     if (PyUnicode_CompareWithASCIIString(name, own.c_str()) == 0) return static_cast<int>(i);
     if (own == "self") {
-      for (const char* other : {"input", "x", "a", "x1"}) {
+      for (const char* other : {"input", "x", "a", "x1", "tensor"}) {
         if (PyUnicode_CompareWithASCIIString(name, other) == 0) return static_cast<int>(i);
       }
     }
-    const char* other = numpy_name(own);
+    const char* other = second_name(own);
     if (other && PyUnicode_CompareWithASCIIString(name, other) == 0) return static_cast<int>(i);
   }
   return -1;

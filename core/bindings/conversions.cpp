@@ -27,7 +27,10 @@ namespace {
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     note_read("item()");
-    return must(python_number(tensor_of(self).item()));
+    const Scalar value = tensor_of(self).item();
+    if (impl_of(self)->dtype() == DType::uint64)
+      return must(PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.integer())));
+    return must(python_number(value));
   });
 }
 
@@ -42,6 +45,8 @@ PyObject* element(const char* at) {
       return PyComplex_FromDoubles(value.re, value.im);
     } else if constexpr (detail::is_float_type<T>) {
       return PyFloat_FromDouble(wisp::convert<double>(value));
+    } else if constexpr (std::is_same_v<T, uint64_t>) {
+      return PyLong_FromUnsignedLongLong(value);
     } else {
       return PyLong_FromLongLong(static_cast<long long>(value));
     }
@@ -64,7 +69,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     note_read("tolist()");
     t.check_readable("tolist()");
     contents_read = true;
-    return visit<dtypes::all>(t.dtype(), "tolist",
+    return visit<dtypes::any>(t.dtype(), "tolist",
                               [&]<class T>() { return nested_list<T>(t, 0, t.bytes()); });
   });
 }
@@ -160,14 +165,16 @@ PyObject* cpu(PyObject* self, PyObject*, PyObject*) {
 }
 PyObject* no_such_device(PyObject*, PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
-    check_usable(parse_device("cuda"));
+    usable(parse_device("cuda"));
     return nullptr;
   });
 }
 
 // --- type(): the legacy names
 
-std::string legacy_type(DType dtype) { return str("wisp.", legacy_name(dtype), "Tensor"); }
+std::string legacy_type(DType dtype) {
+  return str(shown_package(), ".", legacy_name(dtype), "Tensor");
+}
 
 DType parse_legacy_type(std::string text) {
   const size_t dot = text.rfind('.');

@@ -70,7 +70,7 @@ class Nested {
   Tensor fill(PyObject* data, DType dtype) {
     Tensor result = Tensor::empty(sizes_, dtype);
     filled_ = dtype;
-    visit<dtypes::all>(dtype, "tensor", [&]<class T>() {
+    visit<dtypes::any>(dtype, "tensor", [&]<class T>() {
       T* at = result.data<T>();
       put(data, 0, at);
     });
@@ -141,7 +141,20 @@ class Nested {
     WISP_CHECK_VALUE(depth == sizes_.size(), "expected sequence of length ",
                      depth < sizes_.size() ? sizes_[depth] : 0, " at dim ", depth, " (got ",
                      is_sequence(value) ? "a deeper sequence" : "a number", ")");
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      if (PyLong_CheckExact(value)) return static_cast<void>(*at++ = to_unsigned(value));
+    }
     *at++ = to_element(value).to<T>();
+  }
+
+  // Negative ones wrap, as in other unsigned dtypes.
+  static uint64_t to_unsigned(PyObject* value) {
+    int overflow;
+    const int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (!overflow) return static_cast<uint64_t>(number);
+    const uint64_t large = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred()) throw PythonError();
+    return large;
   }
 
   // Integers beyond int64 are fine where floats are wanted.

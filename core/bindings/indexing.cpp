@@ -21,7 +21,11 @@ bool is_index_sequence(PyObject* item) {
 
 // A position: a number, or a tensor of integers without dimensions.
 bool is_position(PyObject* item) {
-  if (is_tensor(item)) return impl_of(item)->ndim() == 0 && is_integer(item);
+  if (is_tensor(item)) {
+    const Layers* layers = impl_of(item)->layers();
+    const bool one_of_many = layers && layers->batch_level != 0;  // in vmap: a place per sample
+    return impl_of(item)->ndim() == 0 && !one_of_many && is_integer(item);
+  }
   return !is_index_sequence(item) && is_integer(item);
 }
 

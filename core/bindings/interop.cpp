@@ -26,6 +26,12 @@ const char* format_of(DType dtype) {
       return "b";
     case DType::int16:
       return "h";
+    case DType::uint16:
+      return "H";
+    case DType::uint32:
+      return "I";
+    case DType::uint64:
+      return "Q";
     case DType::int32:
       return "i";
     case DType::int64:
@@ -46,8 +52,8 @@ const char* format_of(DType dtype) {
 }
 
 constexpr const char* supported_elements =
-    "The supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and "
-    "bool.";
+    "The supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+    "uint64, uint32, uint16, uint8, and bool.";
 
 DType dtype_from_format(const char* format, Py_ssize_t item, const char* function) {
   const char* code = format ? format : "B";
@@ -68,6 +74,9 @@ DType dtype_from_format(const char* format, Py_ssize_t item, const char* functio
   if (text == "Zd") return DType::complex128;
   if (text == "b" || text == "h" || text == "i" || text == "l" || text == "q" || text == "n") {
     return by_size(DType::int8, DType::int16, DType::int32, DType::int64);
+  }
+  if (text == "H" || text == "I" || text == "L" || text == "Q" || text == "N") {
+    return by_size(DType::uint8, DType::uint16, DType::uint32, DType::uint64);
   }
   WISP_CHECK_TYPE(text == "B" || text == "c", function, ": can't convert elements of type '",
                   format ? format : "B", "'. ", supported_elements);
@@ -106,9 +115,8 @@ PyObject* numpy_dtype(DType dtype) {
   static PyObject* cache[num_dtypes] = {};
   PyObject*& found = cache[static_cast<int>(dtype)];
   if (!found) {
-    WISP_CHECK_TYPE(dtype != DType::bfloat16,
-                    "Got unsupported ScalarType BFloat16: NumPy has no such dtype; convert with "
-                    ".float() first");
+    WISP_CHECK_TYPE(format_of(dtype), "Got unsupported ScalarType ", legacy_name(dtype),
+                    ": NumPy has no such dtype; convert with .float() first");
     const Ref make(import_attribute("numpy", "dtype"));
     found =
         must(PyObject_CallFunction(make.get(), "s", dtype == DType::bool_ ? "bool" : name(dtype)));
@@ -264,7 +272,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
     const char* format = format_of(t.dtype());
-    WISP_CHECK_KIND(buffer, format, "bfloat16 tensors have no buffer format");
+    WISP_CHECK_KIND(buffer, format, name(t.dtype()), " tensors have no buffer format");
     WISP_CHECK_KIND(buffer, !t.requires_grad(),
                     "a tensor that requires grad cannot be exported; detach() it first");
     WISP_CHECK_KIND(buffer, t->storage().writable() || !(flags & PyBUF_WRITABLE),
@@ -340,8 +348,12 @@ DLDataType dl_dtype(DType dtype) {
   if (dtype == DType::bool_) return {dl_bool, 8, 1};
   if (dtype == DType::bfloat16) return {dl_bfloat, bits, 1};
   if (is_complex(dtype)) return {dl_complex, bits, 1};
+  if (contains(dtypes::float8, dtype)) {
+    constexpr uint8_t codes[] = {10, 12, 11, 13, 14};  // in the order of Float8Form
+    return {codes[int(dtype) - int(DType::float8_e4m3fn)], bits, 1};
+  }
   if (is_floating(dtype)) return {dl_float, bits, 1};
-  return {dtype == DType::uint8 ? dl_uint : dl_int, bits, 1};
+  return {is_signed(dtype) ? dl_int : dl_uint, bits, 1};
 }
 
 DType from_dl_dtype(DLDataType type) {

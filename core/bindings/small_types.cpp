@@ -6,6 +6,19 @@ namespace wisp::python {
 
 namespace {
 
+std::string package = "wisp";
+
+PyObject* show_as(PyObject*, PyObject* name) {
+  return guarded([&] {
+    package = text_of(name);
+    return none();
+  });
+}
+
+PyObject* shown_package_of(PyObject*, PyObject*) { return PyUnicode_FromString(shown_package()); }
+
+PyObject* shown(const char* name) { return PyUnicode_FromFormat("%s.%s", shown_package(), name); }
+
 // --- dtype
 
 struct DTypeObject {
@@ -18,9 +31,7 @@ PyObject* dtype_objects[num_dtypes] = {};
 
 DType dtype_in(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->dtype; }
 
-PyObject* dtype_repr(PyObject* self) {
-  return PyUnicode_FromFormat("wisp.%s", name(dtype_in(self)));
-}
+PyObject* dtype_repr(PyObject* self) { return shown(name(dtype_in(self))); }
 PyObject* dtype_reduce(PyObject* self, PyObject*) {
   return PyUnicode_FromString(name(dtype_in(self)));
 }
@@ -154,8 +165,7 @@ PyObject* usable_device(PyObject*, PyObject* object) {
 
 PyObject* device_enter(PyObject* self, PyObject*) {
   return guarded([&] {
-    check_usable(device_in(self));
-    scopes.push_back(device_in(self));
+    scopes.push_back(usable(device_in(self)));
     default_changed = true;
     Py_INCREF(self);
     return self;
@@ -202,7 +212,7 @@ PyType_Spec device_spec = {"wisp.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DE
 PyTypeObject* size_type = nullptr;
 
 PyObject* size_repr(PyObject* self) {
-  std::string text = "wisp.Size([";
+  std::string text = package + ".Size([";
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
     const Ref item(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
     if (!item) return nullptr;
@@ -302,7 +312,7 @@ struct ConstantObject {
 };
 
 PyObject* constant_repr(PyObject* self) {
-  return PyUnicode_FromFormat("wisp.%s", reinterpret_cast<ConstantObject*>(self)->text);
+  return shown(reinterpret_cast<ConstantObject*>(self)->text);
 }
 PyObject* constant_reduce(PyObject* self, PyObject*) {
   return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->text);
@@ -337,8 +347,12 @@ PyObject* shared(PyObject* object) {
 
 }  // namespace
 
+const char* shown_package() { return package.c_str(); }
+
 void add_small_types(PyObject* module) {
   static PyMethodDef functions[] = {
+      {"_show_as", show_as, METH_O, nullptr},
+      {"_shown_package", shown_package_of, METH_NOARGS, nullptr},
       {"_usable_device", usable_device, METH_O, nullptr},
       {"_set_default_device", set_default_device, METH_O, nullptr},
       {"_get_default_device", get_default_device, METH_NOARGS, nullptr},
@@ -419,11 +433,7 @@ Device named_device(PyObject* object) {
 bool devices_matter() { return default_changed || Storage::any_meta(); }
 Device default_device() { return scopes.empty() ? process_default : scopes.back(); }
 
-Device to_device(PyObject* object) {
-  const Device device = named_device(object);
-  check_usable(device);
-  return device;
-}
+Device to_device(PyObject* object) { return usable(named_device(object)); }
 
 bool to_memory_format(PyObject* object, MemoryFormat& format) {
   if (Py_TYPE(object) != format_type) return false;

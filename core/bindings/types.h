@@ -14,6 +14,9 @@ namespace wisp::python {
 
 void add_small_types(PyObject* module);
 
+// What dtypes, sizes and the like are shown as being of: "wisp", or "torch" where wisp stands in.
+const char* shown_package();
+
 PyObject* wrap(DType dtype);  // new reference
 PyObject* wrap(Device device);
 PyObject* wrap_size(IntSpan sizes);

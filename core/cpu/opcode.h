@@ -11,173 +11,175 @@ namespace wisp::cpu {
 // What element type a kernel writes, given the type it computes in.
 enum class Result : uint8_t { same, boolean, real };
 
-// X(name, inputs, dtypes it computes in, result)
-#define WISP_FOR_EACH_OPCODE(X)                                 \
-  /* arithmetic */                                              \
-  X(add, 2, dtypes::bits | dtypes::math, same)                  \
-  X(sub, 2, dtypes::integral | dtypes::math, same)              \
-  X(mul, 2, dtypes::bits | dtypes::math, same)                  \
-  X(div, 2, dtypes::math, same)                                 \
-  X(add_scaled, 2, dtypes::integral | dtypes::math, same)       \
-  X(div_floor, 2, dtypes::integral | dtypes::real_math, same)   \
-  X(div_trunc, 2, dtypes::integral | dtypes::real_math, same)   \
-  X(remainder, 2, dtypes::integral | dtypes::real_math, same)   \
-  X(fmod, 2, dtypes::integral | dtypes::real_math, same)        \
-  X(pow, 2, dtypes::integral | dtypes::math, same)              \
-  X(maximum, 2, dtypes::bits | dtypes::real_math, same)         \
-  X(minimum, 2, dtypes::bits | dtypes::real_math, same)         \
-  X(fmax, 2, dtypes::bits | dtypes::real_math, same)            \
-  X(fmin, 2, dtypes::bits | dtypes::real_math, same)            \
-  X(atan2, 2, dtypes::real_math, same)                          \
-  X(hypot, 2, dtypes::real_math, same)                          \
-  X(copysign, 2, dtypes::real_math, same)                       \
-  X(nextafter, 2, dtypes::floating, same)                       \
-  X(xlogy, 2, dtypes::real_math, same)                          \
-  X(xlog1py, 2, dtypes::real_math, same)                        \
-  X(logaddexp, 2, dtypes::real_math, same)                      \
-  X(logaddexp2, 2, dtypes::real_math, same)                     \
-  X(heaviside, 2, dtypes::bits | dtypes::real_math, same)       \
-  X(gcd, 2, dtypes::integral, same)                             \
-  X(lcm, 2, dtypes::integral, same)                             \
-  X(make_complex, 2, dtypes::complex, same)                     \
-  X(polar, 2, dtypes::complex, same)                            \
-  /* bits and logic */                                          \
-  X(bitwise_and, 2, dtypes::bits, same)                         \
-  X(bitwise_or, 2, dtypes::bits, same)                          \
-  X(bitwise_xor, 2, dtypes::bits, same)                         \
-  X(shift_left, 2, dtypes::integral, same)                      \
-  X(shift_right, 2, dtypes::integral, same)                     \
-  X(bitwise_not, 1, dtypes::bits, same)                         \
-  X(logical_and, 2, dtypes::bits | dtypes::math, boolean)       \
-  X(logical_or, 2, dtypes::bits | dtypes::math, boolean)        \
-  X(logical_xor, 2, dtypes::bits | dtypes::math, boolean)       \
-  X(logical_not, 1, dtypes::bits | dtypes::math, boolean)       \
-  /* comparison */                                              \
-  X(eq, 2, dtypes::bits | dtypes::math, boolean)                \
-  X(ne, 2, dtypes::bits | dtypes::math, boolean)                \
-  X(lt, 2, dtypes::bits | dtypes::real_math, boolean)           \
-  X(le, 2, dtypes::bits | dtypes::real_math, boolean)           \
-  X(gt, 2, dtypes::bits | dtypes::real_math, boolean)           \
-  X(ge, 2, dtypes::bits | dtypes::real_math, boolean)           \
-  X(isnan, 1, dtypes::math, boolean)                            \
-  X(isinf, 1, dtypes::math, boolean)                            \
-  X(isfinite, 1, dtypes::math, boolean)                         \
-  X(isposinf, 1, dtypes::real_math, boolean)                    \
-  X(isneginf, 1, dtypes::real_math, boolean)                    \
-  X(signbit, 1, dtypes::integral | dtypes::real_math, boolean)  \
-  /* sign and rounding */                                       \
-  X(neg, 1, dtypes::integral | dtypes::math, same)              \
-  X(abs, 1, dtypes::integral | dtypes::math, real)              \
-  X(sign, 1, dtypes::bits | dtypes::real_math, same)            \
-  X(sgn, 1, dtypes::complex, same)                              \
-  X(floor, 1, dtypes::real_math, same)                          \
-  X(ceil, 1, dtypes::real_math, same)                           \
-  X(round, 1, dtypes::real_math, same)                          \
-  X(trunc, 1, dtypes::real_math, same)                          \
-  X(frac, 1, dtypes::real_math, same)                           \
-  X(square, 1, dtypes::integral | dtypes::math, same)           \
-  X(cube, 1, dtypes::math, same)                                \
-  X(clamp_to, 1, dtypes::real_math, same)                       \
-  X(reciprocal, 1, dtypes::math, same)                          \
-  X(sqrt, 1, dtypes::math, same)                                \
-  X(rsqrt, 1, dtypes::math, same)                               \
-  X(conj, 1, dtypes::complex, same)                             \
-  X(angle, 1, dtypes::complex, real)                            \
-  X(angle_real, 1, dtypes::real_math, same)                     \
-  /* exponential, trigonometric, hyperbolic, error functions */ \
-  X(exp, 1, dtypes::math, same)                                 \
-  X(exp2, 1, dtypes::math, same)                                \
-  X(expm1, 1, dtypes::math, same)                               \
-  X(log, 1, dtypes::math, same)                                 \
-  X(log2, 1, dtypes::math, same)                                \
-  X(log10, 1, dtypes::math, same)                               \
-  X(log1p, 1, dtypes::math, same)                               \
-  X(sin, 1, dtypes::math, same)                                 \
-  X(cos, 1, dtypes::math, same)                                 \
-  X(tan, 1, dtypes::math, same)                                 \
-  X(asin, 1, dtypes::math, same)                                \
-  X(acos, 1, dtypes::math, same)                                \
-  X(atan, 1, dtypes::math, same)                                \
-  X(sinh, 1, dtypes::math, same)                                \
-  X(cosh, 1, dtypes::math, same)                                \
-  X(tanh, 1, dtypes::math, same)                                \
-  X(asinh, 1, dtypes::math, same)                               \
-  X(acosh, 1, dtypes::math, same)                               \
-  X(atanh, 1, dtypes::math, same)                               \
-  X(sigmoid, 1, dtypes::math, same)                             \
-  X(erf, 1, dtypes::real_math, same)                            \
-  X(erfc, 1, dtypes::real_math, same)                           \
-  X(erfinv, 1, dtypes::real_math, same)                         \
-  X(lgamma, 1, dtypes::real_math, same)                         \
-  X(digamma, 1, dtypes::real_math, same)                        \
-  X(sinc, 1, dtypes::math, same)                                \
-  X(i0, 1, dtypes::real_math, same)                             \
-  X(i0e, 1, dtypes::real_math, same)                            \
-  X(i1, 1, dtypes::real_math, same)                             \
-  X(i1e, 1, dtypes::real_math, same)                            \
-  X(erfcx, 1, dtypes::real_math, same)                          \
-  X(log_ndtr, 1, dtypes::real_math, same)                       \
-  X(ndtri, 1, dtypes::real_math, same)                          \
-  X(entr, 1, dtypes::real_math, same)                           \
-  X(polygamma, 1, dtypes::real_math, same)                      \
-  X(zeta, 2, dtypes::real_math, same)                           \
-  /* activations: some compute exponentials, the rest select */ \
-  X(gelu, 1, dtypes::real_math, same)                           \
-  X(gelu_tanh, 1, dtypes::real_math, same)                      \
-  X(silu, 1, dtypes::real_math, same)                           \
-  X(mish, 1, dtypes::real_math, same)                           \
-  X(softplus, 1, dtypes::real_math, same)                       \
-  X(log_sigmoid, 1, dtypes::real_math, same)                    \
-  X(elu, 1, dtypes::real_math, same)                            \
-  X(logit, 1, dtypes::real_math, same)                          \
-  X(relu, 1, dtypes::integral | dtypes::real_math, same)        \
-  X(leaky_relu, 1, dtypes::real_math, same)                     \
-  X(hardsigmoid, 1, dtypes::real_math, same)                    \
-  X(hardswish, 1, dtypes::real_math, same)                      \
-  X(hardshrink, 1, dtypes::real_math, same)                     \
-  X(softshrink, 1, dtypes::real_math, same)                     \
-  X(threshold, 1, dtypes::integral | dtypes::real_math, same)   \
-  X(prelu, 2, dtypes::real_math, same)                          \
-  X(nan_to_num, 1, dtypes::math, same)                          \
-  /* losses, before they are added up */                        \
-  X(squared_error, 2, dtypes::real_math, same)                  \
-  X(smooth_l1, 2, dtypes::real_math, same)                      \
-  X(huber, 2, dtypes::real_math, same)                          \
-  X(bce, 2, dtypes::real_math, same)                            \
-  X(bce_logits, 2, dtypes::real_math, same)                     \
-  /* three inputs */                                            \
-  X(where, 3, dtypes::bits | dtypes::math, same)                \
-  X(lerp, 3, dtypes::math, same)                                \
-  X(lerp_by, 2, dtypes::real_math, same)                        \
-  X(addcmul, 3, dtypes::integral | dtypes::math, same)          \
-  X(addcdiv, 3, dtypes::math, same)                             \
-  X(clamp, 3, dtypes::bits | dtypes::real_math, same)           \
-  /* derivatives that deserve one pass */                       \
-  X(tanh_grad, 2, dtypes::math, same)                           \
-  X(sigmoid_grad, 2, dtypes::math, same)                        \
-  X(relu_grad, 2, dtypes::real_math, same)                      \
-  X(gelu_grad, 2, dtypes::real_math, same)                      \
-  X(gelu_tanh_grad, 2, dtypes::real_math, same)                 \
-  X(silu_grad, 2, dtypes::real_math, same)                      \
-  X(mish_grad, 2, dtypes::real_math, same)                      \
-  X(softplus_grad, 2, dtypes::real_math, same)                  \
-  X(log_sigmoid_grad, 2, dtypes::real_math, same)               \
-  X(elu_grad, 2, dtypes::real_math, same)                       \
-  X(leaky_relu_grad, 2, dtypes::real_math, same)                \
-  X(hardtanh_grad, 2, dtypes::real_math, same)                  \
-  X(hardsigmoid_grad, 2, dtypes::real_math, same)               \
-  X(hardswish_grad, 2, dtypes::real_math, same)                 \
-  X(shrink_grad, 2, dtypes::real_math, same)                    \
-  X(threshold_grad, 2, dtypes::real_math, same)                 \
-  X(dropout_grad, 2, dtypes::real_math, same)                   \
-  X(squared_error_grad, 3, dtypes::real_math, same)             \
-  X(smooth_l1_grad, 3, dtypes::real_math, same)                 \
-  X(huber_grad, 3, dtypes::real_math, same)                     \
-  X(bce_grad, 3, dtypes::real_math, same)                       \
-  X(bce_logits_grad, 3, dtypes::real_math, same)
+// X(name, inputs, dtypes it computes in, result, cost)
+// The cost is that of one float32 in the caches, in hundredths of a nanosecond, as it was measured
+// with AVX-512 on one thread; what reads and writes memory and little else counts 10.
+#define WISP_FOR_EACH_OPCODE(X)                                    \
+  /* arithmetic */                                                 \
+  X(add, 2, dtypes::bits | dtypes::math, same, 10)                 \
+  X(sub, 2, dtypes::integral | dtypes::math, same, 10)             \
+  X(mul, 2, dtypes::bits | dtypes::math, same, 10)                 \
+  X(div, 2, dtypes::math, same, 13)                                \
+  X(add_scaled, 2, dtypes::integral | dtypes::math, same, 10)      \
+  X(div_floor, 2, dtypes::integral | dtypes::real_math, same, 69)  \
+  X(div_trunc, 2, dtypes::integral | dtypes::real_math, same, 12)  \
+  X(remainder, 2, dtypes::integral | dtypes::real_math, same, 44)  \
+  X(fmod, 2, dtypes::integral | dtypes::real_math, same, 33)       \
+  X(pow, 2, dtypes::integral | dtypes::math, same, 157)            \
+  X(maximum, 2, dtypes::bits | dtypes::real_math, same, 10)        \
+  X(minimum, 2, dtypes::bits | dtypes::real_math, same, 10)        \
+  X(fmax, 2, dtypes::bits | dtypes::real_math, same, 10)           \
+  X(fmin, 2, dtypes::bits | dtypes::real_math, same, 10)           \
+  X(atan2, 2, dtypes::real_math, same, 46)                         \
+  X(hypot, 2, dtypes::real_math, same, 56)                         \
+  X(copysign, 2, dtypes::real_math, same, 10)                      \
+  X(nextafter, 2, dtypes::floating, same, 21)                      \
+  X(xlogy, 2, dtypes::real_math, same, 53)                         \
+  X(xlog1py, 2, dtypes::real_math, same, 63)                       \
+  X(logaddexp, 2, dtypes::real_math, same, 164)                    \
+  X(logaddexp2, 2, dtypes::real_math, same, 162)                   \
+  X(heaviside, 2, dtypes::bits | dtypes::real_math, same, 10)      \
+  X(gcd, 2, dtypes::integral, same, 600)                           \
+  X(lcm, 2, dtypes::integral, same, 600)                           \
+  X(make_complex, 2, dtypes::complex, same, 10)                    \
+  X(polar, 2, dtypes::complex, same, 100)                          \
+  /* bits and logic */                                             \
+  X(bitwise_and, 2, dtypes::bits, same, 10)                        \
+  X(bitwise_or, 2, dtypes::bits, same, 10)                         \
+  X(bitwise_xor, 2, dtypes::bits, same, 10)                        \
+  X(shift_left, 2, dtypes::integral, same, 10)                     \
+  X(shift_right, 2, dtypes::integral, same, 10)                    \
+  X(bitwise_not, 1, dtypes::bits, same, 10)                        \
+  X(logical_and, 2, dtypes::bits | dtypes::math, boolean, 10)      \
+  X(logical_or, 2, dtypes::bits | dtypes::math, boolean, 10)       \
+  X(logical_xor, 2, dtypes::bits | dtypes::math, boolean, 10)      \
+  X(logical_not, 1, dtypes::bits | dtypes::math, boolean, 10)      \
+  /* comparison */                                                 \
+  X(eq, 2, dtypes::bits | dtypes::math, boolean, 10)               \
+  X(ne, 2, dtypes::bits | dtypes::math, boolean, 10)               \
+  X(lt, 2, dtypes::bits | dtypes::real_math, boolean, 10)          \
+  X(le, 2, dtypes::bits | dtypes::real_math, boolean, 10)          \
+  X(gt, 2, dtypes::bits | dtypes::real_math, boolean, 10)          \
+  X(ge, 2, dtypes::bits | dtypes::real_math, boolean, 10)          \
+  X(isnan, 1, dtypes::math, boolean, 10)                           \
+  X(isinf, 1, dtypes::math, boolean, 10)                           \
+  X(isfinite, 1, dtypes::math, boolean, 10)                        \
+  X(isposinf, 1, dtypes::real_math, boolean, 10)                   \
+  X(isneginf, 1, dtypes::real_math, boolean, 10)                   \
+  X(signbit, 1, dtypes::integral | dtypes::real_math, boolean, 10) \
+  /* sign and rounding */                                          \
+  X(neg, 1, dtypes::integral | dtypes::math, same, 10)             \
+  X(abs, 1, dtypes::integral | dtypes::math, real, 10)             \
+  X(sign, 1, dtypes::bits | dtypes::real_math, same, 10)           \
+  X(sgn, 1, dtypes::complex, same, 10)                             \
+  X(floor, 1, dtypes::real_math, same, 10)                         \
+  X(ceil, 1, dtypes::real_math, same, 10)                          \
+  X(round, 1, dtypes::real_math, same, 10)                         \
+  X(trunc, 1, dtypes::real_math, same, 10)                         \
+  X(frac, 1, dtypes::real_math, same, 10)                          \
+  X(square, 1, dtypes::integral | dtypes::math, same, 10)          \
+  X(cube, 1, dtypes::math, same, 10)                               \
+  X(clamp_to, 1, dtypes::real_math, same, 10)                      \
+  X(reciprocal, 1, dtypes::math, same, 12)                         \
+  X(sqrt, 1, dtypes::math, same, 18)                               \
+  X(rsqrt, 1, dtypes::math, same, 29)                              \
+  X(conj, 1, dtypes::complex, same, 10)                            \
+  X(angle, 1, dtypes::complex, real, 100)                          \
+  X(angle_real, 1, dtypes::real_math, same, 10)                    \
+  /* exponential, trigonometric, hyperbolic, error functions */    \
+  X(exp, 1, dtypes::math, same, 31)                                \
+  X(exp2, 1, dtypes::math, same, 29)                               \
+  X(expm1, 1, dtypes::math, same, 38)                              \
+  X(log, 1, dtypes::math, same, 41)                                \
+  X(log2, 1, dtypes::math, same, 40)                               \
+  X(log10, 1, dtypes::math, same, 47)                              \
+  X(log1p, 1, dtypes::math, same, 57)                              \
+  X(sin, 1, dtypes::math, same, 50)                                \
+  X(cos, 1, dtypes::math, same, 49)                                \
+  X(tan, 1, dtypes::math, same, 56)                                \
+  X(asin, 1, dtypes::math, same, 38)                               \
+  X(acos, 1, dtypes::math, same, 41)                               \
+  X(atan, 1, dtypes::math, same, 49)                               \
+  X(sinh, 1, dtypes::math, same, 44)                               \
+  X(cosh, 1, dtypes::math, same, 35)                               \
+  X(tanh, 1, dtypes::math, same, 51)                               \
+  X(asinh, 1, dtypes::math, same, 91)                              \
+  X(acosh, 1, dtypes::math, same, 82)                              \
+  X(atanh, 1, dtypes::math, same, 79)                              \
+  X(sigmoid, 1, dtypes::math, same, 36)                            \
+  X(erf, 1, dtypes::real_math, same, 52)                           \
+  X(erfc, 1, dtypes::real_math, same, 132)                         \
+  X(erfinv, 1, dtypes::real_math, same, 104)                       \
+  X(lgamma, 1, dtypes::real_math, same, 295)                       \
+  X(digamma, 1, dtypes::real_math, same, 362)                      \
+  X(sinc, 1, dtypes::math, same, 147)                              \
+  X(i0, 1, dtypes::real_math, same, 1069)                          \
+  X(i0e, 1, dtypes::real_math, same, 641)                          \
+  X(i1, 1, dtypes::real_math, same, 1202)                          \
+  X(i1e, 1, dtypes::real_math, same, 795)                          \
+  X(erfcx, 1, dtypes::real_math, same, 1425)                       \
+  X(log_ndtr, 1, dtypes::real_math, same, 1613)                    \
+  X(ndtri, 1, dtypes::real_math, same, 381)                        \
+  X(entr, 1, dtypes::real_math, same, 47)                          \
+  X(polygamma, 1, dtypes::real_math, same, 13100)                  \
+  X(zeta, 2, dtypes::real_math, same, 16100)                       \
+  /* activations: some compute exponentials, the rest select */    \
+  X(gelu, 1, dtypes::real_math, same, 39)                          \
+  X(gelu_tanh, 1, dtypes::real_math, same, 69)                     \
+  X(silu, 1, dtypes::real_math, same, 38)                          \
+  X(mish, 1, dtypes::real_math, same, 195)                         \
+  X(softplus, 1, dtypes::real_math, same, 121)                     \
+  X(log_sigmoid, 1, dtypes::real_math, same, 108)                  \
+  X(elu, 1, dtypes::real_math, same, 45)                           \
+  X(logit, 1, dtypes::real_math, same, 108)                        \
+  X(relu, 1, dtypes::integral | dtypes::real_math, same, 10)       \
+  X(leaky_relu, 1, dtypes::real_math, same, 10)                    \
+  X(hardsigmoid, 1, dtypes::real_math, same, 14)                   \
+  X(hardswish, 1, dtypes::real_math, same, 14)                     \
+  X(hardshrink, 1, dtypes::real_math, same, 10)                    \
+  X(softshrink, 1, dtypes::real_math, same, 11)                    \
+  X(threshold, 1, dtypes::integral | dtypes::real_math, same, 10)  \
+  X(prelu, 2, dtypes::real_math, same, 10)                         \
+  X(nan_to_num, 1, dtypes::math, same, 12)                         \
+  /* losses, before they are added up */                           \
+  X(squared_error, 2, dtypes::real_math, same, 10)                 \
+  X(smooth_l1, 2, dtypes::real_math, same, 10)                     \
+  X(huber, 2, dtypes::real_math, same, 10)                         \
+  X(bce, 2, dtypes::real_math, same, 100)                          \
+  X(bce_logits, 2, dtypes::real_math, same, 110)                   \
+  /* three inputs */                                               \
+  X(where, 3, dtypes::bits | dtypes::math, same, 10)               \
+  X(lerp, 3, dtypes::math, same, 10)                               \
+  X(lerp_by, 2, dtypes::real_math, same, 10)                       \
+  X(addcmul, 3, dtypes::integral | dtypes::math, same, 10)         \
+  X(addcdiv, 3, dtypes::math, same, 10)                            \
+  X(clamp, 3, dtypes::bits | dtypes::real_math, same, 10)          \
+  /* derivatives that deserve one pass */                          \
+  X(tanh_grad, 2, dtypes::math, same, 10)                          \
+  X(sigmoid_grad, 2, dtypes::math, same, 10)                       \
+  X(relu_grad, 2, dtypes::real_math, same, 10)                     \
+  X(gelu_grad, 2, dtypes::real_math, same, 80)                     \
+  X(gelu_tanh_grad, 2, dtypes::real_math, same, 90)                \
+  X(silu_grad, 2, dtypes::real_math, same, 45)                     \
+  X(mish_grad, 2, dtypes::real_math, same, 220)                    \
+  X(softplus_grad, 2, dtypes::real_math, same, 45)                 \
+  X(log_sigmoid_grad, 2, dtypes::real_math, same, 45)              \
+  X(elu_grad, 2, dtypes::real_math, same, 45)                      \
+  X(leaky_relu_grad, 2, dtypes::real_math, same, 10)               \
+  X(hardtanh_grad, 2, dtypes::real_math, same, 10)                 \
+  X(hardsigmoid_grad, 2, dtypes::real_math, same, 10)              \
+  X(hardswish_grad, 2, dtypes::real_math, same, 10)                \
+  X(shrink_grad, 2, dtypes::real_math, same, 10)                   \
+  X(threshold_grad, 2, dtypes::real_math, same, 10)                \
+  X(dropout_grad, 2, dtypes::real_math, same, 10)                  \
+  X(squared_error_grad, 3, dtypes::real_math, same, 10)            \
+  X(smooth_l1_grad, 3, dtypes::real_math, same, 10)                \
+  X(huber_grad, 3, dtypes::real_math, same, 10)                    \
+  X(bce_grad, 3, dtypes::real_math, same, 20)                      \
+  X(bce_logits_grad, 3, dtypes::real_math, same, 45)
 
 enum class Opcode : uint16_t {
-#define WISP_ENUMERATOR(name, inputs, types, result) name,
+#define WISP_ENUMERATOR(name, inputs, types, result, cost) name,
   WISP_FOR_EACH_OPCODE(WISP_ENUMERATOR)
 #undef WISP_ENUMERATOR
       count
@@ -199,13 +201,20 @@ struct OpcodeInfo {
   int inputs;
   DTypeSet types;
   Result result;
+  int cost;
 };
 inline constexpr OpcodeInfo opcode_infos[num_opcodes] = {
-#define WISP_INFO(name, inputs, types, result) {#name, inputs, types, Result::result},
+#define WISP_INFO(name, inputs, types, result, cost) {#name, inputs, types, Result::result, cost},
     WISP_FOR_EACH_OPCODE(WISP_INFO)
 #undef WISP_INFO
 };
 inline const OpcodeInfo& info(Opcode opcode) { return opcode_infos[static_cast<int>(opcode)]; }
+
+// Of an element, in hundredths of a nanosecond.
+inline int64_t cost_of(Opcode opcode, DType compute) {
+  const auto words = static_cast<int64_t>(item_size(compute)) / 4;
+  return info(opcode).cost * (words > 1 ? words : 1);
+}
 
 // The kernel, or null if there is none for this compute dtype.
 TileFn tile_kernel(Opcode opcode, DType compute);

@@ -1,4 +1,6 @@
 // Comparison, logic and bits.
+#include "base/element.h"
+#include "cpu/copy.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -31,12 +33,21 @@ void infer_shift(Infer& infer) {
   check_compute(infer, dtypes::integral);
 }
 
+// The same for all elements. Where calls are collected it has to be a pointwise one.
+void answer_all(const Call& call, bool answer) {
+  if (is_taken(call)) {
+    const Arg alike[] = {call[0], call[0]};
+    return run_pointwise(call, answer ? Opcode::eq : Opcode::ne, alike);
+  }
+  const Tensor& out = call.out();
+  cpu::fill(out.sizes(), {out->bytes(), out.strides(), out.dtype()},
+            Element(answer, out.dtype()).bytes);
+}
+
 // Integers are never NaN or infinite, always finite.
 template <int answer>
 void classify_kernel(const Call& call) {
-  if (is_differentiable(call.compute)) return pointwise_kernel(call);
-  const Arg constant[] = {call[0], call[0]};
-  run_pointwise(call, answer ? Opcode::eq : Opcode::ne, constant);
+  is_differentiable(call.compute) ? pointwise_kernel(call) : answer_all(call, answer);
 }
 
 void infer_classify_real(Infer& infer) {
@@ -121,11 +132,7 @@ void register_classification(Registry& r) {
       {"signbit(Tensor self) -> Tensor",
        "Whether the sign bit is set; true for -0.0.\n\n>>> wisp.signbit(wisp.tensor([-1., 0., -0.]))\ntensor([ True, False,  True])",
        Opcode::signbit, "Less"},
-      [](const Call& c) {
-        const Arg constant[] = {c[0], c[0]};
-        if (c.compute == DType::bool_) return run_pointwise(c, Opcode::ne, constant);
-        pointwise_kernel(c);
-      },
+      [](const Call& c) { c.compute == DType::bool_ ? answer_all(c, false) : pointwise_kernel(c); },
       infer_classify_real);
 }
 

@@ -1,6 +1,7 @@
 // Copies, conversions and fills.
 #include "cpu/copy.h"
 
+#include "base/element.h"
 #include "ops/families.h"
 #include "ops/number.h"
 #include "ops/ops.h"
@@ -40,10 +41,7 @@ void copy_kernel(const Call& call) {
 }
 
 void fill_with(const Tensor& out, Scalar value) {
-  visit<dtypes::all>(out.dtype(), "fill", [&]<class T>() {
-    const T converted = value.to<T>();
-    cpu::fill(out.sizes(), operand_of(out), &converted);
-  });
+  cpu::fill(out.sizes(), operand_of(out), Element(value, out.dtype()).bytes);
 }
 
 void infer_fill(Infer& infer) {

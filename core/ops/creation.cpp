@@ -1,6 +1,7 @@
 // Tensors from nothing: constants, ranges, and their _like and new_ forms.
 #include <cmath>
 
+#include "base/element.h"
 #include "base/parallel.h"
 #include "cpu/copy.h"
 #include "cpu/grain.h"
@@ -15,10 +16,8 @@ namespace wisp::ops {
 namespace {
 
 void fill_all(const Tensor& out, Scalar value) {
-  visit<dtypes::all>(out.dtype(), "full", [&]<class T>() {
-    const T converted = value.to<T>();
-    cpu::fill(out.sizes(), {out->bytes(), out.strides(), out.dtype()}, &converted);
-  });
+  cpu::fill(out.sizes(), {out->bytes(), out.strides(), out.dtype()},
+            Element(value, out.dtype()).bytes);
 }
 
 // zeros(size, *, dtype, device)
@@ -143,12 +142,12 @@ void check_holds_ends(const Context& context, DType dtype) {
 }
 
 // linspace(start, end, steps, ...): filled from both ends, so that both are exact.
-template <class F>
+template <DTypeSet Set, class F>
 void write_spaced(const Call& call, F value_at) {
   const Tensor& out = call.out();
   check_holds_ends(call, out.dtype());
   const int64_t steps = out.numel();
-  visit<dtypes::all>(out.dtype(), call.name(), [&]<class T>() {
+  visit<Set>(out.dtype(), call.name(), [&]<class T>() {
     using Wide = std::conditional_t<detail::is_complex_type<T>, std::complex<double>, double>;
     Wide start, end;
     if constexpr (detail::is_complex_type<T>) {
@@ -174,6 +173,15 @@ void write_spaced(const Call& call, F value_at) {
       for (; i < last; ++i) write(i, end - step * static_cast<double>(steps - 1 - i));
     });
   });
+}
+
+void linspace_kernel(const Call& call) {
+  const Tensor& out = call.out();
+  if (!contains(dtypes::real, out.dtype()))
+    return write_spaced<dtypes::boolean | dtypes::complex>(call, [](auto x) { return x; });
+  check_holds_ends(call, out.dtype());
+  cpu::write_spaced(out.dtype(), out->bytes(), out.numel(), call.scalar(0).real(),
+                    call.scalar(1).real());
 }
 
 template <int dtype>
@@ -377,7 +385,7 @@ void register_ranges(Registry& r) {
        .doc =
            "`steps` numbers at equal distances from `start` to `end`, both included.\n\n>>> wisp.linspace(0, 1, 5)\ntensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])",
        .infer = infer_spaced<3>,
-       .kernel = [](const Call& c) { write_spaced(c, [](auto x) { return x; }); },
+       .kernel = linspace_kernel,
        .onnx = "+ a constant",
        .homes = home::function}));
   r.add(factory(
@@ -389,7 +397,7 @@ void register_ranges(Registry& r) {
        .kernel =
            [](const Call& c) {
              const double base = c.real(3);
-             write_spaced(c, [base](auto x) { return std::pow(base, x); });
+             write_spaced<dtypes::all>(c, [base](auto x) { return std::pow(base, x); });
            },
        .onnx = "+ a constant",
        .homes = home::function}));

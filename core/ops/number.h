@@ -15,7 +15,7 @@ namespace wisp::ops {
 inline bool fits(Scalar value, DType dtype) {
   if (dtype == DType::bool_ || is_complex(dtype)) return true;
   if (value.is_complex() && value.imag() != 0) return false;
-  return visit<dtypes::real>(dtype, "number", [&]<class T>() {
+  return visit<dtypes::real | dtypes::stored>(dtype, "number", [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
       constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
       constexpr double low =

@@ -40,8 +40,12 @@ inline DType result_type(const Arg& a, const Arg& b) {
   return promotion.result();
 }
 
+// What a dtype that is only stored is computed in; fails for uint64, which nothing holds.
+DType stored_math_dtype(DType dtype);
+
 // float16 and bfloat16 are computed in float32.
 inline DType math_dtype(DType dtype) {
+  if (WISP_UNLIKELY(contains(dtypes::stored, dtype))) return stored_math_dtype(dtype);
   return contains(dtypes::half, dtype) ? DType::float32 : dtype;
 }
 

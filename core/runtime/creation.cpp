@@ -27,7 +27,7 @@ DType TensorData::dtype() const {
 Tensor tensor(const TensorData& data, const TensorOptions& options) {
   const DType dtype = options.dtype().value_or(data.dtype());
   Tensor made = empty(data.sizes(), options.requires_grad(false).dtype(dtype));
-  visit<dtypes::all>(dtype, "tensor", [&]<class T>() {
+  visit<dtypes::any>(dtype, "tensor", [&]<class T>() {
     T* to = core(made).data<T>();
     for (const Scalar& number : data.numbers()) *to++ = number.to<T>();
   });

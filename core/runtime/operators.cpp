@@ -339,13 +339,13 @@ Tensor polygamma(int64_t n, const Tensor& self) { static Entry op; return run<Te
 Tensor mvlgamma(const Tensor& self, int64_t p) { static Entry op; return run<Tensor>(op, "mvlgamma", {self, p}); }
 Tensor i0(const Tensor& self) { static Entry op; return run<Tensor>(op, "i0", {self}); }
 std::tuple<Tensor, Tensor> frexp(const Tensor& self) { static Entry op; return run<std::tuple<Tensor, Tensor>>(op, "frexp", {self}); }
-Tensor hardshrink(const Tensor& self, Scalar lambd) { static Entry op; return run<Tensor>(op, "hardshrink", {self, lambd}); }
 Tensor selu(const Tensor& self, bool inplace) { static Entry op; return run<Tensor>(op, "selu", {self, inplace}); }
 Tensor selu_(const Tensor& self) { static Entry op; return run<Tensor>(op, "selu_", {self}); }
 Tensor celu(const Tensor& self, double alpha, bool inplace) { static Entry op; return run<Tensor>(op, "celu", {self, alpha, inplace}); }
 Tensor celu_(const Tensor& self, double alpha) { static Entry op; return run<Tensor>(op, "celu_", {self, alpha}); }
 Tensor threshold(const Tensor& self, Scalar threshold, Scalar value, bool inplace) { static Entry op; return run<Tensor>(op, "threshold", {self, threshold, value, inplace}); }
 Tensor threshold_(const Tensor& self, Scalar threshold, Scalar value) { static Entry op; return run<Tensor>(op, "threshold_", {self, threshold, value}); }
+Tensor hardshrink(const Tensor& self, Scalar lambd) { static Entry op; return run<Tensor>(op, "hardshrink", {self, lambd}); }
 Tensor prelu(const Tensor& self, const Tensor& weight) { static Entry op; return run<Tensor>(op, "prelu", {self, weight}); }
 Tensor rrelu(const Tensor& self, double lower, double upper, bool training, bool inplace) { static Entry op; return run<Tensor>(op, "rrelu", {self, lower, upper, training, inplace}); }
 Tensor rrelu_(const Tensor& self, double lower, double upper, bool training) { static Entry op; return run<Tensor>(op, "rrelu_", {self, lower, upper, training}); }

@@ -91,9 +91,8 @@ Tensor Tensor::to(DType dtype, bool non_blocking, bool copy) const {
 }
 Tensor Tensor::to(Device device) const { return to(device, dtype()); }
 Tensor Tensor::to(Device device, DType dtype, bool non_blocking, bool copy) const {
-  check_usable(device);
   static const OpDef& op = entry("to");
-  return run<Tensor>(op, {*this, dtype, device, non_blocking, copy, std::nullopt});
+  return run<Tensor>(op, {*this, dtype, usable(device), non_blocking, copy, std::nullopt});
 }
 Tensor Tensor::contiguous(MemoryFormat format) const {
   static const OpDef& op = entry("contiguous");

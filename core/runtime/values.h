@@ -27,7 +27,9 @@ constexpr DType kBool = DType::bool_, kUInt8 = DType::uint8, kInt8 = DType::int8
                 kInt16 = DType::int16, kInt32 = DType::int32, kInt64 = DType::int64,
                 kFloat16 = DType::float16, kBFloat16 = DType::bfloat16, kFloat32 = DType::float32,
                 kFloat64 = DType::float64, kComplexFloat = DType::complex64,
-                kComplexDouble = DType::complex128;
+                kComplexDouble = DType::complex128, kUInt16 = DType::uint16,
+                kUInt32 = DType::uint32, kUInt64 = DType::uint64,
+                kFloat8_e4m3fn = DType::float8_e4m3fn, kFloat8_e5m2 = DType::float8_e5m2;
 constexpr DType kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32, kLong = kInt64,
                 kHalf = kFloat16, kFloat = kFloat32, kDouble = kFloat64;
 constexpr DeviceType kCPU = DeviceType::cpu, kCUDA = DeviceType::cuda, kMeta = DeviceType::meta;

@@ -29,7 +29,7 @@ def dtypes_of_kind(kind):
         found = tuple(dtype for part in kind for dtype in dtypes_of_kind(part).values())
     else:
         found = _KINDS[kind]
-    return {str(dtype).removeprefix("torch.").removeprefix("wisp."): dtype for dtype in found}
+    return {str(dtype).rpartition(".")[2]: dtype for dtype in found}
 
 
 def isdtype(dtype, kind):

@@ -77,6 +77,6 @@ def shown_type(declared):
     if tensor.elem_type not in list(Element):
         return "of unknown type"
     element = Element(tensor.elem_type)
-    name = str(DTYPES[element]).removeprefix("wisp.") if element in DTYPES else element.name.lower()
+    name = str(DTYPES[element]).rpartition(".")[2] if element in DTYPES else element.name.lower()
     sizes = [d.dim_param or (str(d.dim_value) if d.HasField("dim_value") else "?") for d in tensor.shape.dim]
     return f"{name}[{', '.join(sizes)}]" if tensor.HasField("shape") else name

@@ -135,7 +135,7 @@ def from_array(array, element=None):
         return wisp.from_numpy(array.view(numpy.int16).copy()).view(wisp.bfloat16)
     if element in DTYPES:
         return wisp.from_numpy(numpy.array(array))
-    carrier = numpy.dtype(str(CARRIERS[element]).removeprefix("wisp."))
+    carrier = numpy.dtype(str(CARRIERS[element]).rpartition(".")[2])
     return Carried(wisp.from_numpy(array.astype(carrier)), element)
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "safe_globals", "save", "set_default_load_endianness",
 ]  # fmt: skip
 
+DEFAULT_PROTOCOL = 2  # of pickles, for those who write them
 MAP_LOCATION = "Callable | wisp.device | str | dict | None"  # the type of ``map_location``, for annotations
 
 

@@ -13,6 +13,8 @@ Entry = namedtuple("Entry", "dtype shape begin end")
 NAMES = {
     _C.float64: "F64", _C.float32: "F32", _C.float16: "F16", _C.bfloat16: "BF16", _C.int64: "I64", _C.int32: "I32",
     _C.int16: "I16", _C.int8: "I8", _C.uint8: "U8", _C.bool: "BOOL", _C.complex64: "C64",
+    _C.uint16: "U16", _C.uint32: "U32", _C.uint64: "U64", _C.float8_e4m3fn: "F8_E4M3", _C.float8_e5m2: "F8_E5M2",
+    _C.float8_e4m3fnuz: "F8_E4M3FNUZ", _C.float8_e5m2fnuz: "F8_E5M2FNUZ", _C.float8_e8m0fnu: "F8_E8M0",
 }  # fmt: skip
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 LARGEST_HEADER = 100_000_000  # the limit of the format

@@ -167,13 +167,16 @@ class Pickle:
         self._out += b"tQ"
 
     def _tensor(self, obj):
-        self._global("torch._utils", "_rebuild_tensor_v2")
+        has_class = obj.dtype in _NAMES  # a class of storages; else the dtype is written beside bytes
+        self._global("torch._utils", f"_rebuild_tensor_v{2 if has_class else 3}")
         self._out += b"("
-        self._storage(obj.untyped_storage(), obj.dtype)
+        self._storage(obj.untyped_storage(), obj.dtype if has_class else None)
         for part in (obj.storage_offset(), tuple(obj.shape), tuple(obj.stride())):
             self._save(part)
         self._save(obj.requires_grad and type(obj) is _C.Tensor)
         self._call("collections", "OrderedDict")
+        if not has_class:
+            self._save(obj.dtype)
         self._out += b"tR"
         if type(obj) is _C.Tensor:
             self._remember(obj)

@@ -21,11 +21,25 @@ constexpr uint64_t largest_header = 100'000'000;  // the limit of the format
 constexpr size_t largest_structure = 1 << 20;     // what goes into the header
 constexpr size_t alignment = 64;                  // of the data in files of ours
 
-constexpr std::pair<DType, const char*> dtype_names[] = {
-    {DType::float64, "F64"},   {DType::float32, "F32"},  {DType::float16, "F16"},
-    {DType::bfloat16, "BF16"}, {DType::int64, "I64"},    {DType::int32, "I32"},
-    {DType::int16, "I16"},     {DType::int8, "I8"},      {DType::uint8, "U8"},
-    {DType::bool_, "BOOL"},    {DType::complex64, "C64"}};
+constexpr std::pair<DType, const char*> dtype_names[] = {{DType::float64, "F64"},
+                                                         {DType::float32, "F32"},
+                                                         {DType::float16, "F16"},
+                                                         {DType::bfloat16, "BF16"},
+                                                         {DType::int64, "I64"},
+                                                         {DType::int32, "I32"},
+                                                         {DType::int16, "I16"},
+                                                         {DType::int8, "I8"},
+                                                         {DType::uint8, "U8"},
+                                                         {DType::bool_, "BOOL"},
+                                                         {DType::complex64, "C64"},
+                                                         {DType::uint16, "U16"},
+                                                         {DType::uint32, "U32"},
+                                                         {DType::uint64, "U64"},
+                                                         {DType::float8_e4m3fn, "F8_E4M3"},
+                                                         {DType::float8_e5m2, "F8_E5M2"},
+                                                         {DType::float8_e4m3fnuz, "F8_E4M3FNUZ"},
+                                                         {DType::float8_e5m2fnuz, "F8_E5M2FNUZ"},
+                                                         {DType::float8_e8m0fnu, "F8_E8M0"}};
 
 const char* name_of(DType dtype) {
   for (const auto& [known, name] : dtype_names) {

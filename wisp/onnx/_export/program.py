@@ -39,21 +39,31 @@ def _flat(result):
     return tuple(leaf for leaf in leaves(result) if leaf is not None)
 
 
+def _without_python(graph):
+    """A graph of its own, with an autograd.Function as what it calls."""
+    made = inlined(graph)
+    if made.run_pass("host_gradients"):
+        made.run_pass("constant_folding")
+    return made
+
+
 def program_of(model, args, kwargs):
     if isinstance(model, ScriptModule):
         function = model._c.method("forward")
-        return Program(inlined(function.graph), model._c, _bound(function, args, kwargs))
+        return Program(_without_python(function.graph), model._c, _bound(function, args, kwargs))
     if isinstance(model, ScriptFunction):
-        return Program(inlined(model._c.graph), None, _bound(model._c, args, kwargs))
+        return Program(_without_python(model._c.graph), None, _bound(model._c, args, kwargs))
     with no_grad():
         if isinstance(model, nn.Module):
             around = _Flat(model)
             around.training = model.training
-            owner = record_module(around, {"forward": (args, kwargs)}, False)
+            owner = record_module(around, {"forward": (args, kwargs)}, False, keep_python=False)
             function, written = owner.method("forward"), model.forward
         else:
             owner, written = None, model
-            function = record_function(lambda *a, **k: _flat(model(*a, **k)), "traced", args, kwargs, False)
+            function = record_function(
+                lambda *a, **k: _flat(model(*a, **k)), "traced", args, kwargs, False, keep_python=False
+            )
     names = [*parameter_names(written, len(args)), *kwargs]
     return Program(inlined(function.graph), owner, dict(zip(names, (*args, *kwargs.values()), strict=True)))
 

@@ -66,7 +66,7 @@ def _selu(g, x, *_):
 
 
 def _celu(g, x, alpha=1.0, *_):
-    return g.op("Celu", x, alpha=float(alpha)) if str(x.dtype) == "wisp.float32" else _elu(g, x, alpha, 1, 1 / alpha)
+    return g.op("Celu", x, alpha=float(alpha)) if x.dtype is wisp.float32 else _elu(g, x, alpha, 1, 1 / alpha)
 
 
 def _leaky_relu(g, x, slope=0.01, *_):

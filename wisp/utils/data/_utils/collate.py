@@ -1,5 +1,6 @@
 """Samples put together into batches."""
 
+import re
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
@@ -8,6 +9,9 @@ from wisp._C import Tensor
 
 _tensor, _stack, _as_tensor = _C.tensor, _C._functions["stack"], _C.as_tensor
 _MESSAGE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+
+np_str_obj_array_pattern = re.compile("[SaUO]")  # codes of NumPy's dtypes that are no numbers
 
 
 def _is_array(value):
