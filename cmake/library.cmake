@@ -29,7 +29,7 @@ set_target_properties(wisp_tool PROPERTIES OUTPUT_NAME wisp RUNTIME_OUTPUT_DIREC
 
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/core core/runtime/*.h core/runtime/*.inc)
 list(FILTER headers EXCLUDE REGEX "bridge.h$|/internal/|/tool/")
-foreach(name compiler complex device dtype error half scalar)
+foreach(name compiler complex device dtype error float8 half scalar)
   list(APPEND headers base/${name}.h)
 endforeach()
 foreach(header ${headers})

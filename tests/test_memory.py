@@ -146,6 +146,7 @@ def test_a_storage_moves_into_a_buffer():
         wisp.ones(5)._move_storage(bytes(20))
 
 
+@keeps_memory
 def test_ever_new_sizes_leave_memory_bounded():
     """What is prepared for the sizes of a call is kept for the latest few hundred of them."""
     grown = fresh.python(
@@ -167,3 +168,13 @@ print(resident() - before)
 """
     )
     assert int(grown) < 12_000_000  # 500 sizes, four primitives each, took 24 MB when none was given back
+
+
+@pytest.mark.parametrize(
+    "held", ["weight * 2", "wisp.jit.script(wisp.nn.Linear(2, 2)).forward", "[weight.grad_fn, (weight * weight).sum()]"]
+)
+def test_a_program_ends_while_something_native_holds_a_parameter(held):
+    """Its object is still there when the garbage collector looks for the last time. (Sanitised builds see what it reads.)"""
+    fresh.python(
+        f"import wisp\nweight = wisp.nn.Parameter(wisp.ones(3))\nweight.note = 'kept'\nheld = {held}\ndel weight"
+    )

@@ -14,6 +14,7 @@ constexpr double slow = 3e-3;  // seconds; small pages in its place take as long
 // What slow ones may take: so much at once, and that part of the time the program runs.
 constexpr double at_once = 1, largest_share = 0.05, shortest_burst = 0.5;
 constexpr int longest_pause = 1024;
+constexpr int collapse_now = 25;  // MADV_COLLAPSE, which older headers do not have
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -28,11 +29,18 @@ double touch(char* block, size_t bytes) {
 
 }  // namespace
 
-char* map_aligned(size_t bytes) {
-  // Over-map, then give the ends back.
+char* map_aligned(size_t bytes, char* end) {
+  constexpr int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
   const size_t span = bytes + huge_page;
   if (span < bytes) return nullptr;
-  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (end) {
+    void* wanted = end - bytes;
+    void* made = mmap(wanted, bytes, access, kind | MAP_FIXED_NOREPLACE, -1, 0);
+    if (made == wanted) return static_cast<char*>(made);
+    if (made != MAP_FAILED) munmap(made, bytes);  // systems that do not know this flag
+  }
+  // Over-map, then give the ends back.
+  void* raw = mmap(nullptr, span, access, kind, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   char* begin = static_cast<char*>(raw);
   char* aligned = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(begin) + huge_page - 1) &
@@ -66,22 +74,21 @@ bool HugePages::advise(char* block, size_t bytes) {
   return false;
 }
 
-char* HugePages::exchange(void* block, size_t bytes) {
-  const double pages = static_cast<double>(bytes / huge_page);
-  const double expected = pages * per_page_.load(std::memory_order_relaxed);
+bool HugePages::collapse(char* page) {
+  const double expected = per_page_.load(std::memory_order_relaxed);
   if (left() < expected || (!going_on_ && left() < shortest_burst)) {
     going_on_ = false;
-    return nullptr;
+    return false;
   }
   going_on_ = true;
-  char* made = map_aligned(bytes);
-  if (!made) return nullptr;
-  munmap(block, bytes);
-  madvise(made, bytes, MADV_HUGEPAGE);
-  const double took = touch(made, bytes);
-  per_page_.store(took / pages, std::memory_order_relaxed);
+  const Clock::time_point start = Clock::now();
+  madvise(page, huge_page, MADV_HUGEPAGE);
+  // Systems that do not know this do it by themselves, some time later.
+  madvise(page, huge_page, collapse_now);
+  const double took = seconds_since(start);
+  per_page_.store(took, std::memory_order_relaxed);
   spend(took);
-  return made;
+  return true;
 }
 
 double HugePages::left() const {

@@ -7,14 +7,22 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <unordered_set>
 
+#include "base/block_heap.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/huge_pages.h"
+#include "base/small_vector.h"
+
+namespace wisp {
+
+void fail_out_of_memory() { throw std::bad_alloc(); }
+
+}  // namespace wisp
 
 namespace wisp::memory {
 
@@ -25,17 +33,20 @@ using namespace detail;
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t mapped_limit = 4 << 20;  // from here on blocks are mapped, with huge pages
+constexpr size_t mapped_limit = 1 << 20;  // from here on blocks are cut from mapped memory
+constexpr size_t least_mapped = 8 << 20;
 constexpr size_t slab_bytes = 256 << 10;
 
 size_t class_bytes(int index) { return class_sizes[index]; }
 
-// Eight steps per doubling keep the waste below 12.5%.
+// Eight steps per doubling keep the waste below 12.5%; a unit of the heap below 6.25%.
 size_t round_large(size_t bytes) {
   if (bytes > (size_t(1) << 60)) return bytes;  // cannot be had; let the mapping fail
-  const size_t step = std::max(size_t(4096), (size_t(1) << (std::bit_width(bytes - 1) - 1)) / 8);
-  const size_t rounded = (bytes + step - 1) / step * step;
-  return rounded < mapped_limit ? rounded : (rounded + huge_page - 1) / huge_page * huge_page;
+  const size_t step =
+      bytes >= mapped_limit
+          ? BlockHeap::unit
+          : std::max(size_t(4096), (size_t(1) << (std::bit_width(bytes - 1) - 1)) / 8);
+  return (bytes + step - 1) / step * step;
 }
 
 // How many blocks move between a thread and the shared lists at once.
@@ -60,11 +71,13 @@ struct Central {
     void* block;
     uint64_t age;
   };
-  std::map<size_t, std::vector<Cached>> large;  // free blocks, newest last
-  std::map<size_t, int64_t> large_in_use;
-  std::unordered_set<void*> small_pages;  // mapped blocks, in use or free, without huge pages
+  std::map<size_t, std::vector<Cached>> large;  // free blocks that are not mapped, newest last
+  int64_t large_bytes = 0;                      // of these
+  BlockHeap heap;                               // mapped memory that is free
+  std::atomic<char*> lowest{nullptr};           // what was mapped last: the next goes before it
+  std::vector<BlockHeap::Range> small_pages;    // mapped memory without huge pages
+  std::map<size_t, int64_t> large_in_use;       // of both kinds
   uint64_t clock = 0;
-  int64_t cached = 0;
   int64_t cache_limit = default_cache_limit();
   std::atomic<int64_t> reserved{0};
   std::atomic<int64_t> current{0};
@@ -72,6 +85,7 @@ struct Central {
   std::array<int64_t, small_classes> small_made{};  // blocks ever carved, by class
   std::vector<ThreadCache*> threads;
 
+  int64_t cached() const { return large_bytes + static_cast<int64_t>(heap.bytes()); }
   void count(int64_t bytes) {
     const int64_t now = current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     int64_t seen = peak.load(std::memory_order_relaxed);
@@ -124,43 +138,80 @@ struct ThreadEnd {
        " MiB)");
 }
 
-void* map_pages(size_t bytes) {
-  char* block = map_aligned(bytes);
-  if (!block || huge_pages().advise(block, bytes)) return block;
+// A block of memory that is mapped for it; what is left goes to the heap.
+char* map_block(size_t bytes) {
+  const size_t mapped = std::max(least_mapped, (bytes + huge_page - 1) / huge_page * huge_page);
   Central& c = central();
+  char* block =
+      mapped < bytes ? nullptr : map_aligned(mapped, c.lowest.load(std::memory_order_relaxed));
+  if (!block) return nullptr;
+  c.lowest.store(block, std::memory_order_relaxed);
+  c.reserved.fetch_add(static_cast<int64_t>(mapped), std::memory_order_relaxed);
+  const bool huge = huge_pages().advise(block, mapped);
   std::lock_guard lock(c.mutex);
-  c.small_pages.insert(block);
+  c.heap.add({block + bytes, mapped - bytes});
+  if (!huge) c.small_pages.push_back({block, mapped});
   return block;
 }
 
 void* system_allocate(size_t bytes) {
-  void* block = bytes >= mapped_limit ? map_pages(bytes) : std::aligned_alloc(alignment, bytes);
+  if (bytes >= mapped_limit) return map_block(bytes);
+  void* block = std::aligned_alloc(alignment, bytes);
   if (block) central().reserved.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   return block;
 }
 
-void system_free(void* block, size_t bytes) {
-  if (bytes >= mapped_limit) {
-    munmap(block, bytes);
-  } else {
-    std::free(block);
-  }
-  central().reserved.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+// Called with the lock held.
+void drop_oldest(Central& c) {
+  auto oldest = std::min_element(c.large.begin(), c.large.end(), [](const auto& a, const auto& b) {
+    return a.second.front().age < b.second.front().age;
+  });
+  const auto bytes = static_cast<int64_t>(oldest->first);
+  std::free(oldest->second.front().block);
+  c.reserved.fetch_sub(bytes, std::memory_order_relaxed);
+  c.large_bytes -= bytes;
+  oldest->second.erase(oldest->second.begin());
+  if (oldest->second.empty()) c.large.erase(oldest);
 }
 
-// Frees cached blocks, oldest first, until at most `target` bytes are kept. Called with the lock
-// held.
-void trim(Central& c, int64_t target) {
-  while (c.cached > target && !c.large.empty()) {
-    auto oldest = std::min_element(
-        c.large.begin(), c.large.end(),
-        [](const auto& a, const auto& b) { return a.second.front().age < b.second.front().age; });
-    c.small_pages.erase(oldest->second.front().block);
-    system_free(oldest->second.front().block, oldest->first);
-    c.cached -= static_cast<int64_t>(oldest->first);
-    oldest->second.erase(oldest->second.begin());
-    if (oldest->second.empty()) c.large.erase(oldest);
+// Calls that follow leave this memory alone. Called with the lock held.
+void forget_small_pages(Central& c, const BlockHeap::Range& gone) {
+  std::erase_if(c.small_pages, [&](const BlockHeap::Range& range) {
+    return range.begin < gone.end() && gone.begin < range.end();
+  });
+}
+
+// Called with the lock held.
+void collapse_some(Central& c) {
+  while (!c.small_pages.empty()) {
+    BlockHeap::Range& range = c.small_pages.back();
+    if (!huge_pages().collapse(range.begin)) return;
+    range = {range.begin + huge_page, range.bytes - huge_page};
+    if (range.bytes == 0) c.small_pages.pop_back();
   }
+}
+
+// Gives free memory back until at most `target` bytes are kept. Called with the lock held.
+void trim(Central& c, int64_t target) {
+  while (c.cached() > target && c.heap.bytes() > 0) {
+    const BlockHeap::Range range = c.heap.drop(static_cast<size_t>(c.cached() - target));
+    forget_small_pages(c, range);
+    munmap(range.begin, range.bytes);
+    c.reserved.fetch_sub(static_cast<int64_t>(range.bytes), std::memory_order_relaxed);
+  }
+  while (c.cached() > target && !c.large.empty()) drop_oldest(c);
+}
+
+// A block that is kept; null if there is none. Called with the lock held.
+void* take_cached(Central& c, size_t bytes) {
+  if (bytes >= mapped_limit) return c.heap.take(bytes);
+  const auto found = c.large.find(bytes);
+  if (found == c.large.end()) return nullptr;
+  void* block = found->second.back().block;
+  found->second.pop_back();
+  if (found->second.empty()) c.large.erase(found);
+  c.large_bytes -= static_cast<int64_t>(bytes);
+  return block;
 }
 
 void* allocate_large(size_t requested) {
@@ -169,13 +220,7 @@ void* allocate_large(size_t requested) {
   void* block = nullptr;
   {
     std::lock_guard lock(c.mutex);
-    auto found = c.large.find(bytes);
-    if (found != c.large.end()) {
-      block = found->second.back().block;
-      found->second.pop_back();
-      if (found->second.empty()) c.large.erase(found);
-      c.cached -= static_cast<int64_t>(bytes);
-    }
+    block = take_cached(c, bytes);
     ++c.large_in_use[bytes];
   }
   if (!block) block = system_allocate(bytes);
@@ -192,26 +237,20 @@ void* allocate_large(size_t requested) {
   return block;
 }
 
-// Called with the lock held.
-void* with_huge_pages(Central& c, void* block, size_t bytes) {
-  const auto found = c.small_pages.find(block);
-  if (found == c.small_pages.end()) return block;
-  void* made = huge_pages().exchange(block, bytes);
-  if (!made) return block;
-  c.small_pages.erase(found);
-  return made;
-}
-
 void deallocate_large(void* block, size_t requested) {
   Central& c = central();
   const size_t bytes = round_large(requested);
   c.count(-static_cast<int64_t>(bytes));
   std::lock_guard lock(c.mutex);
-  if (!c.small_pages.empty()) block = with_huge_pages(c, block, bytes);
   if (--c.large_in_use[bytes] == 0) c.large_in_use.erase(bytes);
-  c.large[bytes].push_back({block, c.clock++});
-  c.cached += static_cast<int64_t>(bytes);
-  if (c.cached > c.cache_limit) trim(c, c.cache_limit);
+  if (bytes < mapped_limit) {
+    c.large[bytes].push_back({block, c.clock++});
+    c.large_bytes += static_cast<int64_t>(bytes);
+  } else {
+    c.heap.give({static_cast<char*>(block), bytes});
+    collapse_some(c);
+  }
+  if (c.cached() > c.cache_limit) trim(c, c.cache_limit);
 }
 
 // Called with the lock held.
@@ -321,7 +360,7 @@ Stats stats() {
   Central& c = central();
   if (thread_cache) flush_count(*thread_cache);
   std::lock_guard lock(c.mutex);
-  return {c.current.load(), c.peak.load(), c.cached, c.cache_limit, c.reserved.load()};
+  return {c.current.load(), c.peak.load(), c.cached(), c.cache_limit, c.reserved.load()};
 }
 
 void reset_peak() {
@@ -355,9 +394,11 @@ std::vector<SizeCount> snapshot() {
     }
   }
   std::map<size_t, SizeCount> large;
-  for (const auto& [size, blocks] : c.large) {
-    large[size] = {static_cast<int64_t>(size), 0, static_cast<int64_t>(blocks.size())};
-  }
+  auto kept = [&](size_t size, int64_t count) {
+    large[size] = {static_cast<int64_t>(size), 0, count};
+  };
+  for (const auto& [size, blocks] : c.large) kept(size, static_cast<int64_t>(blocks.size()));
+  for (const auto& [size, count] : c.heap.sizes()) kept(size, count);
   for (const auto& [size, count] : c.large_in_use) {
     large[size].size = static_cast<int64_t>(size);
     large[size].in_use = count;

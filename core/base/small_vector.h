@@ -6,11 +6,13 @@
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
-#include <new>
 #include <span>
 #include <type_traits>
 
 namespace wisp {
+
+// Throws std::bad_alloc; for headers that kernels, which are compiled without exceptions, include.
+[[noreturn]] void fail_out_of_memory();
 
 template <class T, int N>
 class SmallVector {
@@ -82,7 +84,7 @@ class SmallVector {
     if (n <= capacity_) return;
     const size_t capacity = n > 2u * capacity_ ? n : 2u * capacity_;
     T* grown = static_cast<T*>(std::malloc(capacity * sizeof(T)));
-    if (!grown) throw std::bad_alloc();
+    if (!grown) fail_out_of_memory();
     std::memcpy(static_cast<void*>(grown), data_, size_ * sizeof(T));
     drop();
     data_ = grown;
