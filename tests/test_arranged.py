@@ -224,6 +224,66 @@ def test_norms_of_groups_stay_arranged(norm):
         close(ours, wide.float(), 1e-3)
 
 
+def rounded_image(seed, offset=0.0):
+    """As image(), of bfloat16; the mean of a channel may lie far from zero."""
+    generator = wisp.Generator().manual_seed(seed)
+    x, weight = wisp.randn(5, 16, 14, 14, generator=generator), wisp.randn(32, 16, 3, 3, generator=generator)
+    made = F.conv2d(x.bfloat16(), weight.bfloat16(), wisp.full((32,), offset).bfloat16(), padding=1)
+    if not _C._is_arranged(made):
+        pytest.skip("the processor does not multiply bfloat16")
+    return made
+
+
+def norm_and_gradients(norm, x, grad, dtype):
+    """Its result, and the gradients of its input, weights and biases."""
+    weight, bias = (t.to(dtype).requires_grad_() for t in numbers(wisp.ones(1), 32))
+    x = x.detach().requires_grad_()
+    out = norm(x, weight, bias)
+    out.backward(grad)
+    return [out.detach(), x.grad, weight.grad, bias.grad]
+
+
+NORMS = {
+    "batch": lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
+    "group": lambda x, w, b: F.group_norm(x, 4, w, b),
+    "instance": lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
+}
+
+
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+@pytest.mark.parametrize("norm", NORMS)
+def test_norms_of_bfloat16_stay_arranged(norm, offset):
+    before, results = wisp.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            wisp.set_num_threads(threads)
+            x, grad = rounded_image(1, offset), rounded_image(2)
+            results.append(norm_and_gradients(NORMS[norm], x, grad, wisp.float32))
+    finally:
+        wisp.set_num_threads(before)
+    assert all(_C._is_arranged(t) for t in results[0][:2])
+    assert all(wisp.equal(a, b) for a, b in zip(*results, strict=True))
+    wide = norm_and_gradients(NORMS[norm], x.double(), grad.double(), wisp.float64)
+    for ours, exact, tolerance in zip(results[0], wide, (2**-8, 2**-8, 1e-5, 1e-5), strict=True):
+        close(ours.double(), exact, tolerance)
+
+
+def test_batch_norm_of_bfloat16_by_given_statistics():
+    x, (scale, shift) = rounded_image(1), numbers(wisp.ones(1), 32)
+    out = F.batch_norm(x, shift, scale, scale, shift)
+    assert _C._is_arranged(out)
+    wide = [t.double() for t in (x, shift, scale, scale, shift)]
+    close(out.double(), F.batch_norm(*wide), 2**-8)
+
+
+def test_batch_norm_of_bfloat16_that_is_everywhere_the_same():
+    x = rounded_image(1) * 0 + 1.703125
+    assert _C._is_arranged(x)
+    mean, var = wisp.zeros(32), wisp.ones(32)
+    assert wisp.equal(F.batch_norm(x, mean, var, training=True, momentum=1.0), wisp.zeros_like(x))
+    assert wisp.equal(mean, wisp.full((32,), 1.703125)) and wisp.equal(var, wisp.zeros(32))
+
+
 @pytest.mark.parametrize("batch", [1, 2, 5, 16, 19])
 def test_results_do_not_depend_on_the_number_of_threads(batch):
     model, x = block(), wisp.randn(batch, 3, 32, 32)

@@ -1,6 +1,8 @@
 """Layers of bfloat16 against the same layers of float64 on the same numbers. Where the processor multiplies bfloat16
 these run kernels of their own, elsewhere they compute in float32; both round a result once."""
 
+import copy
+
 import pytest
 
 import wisp
@@ -99,19 +101,68 @@ def test_attention_of_many_keys_and_shared_heads():
     agree(f, numbers(1, 4, 150, 32, seed=1), numbers(1, 2, 700, 32, seed=2), numbers(1, 2, 700, 32, seed=3), much=3)
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_recurrent_layers(kind):
+def sequences(*lengths):
+    """Of 24 numbers a step, packed."""
+    given = [numbers(length, 24, seed=length) for length in lengths]
+    return nn.utils.rnn.pack_sequence(given, enforce_sorted=False)
+
+
+RECURRENT = {
+    "whole panels": (64, {}, numbers(9, 5, 24)),
+    "part of a panel": (40, {"num_layers": 2}, numbers(9, 5, 24)),
+    "odd": (33, {"num_layers": 2}, numbers(6, 13, 24)),
+    "several parts of the depth": (450, {}, numbers(4, 3, 24)),
+    "one sequence": (40, {}, numbers(12, 1, 24)),
+    "one step": (45, {}, numbers(1, 1, 24)),
+    "too few to pack": (41, {}, numbers(2, 3, 24)),
+    "both ways": (33, {"bidirectional": True}, sequences(3, 9, 1, 5, 5)),
+    "packed": (40, {"num_layers": 2}, sequences(4, 3, 11)),
+    "without biases": (31, {"bias": False}, numbers(3, 21, 24)),
+}
+
+
+def recurrent_results(model, x):
+    """Outputs, last states and gradients."""
+    model.zero_grad()
+    rows = x.data if isinstance(x, nn.utils.rnn.PackedSequence) else x
+    leaf = rows.clone().requires_grad_()
+    out, states = model(x._replace(data=leaf) if rows is not x else leaf)
+    out = out.data if rows is not x else out
+    last = states if isinstance(states, tuple) else (states,)
+    loss = (out * numbers(*out.shape, seed=9)).sum() + sum(s.sum() for s in last)
+    loss.backward()
+    return [out.detach(), *(s.detach() for s in last), leaf.grad, *(p.grad.clone() for p in model.parameters())]
+
+
+@pytest.mark.parametrize("case", RECURRENT)
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN", "projected"])
+def test_recurrent_layers(kind, case):
+    hidden, options, x = RECURRENT[case]
     wisp.manual_seed(0)
-    model, x = getattr(nn, kind)(24, 40, 2).bfloat16(), numbers(9, 5, 24)
-    results = {}
-    for dtype in (wisp.bfloat16, wisp.float64):
-        model.to(dtype).zero_grad()
-        given = x.to(dtype, copy=True).requires_grad_()
-        out = model(given)[0]
-        out.backward(numbers(*out.shape, seed=9).to(dtype))
-        results[dtype] = [out.detach(), given.grad, *(p.grad.clone() for p in model.parameters())]
-    for ours, wide in zip(*results.values(), strict=True):
-        close(ours, wide, 4)
+    if kind == "projected":
+        model = nn.LSTM(24, hidden, proj_size=19, **options).bfloat16()
+    else:
+        model = getattr(nn, kind)(24, hidden, **options).bfloat16()
+    ours = recurrent_results(model, x)
+    wide = recurrent_results(copy.deepcopy(model).double(), x.to(wisp.float64))
+    for a, b in zip(ours, wide, strict=True):
+        close(a, b, 4)
+
+
+@pytest.mark.parametrize("case", ["part of a panel", "several parts of the depth", "one sequence", "both ways"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_recurrent_layers_do_not_depend_on_the_number_of_threads(kind, case):
+    hidden, options, x = RECURRENT[case]
+    wisp.manual_seed(0)
+    model = getattr(nn, kind)(24, hidden, **options).bfloat16()
+    before, seen = wisp.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            wisp.set_num_threads(threads)
+            seen.append(recurrent_results(model, x))
+    finally:
+        wisp.set_num_threads(before)
+    assert all(wisp.equal(a, b) for a, b in zip(*seen, strict=True))
 
 
 def test_results_do_not_depend_on_the_number_of_threads():

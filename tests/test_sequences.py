@@ -198,6 +198,22 @@ def test_a_single_row(make, hidden):
             assert (one - exact).abs().max() < 1e-6
 
 
+@pytest.mark.parametrize("dtype", [wisp.float32, wisp.bfloat16])
+@pytest.mark.parametrize("sizes", [[1, 0], [1, 1, 0, 0], [3, 0], [9, 4, 0]], ids=str)
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_steps_that_nobody_takes_part_in(kind, sizes, dtype):
+    model = getattr(nn, kind)(6, 7, bidirectional=True).to(dtype)
+    x, results = wisp.randn(sum(sizes), 6, dtype=dtype), []
+    for given in (sizes, [size for size in sizes if size]):
+        model.zero_grad()
+        leaf = x.clone().requires_grad_()
+        out = model(nn.utils.rnn.PackedSequence(leaf, wisp.tensor(given)))[0].data
+        out.sum().backward()
+        results.append([out.detach(), leaf.grad, *(p.grad.clone() for p in model.parameters())])
+    for a, b in zip(*results, strict=True):
+        wisp.testing.assert_close(a, b)
+
+
 def test_large_states_of_half_precision():
     net, x = nn.GRU(40, 70), wisp.randn(6, 3, 40)
     exact = net(x)[0]

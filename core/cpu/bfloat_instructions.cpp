@@ -6,6 +6,8 @@
 #include <immintrin.h>
 
 #include "cpu/kernels/bfloat_gemm.h"
+#else
+#include "base/error.h"
 #endif
 
 namespace wisp::cpu {
@@ -63,13 +65,41 @@ struct ByInstruction : Paired {
   }
 };
 
+using ByPairs = BFloatGemm<ByInstruction>;
+
+// With panels of two vectors, ten rows have their sums in registers.
+constexpr int64_t panel_rows = 10;
+constexpr int panel_vectors = bfloat_panel_width / bfloat_width;
+
+template <size_t... at>
+ByPairs::Micro panel_micro(int64_t rows, std::index_sequence<at...>) {
+  static constexpr ByPairs::Micro all[] = {ByPairs::micro<at + 1, panel_vectors>...};
+  return all[rows - 1];
+}
+
 }  // namespace
 
-void use_bfloat_instructions(Kernels& table) { table.bfloat_gemm = BFloatGemm<ByInstruction>::run; }
+void use_bfloat_instructions(Kernels& table) { table.bfloat_gemm = ByPairs::run; }
+
+// Tiles differ by one row at most, since few rows are slow.
+void multiply_bfloat_panel(const BFloatPanelCall& call) {
+  constexpr int64_t item = sizeof(BFloat16);
+  const int64_t tiles = bfloat_parts(call.rows, panel_rows);
+  for (int64_t tile = 0, row = 0; tile < tiles; ++tile) {
+    const int64_t end = call.rows * (tile + 1) / tiles;
+    panel_micro(end - row, std::make_index_sequence<panel_rows>())(
+        {reinterpret_cast<const char*>(call.a + row * call.a_row), call.a_row * item, 2 * item},
+        call.right, call.steps, call.c + row * call.c_row, call.c_row, call.adds);
+    row = end;
+  }
+}
 
 #else
 
 void use_bfloat_instructions(Kernels&) {}
+void multiply_bfloat_panel(const BFloatPanelCall&) {
+  fail(ErrorKind::runtime, "built without instructions for bfloat16");
+}
 
 #endif
 

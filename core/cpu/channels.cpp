@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/half.h"
 #include "base/parallel.h"
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
@@ -201,34 +202,86 @@ void each_block(const Channels& shape, F f) {
   });
 }
 
+// A piece of an image as float32: as it lies, or a copy.
+class Piece {
+ public:
+  const float* read(const Channels& shape, const char* image, int64_t at, int64_t n) {
+    if (!shape.bfloat16 || !image) return typed<float>(image, at);
+    kernels().cast[int(DType::float32)][int(DType::bfloat16)](copy_, typed<BFloat16>(image, at), n);
+    return copy_;
+  }
+  // Where to make it, and bringing it there.
+  float* make(const Channels& shape, char* image, int64_t at) {
+    return shape.bfloat16 ? copy_ : reinterpret_cast<float*>(image) + at;
+  }
+  void finish(const Channels& shape, char* image, int64_t at, int64_t n) const {
+    if (!shape.bfloat16) return;
+    auto* to = reinterpret_cast<BFloat16*>(image) + at;
+    kernels().cast[int(DType::bfloat16)][int(DType::float32)](to, copy_, n);
+  }
+
+ private:
+  alignas(64) float copy_[piece_elements];
+};
+
 void affine_blocks(const ChannelAffine& call) {
-  const auto kernel = block_kernel(call.shape).affine;
-  const int64_t width = call.shape.block, piece = piece_elements / width;
-  each_block(call.shape, [&](int64_t, int64_t first, int64_t c) {
-    each_piece(call.shape.length, piece, has_tail(call), [&](int64_t from, int64_t to) {
-      const int64_t at = first + from * width;
-      kernel(reinterpret_cast<float*>(call.y) + at, typed<float>(call.x, at),
-             typed<float>(call.other, at), to - from, typed<float>(call.scale, c),
-             typed<float>(call.shift, c), typed<float>(call.other_scale, c));
-      run_tail(call, at, (to - from) * width);
-    });
+  const Channels& shape = call.shape;
+  const auto kernel = block_kernel(shape).affine;
+  const int64_t width = shape.block, piece = piece_elements / width;
+  each_block(shape, [&](int64_t, int64_t first, int64_t c) {
+    Piece x, other, y;
+    each_piece(
+        shape.length, piece, has_tail(call) || shape.bfloat16, [&](int64_t from, int64_t to) {
+          const int64_t at = first + from * width, n = (to - from) * width;
+          kernel(y.make(shape, call.y, at), x.read(shape, call.x, at, n),
+                 other.read(shape, call.other, at, n), to - from, typed<float>(call.scale, c),
+                 typed<float>(call.shift, c), typed<float>(call.other_scale, c));
+          y.finish(shape, call.y, at, n);
+          run_tail(call, at, n);
+        });
   });
 }
 
 void sums_of_blocks(const ChannelSums& call) {
-  const auto kernel = block_kernel(call.shape).sums;
-  const int64_t width = call.shape.block, piece = piece_elements / width;
-  each_block(call.shape, [&](int64_t b, int64_t first, int64_t c) {
+  const Channels& shape = call.shape;
+  const auto kernel = block_kernel(shape).sums;
+  const int64_t width = shape.block, piece = piece_elements / width;
+  each_block(shape, [&](int64_t b, int64_t first, int64_t c) {
     double *grads = call.grads + b * width, *products = call.products + b * width;
     std::fill_n(grads, width, 0);
     std::fill_n(products, width, 0);
-    each_piece(call.shape.length, piece, call.made, [&](int64_t from, int64_t to) {
-      const int64_t at = first + from * width;
-      if (call.made) make_gradient(call, at, (to - from) * width);
-      kernel(typed<float>(gradient_of(call), at), typed<float>(call.x, at), to - from,
+    Piece grad, x;
+    each_piece(shape.length, piece, call.made || shape.bfloat16, [&](int64_t from, int64_t to) {
+      const int64_t at = first + from * width, n = (to - from) * width;
+      if (call.made) make_gradient(call, at, n);
+      kernel(grad.read(shape, gradient_of(call), at, n), x.read(shape, call.x, at, n), to - from,
              typed<float>(call.mean, c), grads, products);
     });
   });
+}
+
+// Means, and sums of squared distances from them, of the channels of a block of bfloat16: by the
+// sums of x and of x * (x - shift), where the first pixel is what they are shifted by.
+void rounded_moments(const ChannelMoments& call, int64_t first, double* means, double* squares) {
+  const Channels& shape = call.shape;
+  const auto kernel = block_kernel(shape).sums;
+  const int64_t width = shape.block, piece = piece_elements / width;
+  const double count = static_cast<double>(shape.length);
+  float shifts[16];
+  for (int64_t i = 0; i < width; ++i) shifts[i] = typed<BFloat16>(call.x, first)[i];
+  std::fill_n(means, width, 0);
+  std::fill_n(squares, width, 0);
+  Piece x;
+  each_piece(shape.length, piece, true, [&](int64_t from, int64_t to) {
+    const float* some = x.read(shape, call.x, first + from * width, (to - from) * width);
+    kernel(some, some, to - from, shifts, means, squares);
+  });
+  for (int64_t i = 0; i < width; ++i) {
+    const double shift = shifts[i], off = means[i] / count - shift;
+    const double sum = squares[i] - count * off * (shift + off);
+    squares[i] = sum < 0 ? 0 : sum;
+    means[i] /= count;
+  }
 }
 
 }  // namespace
@@ -238,8 +291,9 @@ void channel_moments(const ChannelMoments& call) {
   const Scratch<double> means(shape.lines()), squares(shape.lines());
   const auto kernel = block_kernel(shape).moments;
   each_block(shape, [&](int64_t b, int64_t at, int64_t) {
-    kernel(typed<float>(call.x, at), shape.length, means.data() + b * shape.block,
-           squares.data() + b * shape.block);
+    double *mean = means.data() + b * shape.block, *square = squares.data() + b * shape.block;
+    shape.bfloat16 ? rounded_moments(call, at, mean, square)
+                   : kernel(typed<float>(call.x, at), shape.length, mean, square);
   });
   // Lines, in order, as result `i`.
   auto join = [&](int64_t i, int64_t first, int64_t step, int64_t lines) {

@@ -12,6 +12,9 @@ struct Channels {
   bool per_member;  // coefficients are batch x channels, else the same channels for all members
   // Not 0: float32 images in blocks of so many channels (see tensor/arranged.h).
   int block = 0;
+  // Whether images in blocks are bfloat16, for computing in float32. Nothing else is done to them
+  // on the way (see below: addend, relu, made).
+  bool bfloat16 = false;
   int64_t lines() const { return batch * channels; }
   int64_t coefficient(int64_t line) const { return per_member ? line : line % channels; }
 };

@@ -1,4 +1,5 @@
 // Complex functions: the standard library's, one element at a time.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -45,7 +46,15 @@ void polar_tile(void* out, const void* const* in, int64_t n, const Params&) {
   auto* y = static_cast<Complex<T>*>(out);
   auto* r = static_cast<const T*>(in[0]);
   auto* angle = static_cast<const T*>(in[1]);
-  for (int64_t i = 0; i < n; ++i) y[i] = {r[i] * std::cos(angle[i]), r[i] * std::sin(angle[i])};
+  constexpr int64_t piece = 256;
+  T cosine[piece], sine[piece];
+  for (int64_t at = 0; at < n; at += piece) {
+    const int64_t count = std::min(piece, n - at);
+    const void* angles = angle + at;
+    tile_kernel(Opcode::cos, dtype_of<T>)(cosine, &angles, count, Params());
+    tile_kernel(Opcode::sin, dtype_of<T>)(sine, &angles, count, Params());
+    for (int64_t i = 0; i < count; ++i) y[at + i] = {r[at + i] * cosine[i], r[at + i] * sine[i]};
+  }
 }
 
 // Accurate near zero, where exp(z) - 1 and log(1 + z) cancel.

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
+#include "cpu/stored_dtypes.h"
 #include "cpu/strided.h"
 
 namespace wisp::cpu {
@@ -17,11 +18,13 @@ constexpr int64_t chunk_elements = 1 << 15;  // one thread's share
 
 // differs[i] = a[i] != b[i]
 void compare(DType dtype, const char* a, const char* b, int64_t n, uint8_t* differs) {
-  const DType compute = contains(dtypes::half, dtype) ? DType::float32 : dtype;
+  const DType compute = contains(dtypes::half, dtype)     ? DType::float32
+                        : contains(dtypes::stored, dtype) ? kernel_dtype(dtype)
+                                                          : dtype;
   const TileFn kernel = tile_kernel(Opcode::ne, compute);
   const CastFn widen = compute == dtype ? nullptr : kernels().cast[int(compute)][int(dtype)];
   const int64_t item = static_cast<int64_t>(item_size(dtype));
-  float wide_a[block], wide_b[block];
+  alignas(64) char wide_a[block * 8], wide_b[block * 8];
   for (int64_t at = 0; at < n; at += block) {
     const int64_t count = std::min(block, n - at);
     const void* in[] = {a + at * item, b + at * item};

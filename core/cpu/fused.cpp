@@ -16,6 +16,7 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t shortest_line = 384;
+constexpr int64_t longest_period = 128;
 constexpr int max_inputs = 3;
 constexpr size_t fold_bytes = reduce_tile * 8;
 
@@ -32,8 +33,10 @@ struct Plan {
   bool streams[max_fused_operands] = {};
   bool consecutive[max_fused_operands] = {};
   bool unchanging[max_fused_operands] = {};  // along a line, or everywhere
+  int64_t periods[max_fused_operands] = {};  // after which it repeats itself; 0: it does not
   int fetched[max_fused_operands];           // what is asked for ahead of time ...
   int fetches = 0;                           // ... and how many
+  int64_t cost = 0;                          // of an element
   TileFn kernels[max_fused_steps];
   bool by_number[max_fused_steps] = {};  // the kernel takes one value as its last input
 
@@ -47,10 +50,26 @@ struct Plan {
       if (step.store >= 0) written[step.store] = true;
     }
     for (size_t k = 0; k < job.operands.size(); ++k) classify(k);
+    const bool repeats =
+        std::any_of(periods, periods + job.operands.size(), [](int64_t n) { return n; });
+    if (repeats) width -= longest_period;
+    for (const FusedStep& step : job.steps) cost += cost_of(step.op, step.compute);
     const Traffic traffic = traffic_of();
     if (cpu::streams(traffic)) choose_streams();
     if (fetches_ahead(traffic)) choose_fetches();
     for (size_t i = 0; i < job.steps.size(); ++i) choose_kernel(i);
+  }
+
+  // All operands lie along one dimension, or are gone along lines of the last one.
+  bool in_lines() const { return lines || loop.ndim() <= 1; }
+
+  // How many elements a thread takes at once: two are worth it for less than many are.
+  int64_t grain() const {
+    constexpr int64_t piece = 1 << 19, least = 5 << 17;  // hundredths of a nanosecond
+    int64_t pieces = loop.numel * cost / piece;
+    if (pieces < 2) pieces = loop.numel * cost > least ? 2 : 1;
+    if (pieces > 2) pieces = std::max<int64_t>(pieces / 4 * 4, 2);
+    return ((loop.numel + pieces - 1) / pieces + 63) / 64 * 64;
   }
 
   // Where the operands are at an element, if they all lie along one dimension.
@@ -80,12 +99,29 @@ struct Plan {
       unchanging[k] = strides[loop.ndim() - 1] == 0;
     } else {
       unchanging[k] = std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; });
+      consecutive[k] = is_one_run(strides, item);
+      periods[k] = unchanging[k] ? 0 : period_of(strides);
     }
   }
 
+  bool is_one_run(const Dims& strides, int64_t item) const {
+    for (int dim = loop.ndim() - 1; dim >= 0; item *= loop.sizes[dim--]) {
+      if (strides[dim] != item) return false;
+    }
+    return true;
+  }
+
+  // Of a short row that is the same for all others.
+  int64_t period_of(const Dims& strides) const {
+    int first = 0;
+    while (first < loop.ndim() && strides[first] == 0) ++first;
+    int64_t period = first > 0 ? 1 : 0;
+    for (int dim = first; dim < loop.ndim(); ++dim) period *= loop.sizes[dim];
+    return period <= longest_period ? period : 0;
+  }
+
   Traffic traffic_of() const {
-    Traffic traffic{.passes = 0};
-    for (const FusedStep& step : job.steps) traffic.passes += passes_of(step.op);
+    Traffic traffic{.passes = cost / info(Opcode::add).cost};
     for (size_t k = 0; k < job.operands.size(); ++k) {
       if (repeats(loop.strides[k])) continue;
       const int64_t bytes = loop.numel * static_cast<int64_t>(item_size(job.operands[k].dtype));
@@ -101,7 +137,7 @@ struct Plan {
   }
 
   void choose_fetches() {
-    if (loop.ndim() == 0) return;
+    if (loop.ndim() == 0 || !in_lines()) return;
     for (size_t k = 0; k < job.operands.size(); ++k) {
       const bool reads = consecutive[k] && !repeats(loop.strides[k]) && is_read(k);
       if (reads) fetched[fetches++] = static_cast<int>(k);
@@ -176,15 +212,21 @@ class Worker {
   // Tiles of elements that are gone through in the loop's order, from `begin` to `end`.
   void run_scattered(int64_t begin, int64_t end) {
     scattered_ = true;
+    char* at[max_fused_operands];
+    at_ = at;
     for (size_t k = 0; k < job_.operands.size(); ++k) {
-      const auto start = [&](std::optional<Walker>& walker) {
-        walker.emplace(job_.operands[k].data, plan_.loop.sizes, plan_.loop.strides[k], begin);
+      at[k] = job_.operands[k].data;
+      if (plan_.consecutive[k] || plan_.unchanging[k]) continue;
+      const auto start = [&](std::optional<Walker>& walker, int64_t first) {
+        walker.emplace(at[k], plan_.loop.sizes, plan_.loop.strides[k], first);
       };
-      start(readers_[k]);
-      if (plan_.written[k]) start(writers_[k]);
+      const int64_t period = plan_.periods[k];
+      start(readers_[k], period > 0 ? 0 : begin);
+      if (plan_.written[k]) start(writers_[k], begin);
+      if (period > 0) repeat_period(k, std::min(plan_.width, end - begin) + period);
     }
-    for (int64_t at = begin; at < end; at += plan_.width) {
-      run_tile(std::min(plan_.width, end - at));
+    for (begin_ = begin; begin_ < end; begin_ += plan_.width) {
+      run_tile(std::min(plan_.width, end - begin_));
     }
   }
 
@@ -265,20 +307,28 @@ class Worker {
     if (step.store >= 0) store(step.store, target, n);
   }
 
+  // A row that repeats itself is there from any of its elements on, for a whole tile.
+  void repeat_period(size_t k, int64_t n) {
+    const size_t item = item_size(job_.operands[k].dtype);
+    readers_[k]->gather(inputs_[k].bytes, std::min(n, plan_.loop.numel), item);
+  }
+
   // A result that is written where its memory is consecutive is made there, and read from there.
   char* target_of(const FusedStep& step) {
     const int k = step.store;
-    if (k >= 0 && !scattered_ && plan_.consecutive[k] && !plan_.streams[k]) return place(k);
+    if (k >= 0 && plan_.consecutive[k] && !plan_.streams[k]) return place(k);
     return tiles_[step.tile].bytes;
   }
 
   void store(int k, const char* from, int64_t n) {
     const size_t item = item_size(job_.operands[k].dtype);
-    if (scattered_) {
-      writers_[k]->scatter(from, n, item);
-    } else if (plan_.streams[k]) {
+    if (plan_.streams[k]) {
       stream_copy(place(k), from, static_cast<size_t>(n) * item);
-    } else if (!plan_.consecutive[k]) {
+    } else if (plan_.consecutive[k]) {
+      return;  // it was made there
+    } else if (scattered_) {
+      writers_[k]->scatter(from, n, item);
+    } else {
       by_item_size(item, [&]<class T>() { scatter_line<T>(k, from, n); });
     }
   }
@@ -299,7 +349,7 @@ class Worker {
 
   const void* value_of(const FusedSource& source) const {
     if (source.kind == FusedSource::number) return job_.numbers[source.index].bytes;
-    return scattered_ ? job_.operands[source.index].data : at_[source.index];
+    return at_[source.index];
   }
 
   const void* read(const FusedStep& step, int input, int64_t n) {
@@ -325,15 +375,17 @@ class Worker {
 
   // An operand's elements of this tile, consecutive. They are gathered once.
   const char* memory(int k, int64_t n) {
-    if (!scattered_ && plan_.consecutive[k]) return place(k);
+    if (plan_.consecutive[k]) return place(k);
     Tile& tile = inputs_[k];
+    const size_t item = item_size(job_.operands[k].dtype);
+    if (plan_.periods[k] > 0)
+      return tile.bytes + begin_ % plan_.periods[k] * static_cast<int64_t>(item);
     if (gathered_ >> k & 1u) return tile.bytes;
     gathered_ |= 1u << k;
-    const size_t item = item_size(job_.operands[k].dtype);
-    if (scattered_) {
-      readers_[k]->gather(tile.bytes, n, item);
-    } else if (plan_.unchanging[k]) {
+    if (plan_.unchanging[k]) {
       kernels().repeat(tile.bytes, at_[k], item, n);
+    } else if (scattered_) {
+      readers_[k]->gather(tile.bytes, n, item);
     } else {
       by_item_size(item, [&]<class T>() { gather_line<T>(k, tile.bytes, n); });
     }
@@ -376,21 +428,14 @@ class Worker {
       spare_[max_inputs + 1];
 };
 
-int64_t grain_of(const Fused& job) {
-  int64_t cost = 0;
-  for (const FusedStep& step : job.steps) cost += (1 << 15) / cpu::grain_of(step.op);
-  return std::max<int64_t>(1 << 12, (1 << 16) / cost);
-}
-
 // Everything lies along one dimension.
-void run_flat(const Plan& plan, int64_t grain) {
-  parallel_for(plan.loop.numel, even_grain(plan.loop.numel, grain, plan.width),
-               [&](int64_t begin, int64_t end) {
-                 char* at[max_fused_operands];
-                 plan.place(begin, at);
-                 Worker(plan).run_line(at, end - begin);
-                 stream_done();
-               });
+void run_flat(const Plan& plan) {
+  parallel_for(plan.loop.numel, plan.grain(), [&](int64_t begin, int64_t end) {
+    char* at[max_fused_operands];
+    plan.place(begin, at);
+    Worker(plan).run_line(at, end - begin);
+    stream_done();
+  });
 }
 
 // The same in the chunks of a reduction, each with accumulators of its own.
@@ -423,8 +468,9 @@ void run_folds(const Plan& plan) {
 }
 
 // Lines, in pieces where they are long.
-void run_lines(const Plan& plan, int64_t grain) {
+void run_lines(const Plan& plan) {
   const auto& operands = plan.job.operands;
+  const int64_t grain = plan.grain();
   const int last = plan.loop.ndim() - 1;
   const int64_t line = plan.loop.sizes[last],
                 piece = std::min(line, even_grain(line, grain, plan.width));
@@ -453,12 +499,13 @@ void run_lines(const Plan& plan, int64_t grain) {
 
 void run_fused(const Fused& job) {
   const Plan plan(job);
-  const int64_t grain = grain_of(job);
   if (!job.folds.empty()) return run_folds(plan);
-  if (plan.loop.ndim() <= 1) return run_flat(plan, grain);
-  if (plan.lines) return run_lines(plan, grain);
-  parallel_for(plan.loop.numel, even_grain(plan.loop.numel, grain, plan.width),
-               [&](int64_t begin, int64_t end) { Worker(plan).run_scattered(begin, end); });
+  if (plan.loop.ndim() <= 1) return run_flat(plan);
+  if (plan.lines) return run_lines(plan);
+  parallel_for(plan.loop.numel, plan.grain(), [&](int64_t begin, int64_t end) {
+    Worker(plan).run_scattered(begin, end);
+    stream_done();
+  });
 }
 
 }  // namespace wisp::cpu

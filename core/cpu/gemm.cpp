@@ -1,13 +1,14 @@
 #include "cpu/gemm.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <optional>
 
 #include "base/parallel.h"
 #include "cpu/bfloat_gemm.h"
 #include "cpu/copy.h"
 #include "cpu/gemm_blas.h"
+#include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/packed_gemm.h"
 #include "cpu/scratch.h"
@@ -119,15 +120,16 @@ void times_vector_by_rows(const Matrix& a, const Matrix& x, const Matrix& y, T a
   const T* ap = reinterpret_cast<const T*>(a.data);
   const T* xp = reinterpret_cast<const T*>(x.data);
   T* yp = reinterpret_cast<T*>(y.data);
-  const bool gather = x.row != 1 && x.rows > 1;
-  const Scratch<T> gathered(gather ? x.rows : 0);
-  if (gather) {
-    for (int64_t i = 0; i < x.rows; ++i) gathered[i] = xp[i * x.row];
-    xp = gathered.data();
+  std::optional<Scratch<T>> gathered;
+  if (x.row != 1 && x.rows > 1) {
+    gathered.emplace(x.rows);
+    for (int64_t i = 0; i < x.rows; ++i) (*gathered)[i] = xp[i * x.row];
+    xp = gathered->data();
   }
+  const bool far = GemmKernels<T>::is_far(a.rows * a.cols);
   parallel_for(a.rows, grain, [&](int64_t begin, int64_t end) {
     kernels_for<T>().gemv_rows(ap + begin * a.row, a.row, xp, yp + begin * y.row, y.row,
-                               end - begin, a.cols, alpha, beta);
+                               end - begin, a.cols, alpha, beta, far);
   });
 }
 
@@ -169,6 +171,8 @@ void times_vector(const Matrix& a, const Matrix& x, const Matrix& y, T alpha, T 
 template <class T>
 using Factor = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
 
+constexpr double integer_grain_work = 1 << 18;  // multiplications a thread makes at once
+
 // A product without terms: beta * C.
 template <class T>
 void scale(const Matrix& c, Factor<T> beta) {
@@ -181,56 +185,32 @@ void scale(const Matrix& c, Factor<T> beta) {
   }
 }
 
-// Some rows of C = beta * C + alpha * A * B for integers: B's rows are consecutive, and each is
-// read once for four rows of C.
-template <class T>
-void integer_rows(const Matrix& a, const T* b, int64_t b_row, const Matrix& c, T alpha, T beta) {
-  constexpr int64_t width = 512, height = 4;
-  const T* ap = reinterpret_cast<const T*>(a.data);
-  T* cp = reinterpret_cast<T*>(c.data);
-  T sums[height][width];
-  for (int64_t col = 0; col < c.cols; col += width) {
-    const int64_t cols = std::min(width, c.cols - col);
-    for (int64_t row = 0; row < c.rows; row += height) {
-      const int64_t rows = std::min(height, c.rows - row);
-      std::memset(sums, 0, sizeof(sums));
-      for (int64_t p = 0; p < a.cols; ++p) {
-        for (int64_t i = 0; i < rows; ++i) {
-          const T factor = ap[(row + i) * a.row + p * a.col];
-          for (int64_t j = 0; j < cols; ++j)
-            sums[i][j] = static_cast<T>(sums[i][j] + factor * b[p * b_row + col + j]);
-        }
-      }
-      for (int64_t i = 0; i < rows; ++i) {
-        T* out = cp + (row + i) * c.row + col;
-        for (int64_t j = 0; j < cols; ++j) {
-          out[j] = static_cast<T>(alpha * sums[i][j] +
-                                  (beta == T(0) ? T(0) : static_cast<T>(beta * out[j])));
-        }
-      }
-    }
+// C's rows are consecutive. They are shared out, or its columns where those are far more.
+void integer_product(int64_t item, const Matrix& a, const Matrix& b, const Matrix& c, int64_t alpha,
+                     int64_t beta) {
+  if (c.cols == 1 && c.rows > 1 && c.row == 1 && a.col != 1) {  // a row is faster
+    return integer_product(item, transposed(b), transposed(a), transposed(c), alpha, beta);
   }
-}
-
-template <class T>
-void integer_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
-  const bool pack = b.col != 1;
-  const Scratch<T> packed(pack ? b.rows * b.cols : 0);
-  if (pack) {
-    const int64_t sizes[] = {b.rows, b.cols}, from[] = {b.row, b.col}, to[] = {b.cols, 1};
-    cpu::copy(sizes, {reinterpret_cast<char*>(packed.data()), to, dtype_of<T>},
-              {b.data, from, dtype_of<T>});
-  }
-  const T* bp = pack ? packed.data() : reinterpret_cast<const T*>(b.data);
-  const int64_t b_row = pack ? b.cols : b.row;
-  const double per_row = work_of(a, c) / static_cast<double>(c.rows);
-  const int64_t grain =
-      std::max<int64_t>(4, static_cast<int64_t>(65536 / std::max(per_row, 1.0)) / 4 * 4);
-  constexpr int64_t item = sizeof(T);
-  parallel_for(c.rows, grain, [&](int64_t begin, int64_t end) {
-    const Matrix left{a.data + begin * a.row * item, end - begin, a.cols, a.row, a.col};
-    const Matrix out{c.data + begin * c.row * item, end - begin, c.cols, c.row, c.col};
-    integer_rows<T>(left, bp, b_row, out, alpha, beta);
+  const auto kernel = kernels().integer_gemm[std::countr_zero(static_cast<size_t>(item))];
+  const bool tall = 4 * c.rows >= c.cols;
+  const int64_t n = tall ? c.rows : c.cols, multiple = tall ? 32 : 128;
+  const double each = work_of(a, c) / static_cast<double>(n);
+  const auto grain = std::max(multiple, static_cast<int64_t>(integer_grain_work / each));
+  parallel_for(n, even_grain(n, grain, multiple), [&](int64_t begin, int64_t end) {
+    const int64_t row = tall ? begin * item : 0, col = tall ? 0 : begin * item;
+    kernel({.a = a.data + row * a.row,
+            .a_row = a.row,
+            .a_col = a.col,
+            .b = b.data + col * b.col,
+            .b_row = b.row,
+            .b_col = b.col,
+            .c = c.data + row * c.row + col,
+            .c_row = c.row,
+            .rows = tall ? end - begin : c.rows,
+            .cols = tall ? c.cols : end - begin,
+            .depth = a.cols,
+            .alpha = alpha,
+            .beta = beta});
   });
 }
 
@@ -241,7 +221,7 @@ void product(const Matrix& a, const Matrix& b, const Matrix& c, Factor<T> alpha,
   if (c.col != 1 && c.cols > 1)
     return product<T>(transposed(b), transposed(a), transposed(c), alpha, beta);
   if constexpr (std::is_integral_v<T>) {
-    integer_product<T>(a, b, c, alpha, beta);
+    integer_product(sizeof(T), a, b, c, alpha, beta);
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     const bool column = c.cols == 1 && c.row == 1;  // a row is faster
     column ? bfloat_product(transposed(b), transposed(a), transposed(c), alpha, beta)
@@ -462,7 +442,7 @@ Sum<T> dot_of_piece(int64_t n, const T* x, int64_t x_step, const T* y, int64_t y
   if constexpr (std::is_floating_point_v<T>) {
     if (x_step == 1 && y_step == 1) {
       T sum;
-      kernels_for<T>().gemv_rows(x, n, y, &sum, 1, 1, n, T(1), T(0));
+      kernels_for<T>().gemv_rows(x, n, y, &sum, 1, 1, n, T(1), T(0), false);
       return sum;
     }
   }

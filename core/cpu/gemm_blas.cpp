@@ -119,13 +119,13 @@ Grid cut(int64_t m, int64_t n, int64_t k) {
     return x > least ? std::max<int64_t>((x / 2 + 15) / 16 * 16, 16) : x;
   };
   if (flops < 1e8) return m >= n ? Grid{half(m, 31), n} : Grid{m, half(n, 31)};
-  auto piece = [](int64_t x, int64_t target) {
-    const int64_t pieces = std::max<int64_t>(1, (x + target / 2) / target);
-    return ((x + pieces - 1) / pieces + 15) / 16 * 16;
-  };
-  Grid grid{piece(m, 1024), piece(n, 1024)};
-  if (grid.rows >= m && grid.cols >= n) return m >= n ? Grid{half(m, 31), n} : Grid{m, half(n, 31)};
-  return grid;
+  auto count = [](int64_t x) { return std::max<int64_t>(1, (x + 512) / 1024); };
+  auto piece = [](int64_t x, int64_t pieces) { return ((x + pieces - 1) / pieces + 15) / 16 * 16; };
+  int64_t down = count(m), across = count(n);
+  if (down * across == 1) return m >= n ? Grid{half(m, 31), n} : Grid{m, half(n, 31)};
+  // Few pieces are made an even number, so that two threads get equal shares.
+  if (down * across % 2 == 1 && down * across < 16) ++(m / down >= n / across ? down : across);
+  return {piece(m, down), piece(n, across)};
 }
 
 }  // namespace

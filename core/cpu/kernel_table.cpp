@@ -27,6 +27,7 @@ namespace wisp::cpu {
     isa::fill_softmax(t);            \
     isa::fill_gemm(t);               \
     isa::fill_bfloat_gemm(t);        \
+    isa::fill_integer_gemm(t);       \
     isa::fill_random(t);             \
     isa::fill_rnn(t);                \
   }                                  \
@@ -42,6 +43,7 @@ Kernels* build() {
   if (has_bfloat_instructions()) use_bfloat_instructions(*table);
   fill_complex_math(*table);
   fill_special_math(*table);
+  fill_stored_casts(*table);
   return table;
 }
 

@@ -17,9 +17,9 @@ template <class T>
 double dot(const T* x, const T* y, int64_t n) {
   T sum;
   if constexpr (std::is_same_v<T, float>) {
-    kernels().gemm_f32.gemv_rows(x, n, y, &sum, 1, 1, n, 1, 0);
+    kernels().gemm_f32.gemv_rows(x, n, y, &sum, 1, 1, n, 1, 0, false);
   } else {
-    kernels().gemm_f64.gemv_rows(x, n, y, &sum, 1, 1, n, 1, 0);
+    kernels().gemm_f64.gemv_rows(x, n, y, &sum, 1, 1, n, 1, 0, false);
   }
   return sum;
 }

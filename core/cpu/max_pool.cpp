@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "cpu/grain.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
 #include "cpu/window.h"
 #include "cpu/window_kernels.h"
@@ -12,7 +13,7 @@ namespace wisp::cpu {
 namespace {
 
 constexpr int64_t grain_elements = 1 << 14;
-constexpr DTypeSet max_types = set_of(DType::float32, DType::float64, DType::int64);
+constexpr DTypeSet max_types = dtypes::floating | set_of(DType::int64);
 
 template <class T>
 const MaxKernels<T>& kernels_for() {
@@ -28,6 +29,44 @@ const MaxKernels<T>& kernels_for() {
 template <class T>
 constexpr T lowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                           : std::numeric_limits<T>::lowest();
+
+// What elements are compared as.
+template <class Stored>
+using Compared = std::conditional_t<contains(dtypes::half, dtype_of<Stored>), float, Stored>;
+
+// Lines of elements: as they lie, or copies that can be compared.
+template <class Stored>
+class Lines {
+ public:
+  using T = Compared<Stored>;
+  static constexpr bool copied = !std::is_same_v<Stored, T>;
+  Lines(int64_t count, int64_t length) : length_(length), copies_(copied ? count * length : 0) {}
+  const T* read(const char* memory, int64_t at, int64_t place) const {
+    const Stored* line = reinterpret_cast<const Stored*>(memory) + at;
+    if constexpr (copied) {
+      T* copy = copies_.data() + place * length_;
+      kernels().cast[int(dtype_of<T>)][int(dtype_of<Stored>)](copy, line, length_);
+      return copy;
+    } else {
+      return line;
+    }
+  }
+  // Where to make one, and bringing it there.
+  T* make(char* memory, int64_t at) const {
+    if constexpr (copied) return copies_.data();
+    return reinterpret_cast<T*>(memory) + at;
+  }
+  void finish(char* memory, int64_t at) const {
+    if constexpr (copied) {
+      Stored* line = reinterpret_cast<Stored*>(memory) + at;
+      kernels().cast[int(dtype_of<Stored>)][int(dtype_of<T>)](line, copies_.data(), length_);
+    }
+  }
+
+ private:
+  int64_t length_;
+  Scratch<T> copies_;
+};
 
 // Everything but the last dimension: which rows of a plane an output row looks at, in order.
 class Rows {
@@ -60,12 +99,15 @@ class Rows {
   int64_t out_ = 1, in_ = 1;
 };
 
-// Elements of the largest window.
-int64_t window_size(const MaxPoolCall& call) {
-  int64_t size = 1;
-  for (const Windows& windows : call.windows)
-    size *= *std::max_element(windows.count.begin(), windows.count.end());
-  return size;
+int64_t longest(const Windows& windows) {
+  return *std::max_element(windows.count.begin(), windows.count.end());
+}
+
+// Rows of the largest window.
+int64_t most_rows(const MaxPoolCall& call) {
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < call.windows.size(); ++d) rows *= longest(call.windows[d]);
+  return rows;
 }
 
 // The largest element of a column of a window, and its row.
@@ -106,84 +148,152 @@ void search_row(const Windows& last, const T* best, const int32_t* at, T* y, int
 }
 
 // Rows are compared first, whole vectors at a time; then the columns of each window.
-template <class T>
+template <class Stored>
+class PlaneRow {
+ public:
+  using T = Compared<Stored>;
+  explicit PlaneRow(const MaxPoolCall& call)
+      : call_(call),
+        last_(call.windows.back()),
+        in_(1, last_.in),
+        out_(1, last_.out),
+        best_(last_.in),
+        at_(call.index ? last_.in : 0) {}
+
+  // Result row `r`, of the rows `parts` of the plane that begins at `plane`.
+  void make(int64_t r, int64_t plane, const std::vector<int32_t>& parts) {
+    T* y = out_.make(call_.y, r * last_.out);
+    int64_t* index = call_.index ? call_.index + r * last_.out : nullptr;
+    std::fill(y, y + last_.out, lowest<T>);
+    if (parts.empty()) {
+      if (index) std::fill_n(index, last_.out, 0);
+    } else if (index) {
+      find_rows(plane, parts);
+      search_row(last_, best_.data(), at_.data(), y, index);
+    } else {
+      kernels_for<T>().largest(y, best_of_rows(plane, parts), last_.start.data(),
+                               last_.count.data(), last_.dilation, last_.stride, last_.out);
+    }
+    out_.finish(call_.y, r * last_.out);
+  }
+
+ private:
+  const T* row(int64_t plane, int32_t part) const {
+    return in_.read(call_.x, plane + part * last_.in, 0);
+  }
+  void begin_with(const T* first) { std::copy(first, first + last_.in, best_.data()); }
+
+  const T* best_of_rows(int64_t plane, const std::vector<int32_t>& parts) {
+    const T* first = row(plane, parts[0]);
+    if (parts.size() == 1) return first;
+    begin_with(first);
+    for (size_t p = 1; p < parts.size(); ++p)
+      kernels_for<T>().larger(best_.data(), row(plane, parts[p]), last_.in);
+    return best_.data();
+  }
+
+  void find_rows(int64_t plane, const std::vector<int32_t>& parts) {
+    begin_with(row(plane, parts[0]));
+    std::fill(at_.begin(), at_.end(), parts[0]);
+    for (size_t p = 1; p < parts.size(); ++p)
+      kernels_for<T>().larger_at(best_.data(), at_.data(), row(plane, parts[p]), parts[p],
+                                 last_.in);
+  }
+
+  const MaxPoolCall& call_;
+  const Windows& last_;
+  const Lines<Stored> in_, out_;
+  const Scratch<T> best_;
+  const Scratch<int32_t> at_;
+};
+
+template <class Stored>
 void max_pool_planes(const MaxPoolCall& call) {
   const Rows rows(call.windows);
   const Windows& last = call.windows.back();
-  const auto& kernel = kernels_for<T>();
-  const T* x = reinterpret_cast<const T*>(call.x);
-  T* y = reinterpret_cast<T*>(call.y);
   const int64_t grain = std::max<int64_t>(1, grain_elements / (2 * (last.in + last.out) + 1));
   const int64_t lines = call.shape.outer * rows.out();
   parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
-    const Scratch<T> best(last.in);
-    const Scratch<int32_t> at(call.index ? last.in : 0);
+    PlaneRow<Stored> row(call);
     std::vector<int32_t> parts;
     for (int64_t r = begin; r < end; ++r) {
       rows.of(r % rows.out(), parts);
-      const T* plane = x + r / rows.out() * rows.in() * last.in;
-      T* out = y + r * last.out;
-      if (parts.empty()) {
-        std::fill(out, out + last.out, lowest<T>);
-        if (call.index) std::fill_n(call.index + r * last.out, last.out, 0);
-        continue;
-      }
-      const T* first = plane + parts[0] * last.in;
-      if (parts.size() > 1 || call.index) std::copy(first, first + last.in, best.data());
-      if (call.index) std::fill(at.begin(), at.end(), parts[0]);
-      for (size_t p = 1; p < parts.size(); ++p) {
-        const T* row = plane + parts[p] * last.in;
-        if (call.index) {
-          kernel.larger_at(best.data(), at.data(), row, parts[p], last.in);
-        } else {
-          kernel.larger(best.data(), row, last.in);
-        }
-      }
-      if (call.index) {
-        search_row(last, best.data(), at.data(), out, call.index + r * last.out);
-      } else {
-        std::fill(out, out + last.out, lowest<T>);
-        kernel.largest(out, parts.size() > 1 ? best.data() : first, last.start.data(),
-                       last.count.data(), last.dilation, last.stride, last.out);
-      }
+      row.make(r, r / rows.out() * rows.in() * last.in, parts);
     }
   });
 }
 
 // Pixels are compared, all channels at a time.
-template <class T>
+template <class Stored>
+class PixelsRow {
+ public:
+  using T = Compared<Stored>;
+  PixelsRow(const MaxPoolCall& call, int64_t most_rows)
+      : call_(call),
+        last_(call.windows.back()),
+        channels_(call.shape.channels),
+        in_(most_rows, last_.in * channels_),
+        out_(1, last_.out * channels_) {}
+
+  // Results from element `at` on, of the rows `parts` of the plane that begins at `plane`.
+  void make(int64_t at, int64_t plane, const std::vector<int32_t>& parts) {
+    T* y = out_.make(call_.y, at);
+    int64_t* index = call_.index ? call_.index + at : nullptr;
+    if (parts.empty()) {
+      std::fill_n(y, last_.out * channels_, lowest<T>);
+      if (index) std::fill_n(index, last_.out * channels_, 0);
+    } else {
+      compare(y, index, plane, parts);
+    }
+    out_.finish(call_.y, at);
+  }
+
+ private:
+  void compare(T* y, int64_t* index, int64_t plane, const std::vector<int32_t>& parts) {
+    lines_.clear();
+    for (const int32_t part : parts)
+      lines_.push_back(in_.read(call_.x, plane + part * last_.in * channels_,
+                                static_cast<int64_t>(lines_.size())));
+    kernels_for<T>().largest_pixels({.y = y,
+                                     .index = index,
+                                     .lines = lines_.data(),
+                                     .rows = parts.data(),
+                                     .row_count = static_cast<int64_t>(parts.size()),
+                                     .width = last_.in,
+                                     .start = last_.start.data(),
+                                     .count = last_.count.data(),
+                                     .dilation = last_.dilation,
+                                     .n = last_.out,
+                                     .channels = channels_,
+                                     .lowest = lowest<T>});
+  }
+
+  const MaxPoolCall& call_;
+  const Windows& last_;
+  const int64_t channels_;
+  const Lines<Stored> in_, out_;
+  std::vector<const T*> lines_;
+};
+
+// The rows of an image are shared out before its blocks of channels: whoever made the image made
+// some of its rows.
+template <class Stored>
 void max_pool_pixels(const MaxPoolCall& call) {
   const Rows rows(call.windows);
   const Windows& last = call.windows.back();
-  const int64_t channels = call.shape.channels;
-  const auto& kernel = kernels_for<T>();
-  const T* x = reinterpret_cast<const T*>(call.x);
-  T* y = reinterpret_cast<T*>(call.y);
-  const int64_t grain =
-      std::max<int64_t>(1, grain_elements / (window_size(call) * last.out * channels + 1));
-  const int64_t lines = call.shape.outer * rows.out();
+  const int64_t channels = call.shape.channels, parts_of_image = call.shape.parts;
+  const int64_t height = most_rows(call), window = height * longest(last);
+  const int64_t grain = std::max<int64_t>(1, grain_elements / (window * last.out * channels + 1));
+  const int64_t lines = call.shape.outer * rows.out(), of_image = parts_of_image * rows.out();
   parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
+    PixelsRow<Stored> row(call, height);
     std::vector<int32_t> parts;
-    for (int64_t r = begin; r < end; ++r) {
-      rows.of(r % rows.out(), parts);
-      const int64_t at = r * last.out * channels;
-      if (parts.empty()) {
-        std::fill_n(y + at, last.out * channels, lowest<T>);
-        if (call.index) std::fill_n(call.index + at, last.out * channels, 0);
-        continue;
-      }
-      kernel.largest_pixels({.y = y + at,
-                             .index = call.index ? call.index + at : nullptr,
-                             .plane = x + r / rows.out() * rows.in() * last.in * channels,
-                             .rows = parts.data(),
-                             .row_count = static_cast<int64_t>(parts.size()),
-                             .width = last.in,
-                             .start = last.start.data(),
-                             .count = last.count.data(),
-                             .dilation = last.dilation,
-                             .n = last.out,
-                             .channels = channels,
-                             .lowest = lowest<T>});
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t plane = i / of_image * parts_of_image + i % parts_of_image;
+      const int64_t line = i % of_image / parts_of_image;
+      rows.of(line, parts);
+      row.make((plane * rows.out() + line) * last.out * channels,
+               plane * rows.in() * last.in * channels, parts);
     }
   });
 }
@@ -203,30 +313,56 @@ void max_pool(const MaxPoolCall& call) {
   });
 }
 
+namespace {
+
 // A plane, or a group of channels, belongs to one thread: what is added to one element is added in
 // order.
+template <class Stored>
+class ScatterPlane {
+ public:
+  using T = Compared<Stored>;
+  explicit ScatterPlane(const PoolScatterCall& call)
+      : call_(call),
+        channels_(call.shape.channels),
+        grad_(1, call.out * channels_),
+        x_grad_(1, call.in * channels_) {}
+
+  void make(int64_t plane) const {
+    const int64_t size = call_.in * channels_, first = plane * call_.out * channels_;
+    T* to = x_grad_.make(call_.x_grad, plane * size);
+    std::fill(to, to + size, T(0));
+    add(to, grad_.read(call_.grad, first, 0), call_.index + first);
+    x_grad_.finish(call_.x_grad, plane * size);
+  }
+
+ private:
+  void add(T* to, const T* grad, const int64_t* index) const {
+    for (int64_t o = 0; o < call_.out; ++o) {
+      for (int64_t c = 0; c < channels_; ++c) {
+        const int64_t at = o * channels_ + c, place = index[at];
+        WISP_CHECK(place >= 0 && place < call_.in, "found an invalid max index: ", place,
+                   " of a plane of ", call_.in, " elements");
+        to[place * channels_ + c] += grad[at];
+      }
+    }
+  }
+
+  const PoolScatterCall& call_;
+  const int64_t channels_;
+  const Lines<Stored> grad_, x_grad_;
+};
+
+}  // namespace
+
 void pool_scatter(const PoolScatterCall& call) {
-  const int64_t channels = call.shape.channels, in = call.in, out = call.out;
-  visit<dtypes::real_math>(call.dtype, "max_pool", [&]<class T>() {
-    const T* grad = reinterpret_cast<const T*>(call.grad);
-    T* x_grad = reinterpret_cast<T*>(call.x_grad);
-    const int64_t grain = std::max<int64_t>(1, grain_elements / ((in + out) * channels + 1));
-    parallel_for(call.shape.outer, even_grain(call.shape.outer, grain, 1),
-                 [&](int64_t begin, int64_t end) {
-                   std::fill(x_grad + begin * in * channels, x_grad + end * in * channels, T(0));
-                   for (int64_t plane = begin; plane < end; ++plane) {
-                     T* to = x_grad + plane * in * channels;
-                     const int64_t first = plane * out * channels;
-                     for (int64_t o = 0; o < out; ++o) {
-                       for (int64_t c = 0; c < channels; ++c) {
-                         const int64_t at = first + o * channels + c, place = call.index[at];
-                         WISP_CHECK(place >= 0 && place < in, "found an invalid max index: ", place,
-                                    " of a plane of ", in, " elements");
-                         to[place * channels + c] += grad[at];
-                       }
-                     }
-                   }
-                 });
+  const int64_t planes = call.shape.outer, elements = (call.in + call.out) * call.shape.channels;
+  const int64_t grain =
+      even_grain(planes, std::max<int64_t>(1, grain_elements / (elements + 1)), 1);
+  visit<dtypes::floating>(call.dtype, "max_pool", [&]<class T>() {
+    parallel_for(planes, grain, [&](int64_t begin, int64_t end) {
+      const ScatterPlane<T> scatter(call);
+      for (int64_t plane = begin; plane < end; ++plane) scatter.make(plane);
+    });
   });
 }
 

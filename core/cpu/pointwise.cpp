@@ -6,6 +6,7 @@
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/pointwise_lines.h"
+#include "cpu/pointwise_rows.h"
 
 namespace wisp::cpu {
 
@@ -183,7 +184,7 @@ bool all_direct(const Pointwise& call, const LoopPlan& plan, bool number) {
 
 // All of a call whose operands are direct.
 void run_direct(const Pointwise& call, const LoopPlan& plan, TileFn kernel) {
-  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
+  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op, call.compute)),
                [&](int64_t begin, int64_t end) {
                  const void* in[3];
                  for (int i = 0; i < call.inputs; ++i) {
@@ -222,8 +223,9 @@ void pointwise(const Pointwise& given) {
   if (with_number) kernel = with_number;
   if (all_direct(call, plan, with_number)) return run_direct(call, plan, kernel);
   if (try_lines(call, plan, kernel, with_number)) return;
+  if (with_number && try_rows_by_numbers(call, plan)) return;
   if (with_number) kernel = tile_kernel(call.op, call.compute);
-  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op)),
+  parallel_for(plan.numel, even_grain(plan.numel, grain_of(call.op, call.compute)),
                [&](int64_t begin, int64_t end) { Worker(call, plan, kernel, begin, end).run(); });
 }
 

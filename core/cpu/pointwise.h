@@ -18,10 +18,12 @@ struct Pointwise {
 
 void pointwise(const Pointwise& call);
 
-inline bool computes_much(Opcode op) { return op >= Opcode::exp && op <= Opcode::logit; }
-// How many elements a thread takes at once: fewer where each costs more.
-inline int64_t grain_of(Opcode op) { return computes_much(op) ? 1 << 13 : 1 << 15; }
-// What a kernel costs, counted in kernels that add.
-inline int64_t passes_of(Opcode op) { return computes_much(op) ? 8 : 1; }
+// How many elements a thread takes at once: as many as take it two to four times as long as
+// waking it.
+inline int64_t grain_of(Opcode op, DType compute) {
+  constexpr int64_t piece = 1 << 19, least = 64;  // hundredths of a nanosecond
+  const int64_t grain = piece / cost_of(op, compute);
+  return grain > least ? grain : least;
+}
 
 }  // namespace wisp::cpu

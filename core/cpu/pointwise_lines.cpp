@@ -102,8 +102,8 @@ Cut cut(const Pointwise& call, const LoopPlan& plan, bool number) {
     all_direct &= made.way[k] == Way::direct;
     widest = std::max({widest, item_size(operand_of(call, k).dtype)});
   }
-  made.width =
-      all_direct && call.out.data ? grain_of(call.op) : tile_bytes / static_cast<int64_t>(widest);
+  made.width = all_direct && call.out.data ? grain_of(call.op, call.compute)
+                                           : tile_bytes / static_cast<int64_t>(widest);
   cut_blocks(call, plan, made);
   made.plain =
       last > 0 && plan.sizes[last] <= made.width && made.height == 1 && made.way[0] == Way::direct;
@@ -278,7 +278,8 @@ class LineWorker {
 
 int64_t segments_at_once(const Pointwise& call, const LoopPlan& plan, const Cut& made) {
   const int64_t length = std::min(made.width, plan.sizes[plan.ndim() - 1]) * made.height;
-  return even_grain(made.segments, std::max<int64_t>(1, grain_of(call.op) / length), 1);
+  return even_grain(made.segments, std::max<int64_t>(1, grain_of(call.op, call.compute) / length),
+                    1);
 }
 
 // The plain way, for what has no lines.
@@ -307,6 +308,7 @@ double pointwise_sum(const Pointwise& call) {
   TileFn kernel = tile_kernel(call.op, call.compute);
   if (!kernel) fail_not_implemented(info(call.op).name, call.compute);
   Operand operands[max_operands] = {call.out, call.in[0], call.in[1], call.in[2]};
+  if (!repeats(call.in[0].strides)) operands[0].strides = call.in[0].strides;  // the best order
   const LoopPlan plan(call.sizes, operands, call.inputs + 1);
   if (plan.ndim() == 0 || plan.sizes[plan.ndim() - 1] < shortest_line) {
     return sum_of_stored(call, plan.numel);

@@ -163,14 +163,15 @@ class Job {
   // --- By rows: one output after the other
 
   void run_rows() {
-    direct_ = !converts_ && (folded_.empty() || (folded_.size() == 1 && folded_[0].in == item_));
+    const bool consecutive = folded_.empty() || (folded_.size() == 1 && folded_[0].in == item_);
+    direct_ = !converts_ && consecutive;
     for (const Axis& axis : folded_) {
       row_sizes_.push_back(axis.size);
       row_strides_.push_back(axis.in);
     }
     if (outputs_ < few && inputs_ > reduce_chunk) return run_chunks();
     const int64_t grain = std::max<int64_t>(1, reduce_chunk / std::max<int64_t>(inputs_, 1));
-    if (has_short_rows()) {
+    if (consecutive && has_short_rows()) {
       return parallel_for(outputs_, even_grain(outputs_, grain, turned_rows),
                           [&](int64_t begin, int64_t end) { fold_turned(begin, end); });
     }
@@ -180,21 +181,25 @@ class Job {
 
   // Short rows are turned around, some at a time, and folded as columns: one vector for many rows.
   bool has_short_rows() const {
-    const int64_t longest = item_ == 4 ? 96 : item_ == 8 ? 64 : 0;
-    return direct_ && kept_.size() == 1 && outputs_ >= turned_rows && inputs_ > 1 &&
-           inputs_ <= longest && kept_[0].in % item_ == 0 && kept_[0].in > 0;
+    const int64_t longest = item_ > 8 ? 0 : converts_ || item_ < 4 ? 32 : item_ == 4 ? 96 : 64;
+    return kept_.size() == 1 && outputs_ >= turned_rows && inputs_ > 1 && inputs_ <= longest &&
+           kept_[0].in % item_ == 0 && kept_[0].in > 0;
   }
 
   void fold_turned(int64_t begin, int64_t end) const {
     alignas(64) char accs[turned_rows * max_acc_bytes];
-    alignas(64) char turned[turned_rows * longest_turned];
+    alignas(64) char turned[turned_rows * longest_turned], converted[turned_rows * longest_turned];
+    const CastFn cast = kernels().cast[int(compute_)][int(call_.in.dtype)];
+    const int64_t row = turned_rows * static_cast<int64_t>(item_size(compute_));
     for (int64_t at = begin; at < end; at += turned_rows) {
       const int64_t n = std::min(turned_rows, end - at);
       const char* from = call_.in.data + at * kept_[0].in;
       kernels().turn(from, kept_[0].in, turned, turned_rows * item_, inputs_, n,
                      static_cast<size_t>(item_));
+      for (int64_t i = 0; converts_ && i < inputs_; ++i)
+        cast(converted + i * row, turned + i * turned_rows * item_, n);
       kernel_.init(accs, n);
-      kernel_.columns(accs, n, turned, turned_rows * item_, inputs_, 0, call_.params);
+      kernel_.columns(accs, n, converts_ ? converted : turned, row, inputs_, 0, call_.params);
       emit(at * kept_[0].out, kept_[0].out, accs, n);
     }
   }

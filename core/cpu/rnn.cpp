@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/parallel.h"
 #include "cpu/bfloat_gemm.h"
+#include "cpu/bfloat_panels.h"
 #include "cpu/gemm.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/scratch.h"
@@ -59,6 +61,7 @@ class Panels {
         cols_(cols),
         transposed_(transposed),
         packed_(packed),
+        far_(GemmKernels<T>::is_far(count * depth * cols)),
         memory_(packed ? count * blocks_of(cols) * depth * block : 0) {
     if (!packed) return;
     parallel_for(count * blocks_of(cols), 4, [&](int64_t begin, int64_t end) {
@@ -83,7 +86,7 @@ class Panels {
     const T* from = columns(number, first);
     for (int64_t r = 0; r < rows; ++r, a += a_row, c += c_row) {
       if (transposed_) {
-        kernel.gemv_rows(from, depth_, a, c + first, 1, n, depth_, T(1), beta);
+        kernel.gemv_rows(from, depth_, a, c + first, 1, n, depth_, T(1), beta, far_);
       } else {
         kernel.gemv_columns(from, cols_, a, 1, c + first, n, depth_, T(1), beta);
       }
@@ -111,20 +114,54 @@ class Panels {
 
   const T* data_;
   int64_t depth_, cols_;
-  bool transposed_, packed_;
+  bool transposed_, packed_, far_;
   Scratch<T> memory_;
 };
-
-template <class T>
-char* bytes(T* p) {
-  return reinterpret_cast<char*>(p);
-}
 
 // Members of the batch.
 struct Rows {
   int64_t begin, end;
   int64_t count() const { return end - begin; }
 };
+
+// Weights of the state as panels, of T or, with rows of factors that are rounded for them,
+// bfloat16.
+template <class T>
+class StateWeights {
+ public:
+  StateWeights(const char* data, int64_t count, int64_t depth, int64_t cols, bool transposed,
+               bool packed, bool bfloat16)
+      : packed_(packed) {
+    static_assert(BFloatPanels::width == block);
+    if (bfloat16) {
+      halves_.emplace(as<BFloat16>(data), count, depth, cols, transposed, packed);
+    } else {
+      panels_.emplace(as<T>(data), count, depth, cols, transposed, packed);
+    }
+  }
+  bool packed() const { return packed_; }
+
+  // See Panels; `halves` are the same rows, rounded.
+  void multiply(const T* a, int64_t a_row, const BFloatRows& halves, const Rows& rows,
+                int64_t number, int64_t first, int64_t end, T* c, int64_t c_row, bool adds) const {
+    if (panels_)
+      return panels_->multiply(a, a_row, rows.count(), number, first, end, c, c_row,
+                               adds ? T(1) : T(0));
+    if constexpr (std::is_same_v<T, float>)
+      halves_->multiply(halves.at(rows.begin), halves.row(), rows.count(), number, first, end, c,
+                        c_row, adds);
+  }
+
+ private:
+  bool packed_;
+  std::optional<Panels<T>> panels_;
+  std::optional<BFloatPanels> halves_;
+};
+
+template <class T>
+char* bytes(T* p) {
+  return reinterpret_cast<char*>(p);
+}
 
 // Where the time steps lie in packed memory.
 struct Steps {
@@ -192,8 +229,10 @@ class Forward {
         bias_(rnn_sums(shape_.kind) * shape_.hidden),
         other_(steps_.batch() * shape_.outputs),
         unprojected_(call.w_hr ? steps_.batch() * shape_.hidden : 0),
-        panels_(as<T>(call.w_hh), rnn_gates(shape_.kind), shape_.outputs, shape_.hidden, true,
-                steps_.worth_packing()) {}
+        halves_{{call.bfloat16 ? steps_.batch() : 0, shape_.outputs},
+                {call.bfloat16 ? steps_.batch() : 0, shape_.outputs}},
+        weights_(call.w_hh, rnn_gates(shape_.kind), shape_.outputs, shape_.hidden, true,
+                 steps_.worth_packing(), call.bfloat16) {}
 
   void run() {
     if (!is_single_row()) project_input();
@@ -208,6 +247,7 @@ class Forward {
   // All steps of some members of the batch.
   void run(const Rows& members) {
     T *now = as<T>(call_.h), *next = other_.data();
+    round(now, 0, shape_.outputs, members);
     for (int64_t i = 0; i < steps_.count(); ++i) {
       step(shape_.reverse ? steps_.count() - 1 - i : i, members, now, next);
       std::swap(now, next);
@@ -224,16 +264,28 @@ class Forward {
     const Matrix x = matrix(call_.x, steps_.total, shape_.inputs, shape_.inputs);
     const Matrix weight = transpose_of(call_.w_ih, shape_.inputs, cols);
     const Matrix sums = matrix(bytes(sums_), steps_.total, cols, row_);
-    if (call_.bfloat16_input) {
+    if (call_.bfloat16) {
       bfloat_product_to_float(x, weight, sums, 1, 0);
     } else {
       gemm(shape_.dtype, x, weight, sums);
     }
   }
 
+  // The states, rounded for the products of bfloat16.
+  const BFloatRows& halves_of(const T* states) const {
+    return halves_[states == as<T>(call_.h) ? 0 : 1];
+  }
+  void round(const T* states, int64_t begin, int64_t end, const Rows& rows) const {
+    if constexpr (std::is_same_v<T, float>) {
+      for (int64_t r = rows.begin; call_.bfloat16 && r < rows.end; ++r)
+        halves_of(states).round(r, states + r * shape_.outputs, begin, end);
+    }
+  }
+
   // A single row makes the product with its input beside that with its state: the weights of both
   // are read once, by whoever computes these units.
-  bool is_single_row() const { return steps_.total == 1 && !call_.bfloat16_input; }
+  // (Steps may have no row at all.)
+  bool is_single_row() const { return steps_.total == 1 && steps_.count() == 1 && !call_.bfloat16; }
 
   // Both biases add up, but for the candidate of the gru: the reset gate is between them.
   void join_biases() {
@@ -253,19 +305,34 @@ class Forward {
     const Rows rows = steps_.at(t, members);
     T* made = call_.w_hr ? unprojected_.data() : next;
     parallel_for(shape_.hidden, grain(rows.count()), [&](int64_t begin, int64_t end) {
-      const int64_t size = panels_.packed() ? block : end - begin;
-      for (; begin < end; begin += size)
-        step_units(t, rows, begin, std::min(end, begin + size), now, made);
+      const int64_t size = weights_.packed() ? block : end - begin;
+      for (; begin < end; begin += size) {
+        const int64_t last = std::min(end, begin + size);
+        step_units(t, rows, begin, last, now, made);
+        if (!call_.w_hr) round(next, begin, last, rows);
+      }
     });
     if (call_.w_hr) {
       gemm(shape_.dtype, matrix(bytes(made), rows.count(), shape_.hidden, shape_.hidden),
            transpose_of(call_.w_hr, shape_.hidden, outputs),
            matrix(bytes(next), rows.count(), outputs, outputs));
+      round(next, 0, outputs, rows);
     }
-    std::copy(next + rows.begin * outputs, next + rows.end * outputs,
-              as<T>(call_.out) + (steps_.offset(t) + rows.begin) * outputs);
+    deliver(t, rows, next);
     // Sequences that are over, or have not begun, keep their state.
     std::copy(now + rows.end * outputs, now + members.end * outputs, next + rows.end * outputs);
+    round(next, 0, outputs, {rows.end, members.end});
+  }
+
+  void deliver(int64_t t, const Rows& rows, const T* next) const {
+    const int64_t outputs = shape_.outputs, at = (steps_.offset(t) + rows.begin) * outputs;
+    if (!call_.bfloat16) {
+      std::copy(next + rows.begin * outputs, next + rows.end * outputs, as<T>(call_.out) + at);
+      return;
+    }
+    BFloat16* out = as<BFloat16>(call_.out) + at;
+    for (int64_t r = rows.begin; r < rows.end; ++r, out += outputs)
+      std::copy_n(halves_of(next).at(r), outputs, out);
   }
 
   // How many units are one piece of a step. Products with few rows take as long as the weights do
@@ -274,7 +341,7 @@ class Forward {
   int64_t grain(int64_t rows) const {
     const int64_t terms = shape_.outputs + 16 + (is_single_row() ? shape_.inputs : 0);
     const int64_t work = rows * rnn_gates(shape_.kind) * terms * block;
-    if (panels_.packed()) return block * grain_for(work);
+    if (weights_.packed()) return block * grain_for(work);
     const bool alone = blocks_of(shape_.hidden) * work < (1 << 17);
     if (alone) return shape_.hidden;
     return rows == 1 && shape_.hidden >= 16 * block ? 2 * block : block * grain_for(work, 1 << 14);
@@ -283,12 +350,13 @@ class Forward {
   void step_units(int64_t t, const Rows& rows, int64_t begin, int64_t end, const T* now, T* made) {
     const int64_t h = shape_.hidden;
     T* sums = sums_ + (steps_.offset(t) + rows.begin) * row_;
+    const BFloatRows& halves = halves_of(now);
     now += rows.begin * shape_.outputs;
     for (int64_t gate = 0; gate < rnn_gates(shape_.kind); ++gate) {
       const bool apart = shape_.kind == RnnKind::gru && gate == 2;
       if (is_single_row()) start_sums(gate, begin, end, sums + gate * h);
-      panels_.multiply(now, shape_.outputs, rows.count(), gate, begin, end,
-                       sums + (apart ? 3 : gate) * h, row_, apart ? T(0) : T(1));
+      weights_.multiply(now, shape_.outputs, halves, rows, gate, begin, end,
+                        sums + (apart ? 3 : gate) * h, row_, !apart);
     }
     rnn_kernels<T>().step[static_cast<int>(shape_.kind)](
         {.rows = rows.count(),
@@ -304,9 +372,10 @@ class Forward {
   }
 
   void start_sums(int64_t gate, int64_t begin, int64_t end, T* sums) const {
+    const int64_t size = rnn_gates(shape_.kind) * shape_.hidden * shape_.inputs;
     const T* weight = as<T>(call_.w_ih) + (gate * shape_.hidden + begin) * shape_.inputs;
     gemm_kernels<T>().gemv_rows(weight, shape_.inputs, as<T>(call_.x), sums + begin, 1, end - begin,
-                                shape_.inputs, T(1), T(0));
+                                shape_.inputs, T(1), T(0), GemmKernels<T>::is_far(size));
   }
 
   const RnnCall& call_;
@@ -316,7 +385,8 @@ class Forward {
   Scratch<T> own_sums_;
   T* sums_;
   Scratch<T> bias_, other_, unprojected_;
-  Panels<T> panels_;
+  BFloatRows halves_[2];
+  StateWeights<T> weights_;
 };
 
 template <class T>
@@ -329,7 +399,9 @@ class BackwardPass {
         kept_row_(rnn_kept(shape_.kind) * shape_.hidden),
         sum_row_(rnn_gates(shape_.kind) * shape_.hidden),
         unprojected_(call.w_hr ? steps_.batch() * shape_.hidden : 0),
-        panels_(as<T>(call.w_hh), 1, sum_row_, shape_.outputs, false, steps_.worth_packing()) {}
+        halves_(call.bfloat16 ? steps_.batch() : 0, sum_row_),
+        weights_(call.w_hh, 1, sum_row_, shape_.outputs, false, steps_.worth_packing(),
+                 call.bfloat16) {}
 
   void run() {
     const int64_t weights = sum_row_ * shape_.outputs;
@@ -345,6 +417,16 @@ class BackwardPass {
 
  private:
   bool is_gru() const { return shape_.kind == RnnKind::gru; }
+  // What is multiplied by the weights of the state; some units, rounded for products of bfloat16.
+  const T* multiplied_at(int64_t t) const { return is_gru() ? hidden_at(t) : sums_at(t); }
+  void round(int64_t t, const Rows& rows, int64_t begin, int64_t end) const {
+    if constexpr (std::is_same_v<T, float>) {
+      for (int64_t r = rows.begin; call_.bfloat16 && r < rows.end; ++r)
+        for (int64_t unit = 0; unit < sum_row_; unit += shape_.hidden)
+          halves_.round(r, multiplied_at(t) + r * sum_row_, unit + begin, unit + end);
+    }
+  }
+
   T* sums_at(int64_t t) const { return as<T>(call_.sum_grad) + steps_.offset(t) * sum_row_; }
   T* hidden_at(int64_t t) const {
     return is_gru() ? as<T>(call_.hidden_grad) + steps_.offset(t) * sum_row_ : nullptr;
@@ -357,15 +439,17 @@ class BackwardPass {
     add_output_grad(t, rows, grad);
     T* inner = call_.w_hr ? unproject(t, grad) : grad;
     parallel_for(blocks_of(shape_.hidden), grain_for(rows.count() * block * 64),
-                 [&](int64_t begin, int64_t end) { gates(t, rows, begin, end, inner); });
-    const T* from = (is_gru() ? hidden_at(t) : sums_at(t)) + rows.begin * sum_row_;
+                 [&](int64_t begin, int64_t end) {
+                   gates(t, rows, begin, end, inner);
+                   round(t, rows, begin * block, std::min(shape_.hidden, end * block));
+                 });
+    const T* from = multiplied_at(t) + rows.begin * sum_row_;
     grad += rows.begin * outputs;
     parallel_for(blocks_of(outputs), grain_for(rows.count() * block * sum_row_),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t first = begin * block; first < end * block; first += block)
-                     panels_.multiply(from, sum_row_, rows.count(), 0, first,
-                                      std::min(outputs, first + block), grad, outputs,
-                                      is_gru() ? T(1) : T(0));
+                     weights_.multiply(from, sum_row_, halves_, rows, 0, first,
+                                       std::min(outputs, first + block), grad, outputs, is_gru());
                  });
   }
 
@@ -438,7 +522,8 @@ class BackwardPass {
   Steps steps_;
   int64_t kept_row_, sum_row_;
   Scratch<T> unprojected_;
-  Panels<T> panels_;
+  BFloatRows halves_;
+  StateWeights<T> weights_;
 };
 
 }  // namespace

@@ -34,8 +34,10 @@ struct RnnShape {
 struct RnnCall {
   RnnShape shape;
   const char *x, *w_ih, *w_hh, *b_ih, *b_hh, *w_hr;  // biases and projection may be null
-  bool bfloat16_input;  // x and w_ih are bfloat16: for processors that multiply such numbers
-  char *h, *c;          // come as the states before, are left as those after; c is of the lstm
+  // Whether x, w_ih, w_hh and out are bfloat16, in float32 otherwise: for processors that multiply
+  // such numbers. States are rounded for the product with w_hh, and kept as they are beside.
+  bool bfloat16;
+  char *h, *c;  // come as the states before, are left as those after; c is of the lstm
   char* out;
   char* kept;  // what rnn_grad wants; not of tanh and relu
 };
@@ -46,6 +48,7 @@ void rnn(const RnnCall& call);
 struct RnnGradCall {
   RnnShape shape;
   const char *w_hh, *w_hr, *h, *c;  // the states before
+  bool bfloat16;                    // w_hh is, and the gradients of the sums are rounded for it
   const char *out, *kept;
   const char* out_grad;   // or null
   char *h_grad, *c_grad;  // come as those of the states after, are left as those before

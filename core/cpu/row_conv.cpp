@@ -12,6 +12,7 @@
 #include "cpu/row_conv_kernel.h"
 #include "cpu/scratch.h"
 #include "cpu/window_kernels.h"
+#include "cpu/winograd.h"
 
 namespace wisp::cpu {
 
@@ -93,8 +94,6 @@ class RowConv {
     for (int64_t i = 0; i < out_columns_; ++i)
       starts_.push_back(static_cast<int32_t>(i * call.pool.column_step));
     counts_.assign(starts_.size(), static_cast<int32_t>(call.pool.width));
-    window_rows_.resize(static_cast<size_t>(call.pool.height));
-    std::iota(window_rows_.begin(), window_rows_.end(), 0);
   }
 
   void run() const {
@@ -172,10 +171,12 @@ class RowConv {
 
   // Rounding keeps the order of numbers, so the bias may as well come later.
   void take_largest(const float* sums, float* largest) const {
+    std::vector<const float*> lines;
+    for (int64_t i = 0; i < call_.pool.height; ++i) lines.push_back(sums + i * s_.y[2] * channels_);
     window_table().max_f32.largest_pixels({.y = largest,
                                            .index = nullptr,
-                                           .plane = sums,
-                                           .rows = window_rows_.data(),
+                                           .lines = lines.data(),
+                                           .rows = nullptr,
                                            .row_count = call_.pool.height,
                                            .width = s_.y[2],
                                            .start = starts_.data(),
@@ -203,7 +204,7 @@ class RowConv {
   const int64_t terms_, channels_, columns_, out_rows_, out_columns_;
   const PanelWeight& weight_;
   const Scratch<float> bias_;
-  std::vector<int32_t> starts_, counts_, window_rows_;
+  std::vector<int32_t> starts_, counts_;
 };
 
 }  // namespace
@@ -214,6 +215,7 @@ bool suits_rows(const ConvShape& s) {
   const bool flat = s.x[0] == 1 && s.y[0] == 1 && s.kernel[0] == 1 && s.padding[0] == 0;
   if (!flat || s.groups != 1 || s.dilation[2] != 1) return false;
   if (s.x_channels < 8 || s.y_channels < 8 || terms_of(s) > 1024) return false;
+  if (winograd::takes(s)) return false;
   const int64_t width = s.y[2], taken = (width + 5) / 6 * 6;
   const double work =
       static_cast<double>(s.batch * s.y_channels * s.y_size()) * static_cast<double>(terms_of(s));

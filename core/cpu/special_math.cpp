@@ -1,6 +1,7 @@
 // Special functions that few programs spend time in: computed in double, one element at a time.
 #include "cpu/special_math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -126,10 +127,51 @@ double zeta(double s, double q, bool single = false) {
   return sum;
 }
 
+// zeta(2, x) for positive x: terms up to 9, two at a time as (a^2 + b^2) / (a b)^2, and from there
+// on the sum by Euler and Maclaurin.
+double trigamma(double x) {
+  const double from = x < 9 ? x + 10 : x, inverse = 1 / from, square = inverse * inverse;
+  const double rest = vmath::horner(square, 0.16666666666666667, -0.033333333333333333,
+                                    0.023809523809523810, -0.033333333333333333,
+                                    0.075757575757575758, -0.25311355311355311, 1.1666666666666667,
+                                    -7.0921568627450980, 54.971177944862156, -529.12424242424242);
+  double terms = 0;
+#pragma GCC unroll 5
+  for (int k = 8; k >= 0; k -= 2) {
+    const double a = (x + k) * (x + k), b = (x + k + 1) * (x + k + 1);
+    terms += (a + b) / (a * b);
+  }
+  const double sum = inverse + square * (0.5 + rest * inverse);
+  return x < 9 ? terms + sum : sum;
+}
+
+// Of positive numbers whose squares are normal; others are left to zeta.
+template <class T>
+void trigamma_tile(T* y, const T* x, int64_t n) {
+  constexpr double least = 1e-30;
+  constexpr int64_t piece = 256;
+  for (int64_t at = 0; at < n; at += piece) {
+    const int64_t count = std::min(piece, n - at);
+    T given[piece];
+    std::copy(x + at, x + at + count, given);  // the output may be the input
+    int rare = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const double value = static_cast<double>(given[i]);
+      rare |= !(value >= least);
+      y[at + i] = static_cast<T>(trigamma(value));
+    }
+    for (int64_t i = 0; rare && i < count; ++i) {
+      const double value = static_cast<double>(given[i]);
+      if (!(value >= least)) y[at + i] = static_cast<T>(zeta(2, value, sizeof(T) == 4));
+    }
+  }
+}
+
 // (-1)^(n+1) n! zeta(n + 1, x); n is the parameter.
 template <class T>
 void polygamma_tile(void* out, const void* const* in, int64_t n, const Params& params) {
   const double order = params.values[0];
+  if (order == 1) return trigamma_tile(static_cast<T*>(out), static_cast<const T*>(in[0]), n);
   const double factorial = std::exp(std::lgamma(order + 1)),
                factor = std::fmod(order, 2) == 0 ? -factorial : factorial;
   const T* x = static_cast<const T*>(in[0]);

@@ -44,7 +44,8 @@ Taps resize_taps(int64_t in, int64_t out, const Resize& resize);
 // other.
 struct ImageShape {
   int64_t outer;
-  int64_t channels;  // 1 if planes are counted in `outer`
+  int64_t channels;   // 1 if planes are counted in `outer`
+  int64_t parts = 1;  // so many samples are blocks of channels of one image
 };
 
 // All memory is consecutive, of `dtype`, float32 or float64.
@@ -70,7 +71,7 @@ Windows adaptive_windows(int64_t in, int64_t out);
 template <class T>
 Windows fractional_windows(int64_t in, int64_t out, int64_t kernel, T sample);
 
-// Consecutive memory of `dtype`, float32, float64 or int64. Indices count the elements of a plane.
+// Consecutive memory of `dtype`, floating or int64. Indices count the elements of a plane.
 struct MaxPoolCall {
   DType dtype;
   ImageShape shape;
@@ -81,8 +82,8 @@ struct MaxPoolCall {
 };
 void max_pool(const MaxPoolCall& call);
 
-// x_grad[plane, index] += grad, with x_grad set to zero first; float32 or float64. Fails if an
-// index lies outside its plane.
+// x_grad[plane, index] += grad, with x_grad set to zero first; floating. Fails if an index lies
+// outside its plane.
 struct PoolScatterCall {
   DType dtype;
   ImageShape shape;

@@ -42,9 +42,9 @@ struct WindowKernels {
 template <class T>
 struct PixelRow {
   T* y;
-  int64_t* index;       // may be null
-  const T* plane;       // `channels` elements per pixel
-  const int32_t* rows;  // those that windows reach over, `width` pixels each
+  int64_t* index;         // may be null
+  const T* const* lines;  // those that windows reach over, `channels` elements per pixel
+  const int32_t* rows;    // their numbers, for the index: `width` pixels each
   int64_t row_count, width;
   const int32_t *start, *count;  // of the windows along the row
   int64_t dilation, n, channels;

@@ -341,6 +341,13 @@ bool worth_small(Pass pass, const ConvShape& s) {
   return 1.1 * cost < 9 * pixels;
 }
 
+// Plain sums must be at hand, in the same order: see conv_fast. For old processors oneDNN has not
+// all passes.
+bool takes_small(Pass pass, const ConvShape& s) {
+  return isa() != Isa::baseline && onednn::usual_block() == methods().small.lanes &&
+         worth_small(pass, s);
+}
+
 // The method for a convolution, or null.
 const Method* method_for(Pass pass, const ConvCall& call) {
   const int64_t lanes = methods().small.lanes;
@@ -348,10 +355,7 @@ const Method* method_for(Pass pass, const ConvCall& call) {
   if ((call.x_block && call.x_block != lanes) || (call.y_block && call.y_block != lanes))
     return nullptr;
   if (call.less_exact && worth_large(pass, call)) return &methods().large;
-  // Plain sums must be at hand, in the same order: see conv_fast. For old processors oneDNN has not
-  // all passes.
-  const bool has_plain = isa() != Isa::baseline && onednn::usual_block() == lanes;
-  return has_plain && worth_small(pass, call.shape) ? &methods().small : nullptr;
+  return takes_small(pass, call.shape) ? &methods().small : nullptr;
 }
 
 // An image of a call that is neither in blocks nor has its channels last, in blocks meanwhile.
@@ -405,6 +409,8 @@ class InBlocks {
 
 bool enabled() { return less_exact.load(std::memory_order_relaxed); }
 void set_enabled(bool value) { less_exact.store(value, std::memory_order_relaxed); }
+
+bool takes(const ConvShape& shape) { return suits(shape) && takes_small(Pass::y, shape); }
 
 std::optional<int> result_block(Pass pass, const ConvCall& call) {
   if (!method_for(pass, call)) return std::nullopt;

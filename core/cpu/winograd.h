@@ -14,6 +14,9 @@ namespace wisp::cpu::winograd {
 bool enabled();
 void set_enabled(bool value);
 
+// Whether y of such images in blocks is made so, as exact as plain sums.
+bool takes(const ConvShape& shape);
+
 // See conv_fast and conv_result_block: nothing is done if this method does not know this
 // convolution, or would not be faster.
 std::optional<int> result_block(ConvPass pass, const ConvCall& call);

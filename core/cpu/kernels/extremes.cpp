@@ -13,10 +13,11 @@ constexpr int extreme_lanes = 32;
 // NaN wins over everything.
 template <class T, bool largest>
 WISP_INLINE T better(T a, T b) {
-  const T best = largest ? (a > b ? a : b) : (a < b ? a : b);  // b if one of them is NaN
-  if constexpr (std::is_floating_point_v<T>) {
-    return a != a ? a : best;
+  if constexpr (std::is_same_v<T, bool>) {
+    return largest ? a | b : a & b;
   } else {
+    const T best = largest ? (a > b ? a : b) : (a < b ? a : b);  // b if one of them is NaN
+    if constexpr (std::is_floating_point_v<T>) return a != a ? a : best;
     return best;
   }
 }
@@ -44,9 +45,8 @@ WISP_INLINE T best_lane(T* lane) {
   }
 }
 
-// The extreme of f(x).
 template <bool largest, class T, class F>
-WISP_INLINE auto extreme_of(const T* x, int64_t n, F f) {
+WISP_INLINE auto extreme_of_numbers(const T* x, int64_t n, F f) {
   using Value = decltype(f(load(x, 0)));
   Value lane[extreme_lanes];
   for (int j = 0; j < extreme_lanes; ++j) lane[j] = worst<Value, largest>();
@@ -58,6 +58,17 @@ WISP_INLINE auto extreme_of(const T* x, int64_t n, F f) {
   Value best = best_lane<extreme_lanes, largest>(lane);
   for (; i < n; ++i) best = better<Value, largest>(best, f(load(x, i)));
   return best;
+}
+
+// The extreme of f(x); of bools (f is the identity) as of bytes.
+template <bool largest, class T, class F>
+WISP_INLINE auto extreme_of(const T* x, int64_t n, F f) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(x);
+    return extreme_of_numbers<largest>(bytes, n, [](uint8_t v) { return v; }) != 0;
+  } else {
+    return extreme_of_numbers<largest>(x, n, f);
+  }
 }
 
 template <class T, bool largest>

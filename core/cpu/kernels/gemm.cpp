@@ -216,10 +216,14 @@ constexpr int parts_of_piece = 4;
 constexpr int parts_of_piece = 2;
 #endif
 
+// Rows that come from far are asked for so long before they are read: the processor would begin
+// anew with each of them.
+constexpr int64_t ahead_bytes = 4 << 10;
+
 // Products of some rows of a with x, as vectors whose elements are still to be added up, added to
 // `sums` but for the `first`; each is made of so many parts. Their order is the same for any number
 // of rows.
-template <class T, int rows, int parts>
+template <class T, int rows, int parts, bool far = false>
 WISP_INLINE void dot_products(const T* a, int64_t a_row, const T* x, int64_t k,
                               typename Vector<T>::type* sums, bool first) {
   using V = typename Vector<T>::type;
@@ -227,8 +231,11 @@ WISP_INLINE void dot_products(const T* a, int64_t a_row, const T* x, int64_t k,
   V acc[rows][parts] = {};
   auto add = [&](int64_t p, int u) __attribute__((always_inline)) {
     const V factor = *reinterpret_cast<const V*>(x + p);
-    for (int r = 0; r < rows; ++r)
-      acc[r][u] += *reinterpret_cast<const V*>(a + r * a_row + p) * factor;
+    for (int r = 0; r < rows; ++r) {
+      const T* from = a + r * a_row + p;
+      if constexpr (far) __builtin_prefetch(reinterpret_cast<const char*>(from) + ahead_bytes);
+      acc[r][u] += *reinterpret_cast<const V*>(from) * factor;
+    }
   };
   int64_t p = 0;
   for (; p + parts * width <= k; p += parts * width) {
@@ -256,13 +263,39 @@ WISP_INLINE void put_apart(T* y, int64_t y_step, int64_t n, typename Vector<T>::
 }
 
 // The products of n rows, no more than a vector has elements.
-template <class T>
+template <class T, bool far>
 WISP_INLINE void short_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k,
                                 T* totals) {
   for (int64_t r = 0; r < n; ++r) {
     typename Vector<T>::type sum;
-    dot_products<T, 1, 4>(a + r * a_row, a_row, x, k, &sum, true);
+    dot_products<T, 1, 4, far>(a + r * a_row, a_row, x, k, &sum, true);
     totals[r] = total<T>(sum);
+  }
+}
+
+// Rows of very few elements: a vector would be mostly empty, and its sum takes longer.
+constexpr int64_t tiny = 4;
+template <class T, int64_t k>
+WISP_INLINE void tiny_products(const T* a, int64_t a_row, const T* x, int64_t n, T* totals) {
+  for (int64_t r = 0; r < n; ++r, a += a_row) {
+    T sum = a[0] * x[0];
+    for (int64_t p = 1; p < k; ++p) sum += a[p] * x[p];
+    totals[r] = sum;
+  }
+}
+template <class T>
+void tiny_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k, T* totals) {
+  switch (k) {
+    case 0:
+      return;
+    case 1:
+      return tiny_products<T, 1>(a, a_row, x, n, totals);
+    case 2:
+      return tiny_products<T, 2>(a, a_row, x, n, totals);
+    case 3:
+      return tiny_products<T, 3>(a, a_row, x, n, totals);
+    default:
+      return tiny_products<T, tiny>(a, a_row, x, n, totals);
   }
 }
 
@@ -285,15 +318,19 @@ void long_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k, 
 // y[i] = alpha * dot(a row i, x) + beta * y[i]; rows of a and x are consecutive.
 template <class T>
 void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m, int64_t k,
-               T alpha, T beta) {
+               T alpha, T beta, bool far) {
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
   const bool is_short = k * static_cast<int64_t>(sizeof(T)) <= short_bytes;
   for (int64_t i = 0; i < m; i += width, a += width * a_row) {
     const int64_t n = m - i < width ? m - i : width;
     T totals[width] = {};
-    if (is_short) {
-      short_products(a, a_row, x, n, k, totals);
+    if (k <= tiny) {
+      tiny_products(a, a_row, x, n, k, totals);
+    } else if (is_short && far) {
+      short_products<T, true>(a, a_row, x, n, k, totals);
+    } else if (is_short) {
+      short_products<T, false>(a, a_row, x, n, k, totals);
     } else {
       long_products(a, a_row, x, n, k, totals);
     }

@@ -97,6 +97,41 @@ WISP_INLINE void half_binary(Kernels& table, F) {
   });
 }
 
+template <class T, class F>
+void half_ternary_tile(void* out, const void* const* in, int64_t n, const Params& given) {
+  const Params params = given;
+  T* y = static_cast<T*>(out);
+  const T *a = static_cast<const T*>(in[0]), *b = static_cast<const T*>(in[1]),
+          *c = static_cast<const T*>(in[2]);
+  int64_t i = 0;
+  for (; i + width <= n; i += width)
+    narrow(y + i, F{}(widen(a + i), widen(b + i), widen(c + i), params));
+  for (; i < n; ++i) {
+    y[i] = T(
+        F{}(static_cast<float>(a[i]), static_cast<float>(b[i]), static_cast<float>(c[i]), params));
+  }
+}
+
+template <Opcode Op, class F>
+WISP_INLINE void half_ternary(TileTable& table, F) {
+  for_each_type<dtypes::half>(
+      [&]<class T>() { table[int(Op)][int(dtype_of<T>)] = half_ternary_tile<T, F>; });
+}
+
+// What only moves signs is the same for both kinds.
+constexpr uint16_t sign_bit = 0x8000;
+WISP_INLINE void set_both(TileTable& table, Opcode op, TileFn kernel) {
+  table[int(op)][int(DType::float16)] = table[int(op)][int(DType::bfloat16)] = kernel;
+}
+template <Opcode Op, class F>
+WISP_INLINE void bits_unary(TileTable& table, F) {
+  set_both(table, Op, unary_tile<uint16_t, uint16_t, F>);
+}
+template <Opcode Op, class F>
+WISP_INLINE void bits_binary(TileTable& table, F) {
+  set_both(table, Op, binary_tile<uint16_t, uint16_t, F>);
+}
+
 // --- Sums, as those of floats: in trees of eight, and from there on as doubles.
 
 template <class T>
@@ -170,6 +205,19 @@ void fill_halves(Kernels& table) {
   half_binary<Opcode::sub>(table, [](auto a, auto b) { return a - b; });
   half_binary<Opcode::mul>(table, [](auto a, auto b) { return a * b; });
   half_binary<Opcode::div>(table, [](auto a, auto b) { return a / b; });
+  half_ternary<Opcode::addcmul>(table.tile, [](auto a, auto b, auto c, const Params& p) {
+    return a + param<float>(p) * b * c;
+  });
+  half_ternary<Opcode::clamp>(table.tile, [](auto x, auto low, auto high, const Params&) {
+    const auto raised = x < low ? low : x;
+    const auto clamped = raised > high ? high : raised;
+    return x != x ? x : low != low ? low : high != high ? high : clamped;
+  });
+  bits_unary<Opcode::neg>(table.tile, [](uint16_t x) { return x ^ sign_bit; });
+  bits_unary<Opcode::abs>(table.tile, [](uint16_t x) { return x & ~sign_bit; });
+  bits_binary<Opcode::copysign>(table.tile, [](uint16_t size, uint16_t sign) {
+    return (size & ~sign_bit) | (sign & sign_bit);
+  });
   set<HalfSum, Reduction::sum, dtypes::half>(table);
 }
 

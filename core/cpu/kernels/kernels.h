@@ -38,7 +38,7 @@ struct GemmKernels {
   void (*small)(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
                 int64_t c_row, int64_t m, int64_t n, int64_t k, T alpha, T beta) = nullptr;
   void (*gemv_rows)(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int64_t m,
-                    int64_t k, T alpha, T beta) = nullptr;
+                    int64_t k, T alpha, T beta, bool far) = nullptr;
   void (*gemv_columns)(const T* a, int64_t a_col, const T* x, int64_t x_step, T* y, int64_t m,
                        int64_t k, T alpha, T beta) = nullptr;
   // y[r] += x[r] * A for this many rows r, whose products are as single ones would be.
@@ -51,6 +51,25 @@ struct GemmKernels {
                     int64_t cols) = nullptr;
   int64_t width = 1;   // elements of a vector
   bool masks = false;  // `small` reads no further than the end of B's rows
+
+  // Whether a matrix of which each element is read once, all of it again and again, comes from
+  // outside of a core's caches.
+  static bool is_far(int64_t elements) {
+    return elements * static_cast<int64_t>(sizeof(T)) >= 4 << 20;
+  }
+};
+
+// C = beta * C + alpha * A * B for integers of one width, signed or not. Strides in elements; C's
+// rows are consecutive.
+struct IntegerProduct {
+  const void* a;
+  int64_t a_row, a_col;
+  const void* b;
+  int64_t b_row, b_col;
+  void* c;
+  int64_t c_row;
+  int64_t rows, cols, depth;
+  int64_t alpha, beta;
 };
 
 // Fills n elements from the counters that start at `counter`.
@@ -79,6 +98,7 @@ struct Kernels {
   GemmKernels<float> gemm_f32;
   GemmKernels<double> gemm_f64;
   void (*bfloat_gemm)(const BFloatPiece& piece) = nullptr;
+  void (*integer_gemm[4])(const IntegerProduct& product) = {};  // of 1, 2, 4 and 8 bytes
   RnnKernels<float> rnn_f32;
   RnnKernels<double> rnn_f64;
   RandomFn<float> uniform_f32 = nullptr, normal_f32 = nullptr;
@@ -98,29 +118,30 @@ const Kernels& kernels();
 #endif
 
 // Each file of this folder defines one of these per instruction set.
-#define WISP_DECLARE(isa)                \
-  namespace isa {                        \
-  void fill_arithmetic(Kernels& table);  \
-  void fill_logic(Kernels& table);       \
-  void fill_rounding(Kernels& table);    \
-  void fill_math(Kernels& table);        \
-  void fill_ternary(Kernels& table);     \
-  void fill_activation(Kernels& table);  \
-  void fill_loss(Kernels& table);        \
-  void fill_layer_norm(Kernels& table);  \
-  void fill_channels(Kernels& table);    \
-  void fill_cast(Kernels& table);        \
-  void fill_reduce(Kernels& table);      \
-  void fill_extremes(Kernels& table);    \
-  void fill_norms(Kernels& table);       \
-  void fill_distance(Kernels& table);    \
-  void fill_halves(Kernels& table);      \
-  void fill_scan(Kernels& table);        \
-  void fill_softmax(Kernels& table);     \
-  void fill_gemm(Kernels& table);        \
-  void fill_bfloat_gemm(Kernels& table); \
-  void fill_random(Kernels& table);      \
-  void fill_rnn(Kernels& table);         \
+#define WISP_DECLARE(isa)                 \
+  namespace isa {                         \
+  void fill_arithmetic(Kernels& table);   \
+  void fill_logic(Kernels& table);        \
+  void fill_rounding(Kernels& table);     \
+  void fill_math(Kernels& table);         \
+  void fill_ternary(Kernels& table);      \
+  void fill_activation(Kernels& table);   \
+  void fill_loss(Kernels& table);         \
+  void fill_layer_norm(Kernels& table);   \
+  void fill_channels(Kernels& table);     \
+  void fill_cast(Kernels& table);         \
+  void fill_reduce(Kernels& table);       \
+  void fill_extremes(Kernels& table);     \
+  void fill_norms(Kernels& table);        \
+  void fill_distance(Kernels& table);     \
+  void fill_halves(Kernels& table);       \
+  void fill_scan(Kernels& table);         \
+  void fill_softmax(Kernels& table);      \
+  void fill_gemm(Kernels& table);         \
+  void fill_bfloat_gemm(Kernels& table);  \
+  void fill_integer_gemm(Kernels& table); \
+  void fill_random(Kernels& table);       \
+  void fill_rnn(Kernels& table);          \
   }
 WISP_FOR_EACH_ISA(WISP_DECLARE)
 #undef WISP_DECLARE
@@ -128,5 +149,6 @@ WISP_FOR_EACH_ISA(WISP_DECLARE)
 // Kernels that gain nothing from wider vectors, compiled once.
 void fill_complex_math(Kernels& table);
 void fill_special_math(Kernels& table);
+void fill_stored_casts(Kernels& table);
 
 }  // namespace wisp::cpu

@@ -152,6 +152,65 @@ WISP_INLINE void input_grad(T* out, const T* grad, const T* x, const T* weight, 
   }
 }
 
+// What all gradients of a row are made from, and where that of the input goes.
+template <class T>
+struct RowGrad {
+  const T *grad, *x;
+  T* out;
+  Moments<T> of;
+  GradMeans<T> means;
+};
+
+// All gradients of as many rows as are done together, in one loop: what they give to weight and
+// bias is added up in registers first. (Rows are copied: what is written might lie in them for all
+// that the compiler knows.)
+template <class T>
+__attribute__((noinline)) void all_grads(const RowGrad<T> (&rows)[rows_together], const T* weight,
+                                         int64_t begin, int64_t end, bool streams, T* weight_grad,
+                                         T* bias_grad) {
+  static_assert(rows_together == 4);
+  const RowGrad<T> a = rows[0], b = rows[1], c = rows[2], d = rows[3];
+  const int64_t n = end - begin;
+  const Written<T> to_a(a.out + begin, n, streams), to_b(b.out + begin, n, streams),
+      to_c(c.out + begin, n, streams), to_d(d.out + begin, n, streams);
+  auto one = [&](const RowGrad<T>& row, const Written<T>& to, int64_t i, T& g_sum,
+                 T& gz_sum) __attribute__((always_inline)) {
+    const T g = row.grad[i], z = (row.x[i] - row.of.mean) * row.of.rstd;
+    to.place[i - begin] = (g * weight[i] - row.means.g - z * row.means.gz) * row.of.rstd;
+    g_sum += g;
+    gz_sum += g * z;
+  };
+#pragma GCC ivdep
+  for (int64_t i = begin; i < end; ++i) {
+    T g = bias_grad[i], gz = weight_grad[i];
+    one(a, to_a, i, g, gz);
+    one(b, to_b, i, g, gz);
+    one(c, to_c, i, g, gz);
+    one(d, to_d, i, g, gz);
+    bias_grad[i] = g;
+    weight_grad[i] = gz;
+  }
+}
+
+template <class T>
+void four_rows_grad(const LayerNormGradCall& call, int64_t first, T* weight_grad, T* bias_grad) {
+  const int64_t n = call.columns;
+  const T* weight = at<T>(call.weight, 0);
+  RowGrad<T> rows[rows_together];
+  for (int64_t r = 0; r < rows_together; ++r) {
+    const T *grad = at<T>(call.grad, (first + r) * n), *x = at<T>(call.x, (first + r) * n),
+            mean = *at<T>(call.mean, first + r), rstd = *at<T>(call.rstd, first + r);
+    rows[r] = {grad,
+               x,
+               at<T>(call.x_grad, (first + r) * n),
+               {mean, rstd},
+               grad_means(grad, x, weight, n, mean, rstd)};
+  }
+  for_pieces(n, [&](int64_t begin, int64_t end) {
+    all_grads(rows, weight, begin, end, call.streams, weight_grad, bias_grad);
+  });
+}
+
 // Some rows together: what they give to weight and bias adds up in the nearest cache.
 template <class T>
 void some_rows_grad(const LayerNormGradCall& call, int64_t first, int64_t count, T* weight_grad,
@@ -179,9 +238,16 @@ void some_rows_grad(const LayerNormGradCall& call, int64_t first, int64_t count,
 template <class T>
 void rows_grad(const LayerNormGradCall& call, int64_t begin, int64_t end, void* weight_grad,
                void* bias_grad) {
-  for (int64_t row = begin; row < end; row += rows_together) {
-    some_rows_grad(call, row, end - row < rows_together ? end - row : rows_together,
-                   static_cast<T*>(weight_grad), static_cast<T*>(bias_grad));
+  T *of_weight = static_cast<T*>(weight_grad), *of_bias = static_cast<T*>(bias_grad);
+  int64_t row = begin;
+  if constexpr (std::is_same_v<T, float>) {  // for float64 it would be kernels that few use
+    const bool all = call.x_grad && call.weight && weight_grad && bias_grad;
+    for (; all && row + rows_together <= end; row += rows_together)
+      four_rows_grad(call, row, of_weight, of_bias);
+  }
+  for (; row < end; row += rows_together) {
+    some_rows_grad(call, row, end - row < rows_together ? end - row : rows_together, of_weight,
+                   of_bias);
   }
 }
 

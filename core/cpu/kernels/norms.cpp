@@ -11,18 +11,23 @@ namespace {
 
 // Sums of some power of the elements, in double: squares of floats neither overflow nor vanish
 // there.
-template <class T, Reduction kind>
+enum class Power { zero, one, two, three, any };
+
+template <class T, Power power>
 struct Norm {
   using Acc = double;
   using Result = typename RealOf<T>::type;
   static WISP_INLINE Acc start() { return 0; }
 
   static WISP_INLINE auto term(T x, double p) {
-    if constexpr (kind == Reduction::norm_0) {
+    if constexpr (power == Power::zero) {
       return x != T(0) ? 1.0 : 0.0;
-    } else if constexpr (kind == Reduction::norm_1) {
+    } else if constexpr (power == Power::one) {
       return size_of(x);
-    } else if constexpr (kind == Reduction::norm_p) {
+    } else if constexpr (power == Power::three) {
+      const double size = static_cast<double>(size_of(x));
+      return size * size * size;
+    } else if constexpr (power == Power::any) {
       return vmath::pow(static_cast<double>(size_of(x)), p);
     } else if constexpr (detail::is_complex_type<T>) {
       const double re = x.re, im = x.im;
@@ -34,34 +39,40 @@ struct Norm {
 
   static void row(Acc& acc, const T* x, int64_t n, int64_t, const ReduceParams& params) {
     const double p = params.p;
-    if (kind == Reduction::norm_p && p == 3) {
-      acc += sum_of(x, n, [](T v) {
-        const double size = static_cast<double>(size_of(v));
-        return size * size * size;
-      });
-      return;
-    }
     acc += sum_of(x, n, [p](T v) { return term(v, p); });
   }
   static WISP_INLINE void one(Acc& acc, T x, int64_t, const ReduceParams& params) {
     acc += term(x, params.p);
   }
   static WISP_INLINE void merge(Acc& acc, const Acc& later) { acc += later; }
-  static WISP_INLINE Result result(const Acc& acc, const ReduceParams& params) {
-    if constexpr (kind == Reduction::norm_2) return static_cast<Result>(std::sqrt(acc));
-    if constexpr (kind == Reduction::norm_p)
-      return static_cast<Result>(std::pow(acc, 1 / params.p));
-    return static_cast<Result>(acc);
+  static WISP_INLINE Result result(const Acc& acc, const ReduceParams&) {
+    return static_cast<Result>(power == Power::two ? std::sqrt(acc) : acc);
   }
 };
 template <class T>
-using Norm0 = Norm<T, Reduction::norm_0>;
+using Norm0 = Norm<T, Power::zero>;
 template <class T>
-using Norm1 = Norm<T, Reduction::norm_1>;
+using Norm1 = Norm<T, Power::one>;
 template <class T>
-using Norm2 = Norm<T, Reduction::norm_2>;
+using Norm2 = Norm<T, Power::two>;
+
+// Of cubes, which need no logarithms, or of any other power.
 template <class T>
-using NormP = Norm<T, Reduction::norm_p>;
+struct NormP : Norm<T, Power::any> {
+  using Cubes = Norm<T, Power::three>;
+  using Powers = Norm<T, Power::any>;
+  static void row(double& acc, const T* x, int64_t n, int64_t index, const ReduceParams& params) {
+    params.p == 3 ? Cubes::row(acc, x, n, index, params) : Powers::row(acc, x, n, index, params);
+  }
+  static void columns(double* acc, int64_t n, const void* x, int64_t row_bytes, int64_t rows,
+                      int64_t index, const ReduceParams& params) {
+    params.p == 3 ? fold_columns<T, Cubes>(acc, n, x, row_bytes, rows, index, params)
+                  : fold_columns<T, Powers>(acc, n, x, row_bytes, rows, index, params);
+  }
+  static WISP_INLINE auto result(double acc, const ReduceParams& params) {
+    return static_cast<typename Powers::Result>(std::pow(acc, 1 / params.p));
+  }
+};
 
 WISP_INLINE double scaled(double value, double by) { return value * by; }
 WISP_INLINE Complex<double> scaled(Complex<double> value, double by) {

@@ -113,8 +113,8 @@ WISP_INLINE void for_each_type(F f) {
 template <Opcode Op>
 constexpr Result result_kind = [] {
   switch (Op) {
-#define WISP_CASE(name, inputs, types, result) \
-  case Opcode::name:                           \
+#define WISP_CASE(name, inputs, types, result, cost) \
+  case Opcode::name:                                 \
     return Result::result;
     WISP_FOR_EACH_OPCODE(WISP_CASE)
 #undef WISP_CASE

@@ -296,20 +296,27 @@ template <class T>
 void fill_one(WindowKernels<T>& sums) {
   sums = {add_scaled<T>, weigh<T>, add_rows<T>, add_picked<T>, pick_four<T>, find_neighbours<T>};
 }
+
+// The number of the first pixel of a line, if anybody asks for it.
+template <class T>
+WISP_INLINE int64_t first_pixel(const PixelRow<T>& row, int64_t r) {
+  return row.index ? row.rows[r] * row.width : 0;
+}
+
 // Some channels of one window: the largest and where it is.
 template <class T, bool indexed>
 void largest_pixel(const PixelRow<T>& row, int64_t o, int64_t channel, int many) {
-  const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
+  const int64_t first = row.count[o] ? first_pixel(row, 0) + row.start[o] : 0;
   for (int c = 0; c < many; ++c) {
     T best = row.lowest;
     int64_t at = first;
     for (int64_t r = 0; r < row.row_count; ++r) {
       for (int64_t k = 0; k < row.count[o]; ++k) {
-        const int64_t pixel = row.rows[r] * row.width + row.start[o] + k * row.dilation;
-        const T x = row.plane[pixel * row.channels + channel + c];
+        const int64_t column = row.start[o] + k * row.dilation;
+        const T x = row.lines[r][column * row.channels + channel + c];
         if (!beats(x, best)) continue;
         best = x;
-        at = pixel;
+        at = first_pixel(row, r) + column;
       }
     }
     row.y[o * row.channels + channel + c] = best;
@@ -328,8 +335,8 @@ struct Lanes {
 template <class Channels, class F>
 WISP_INLINE void each_pixel(const PixelRow<float>& row, int64_t o, int64_t channel, F f) {
   for (int64_t r = 0; r < row.row_count; ++r) {
-    int64_t pixel = row.rows[r] * row.width + row.start[o];
-    const float* from = row.plane + pixel * row.channels + channel;
+    int64_t pixel = first_pixel(row, r) + row.start[o];
+    const float* from = row.lines[r] + row.start[o] * row.channels + channel;
     for (int32_t k = 0; k < row.count[o]; ++k) {
       Channels x;
       __builtin_memcpy(&x, from, sizeof x);
@@ -359,11 +366,10 @@ struct Largest {
 // Windows `count` pixels wide, a number known when compiling: most are 2 or 3.
 template <class Channels, int count>
 WISP_INLINE void largest_of_width(const PixelRow<float>& row, int64_t o, int64_t channel) {
-  const int64_t line = row.width * row.channels, step = row.dilation * row.channels;
-  const float* corner = row.plane + row.start[o] * row.channels + channel;
+  const int64_t step = row.dilation * row.channels, corner = row.start[o] * row.channels + channel;
   Largest<Channels> largest(row.lowest);
   for (int64_t r = 0; r < row.row_count; ++r) {
-    const float* from = corner + row.rows[r] * line;
+    const float* from = row.lines[r] + corner;
     for (int k = 0; k < count; ++k) {
       Channels x;
       __builtin_memcpy(&x, from + k * step, sizeof x);
@@ -396,7 +402,7 @@ void largest_vectors_at(const PixelRow<float>& row, int64_t channel) {
   using Channels = typename Lanes<count>::Channels;
   using Places = typename Lanes<count>::Places;
   for (int64_t o = 0; o < row.n; ++o) {
-    const int64_t first = row.count[o] ? row.rows[0] * row.width + row.start[o] : 0;
+    const int64_t first = row.count[o] ? first_pixel(row, 0) + row.start[o] : 0;
     Channels best = Channels{} + row.lowest;
     Places at = Places{} + static_cast<int32_t>(first);
     each_pixel<Channels>(row, o, channel,
