@@ -142,6 +142,19 @@ def test_gradients_of_some_inputs_only():
         assert_same(found, wanted)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_of_some_inputs_where_backward_is_known(name):
+    function, shapes = FUNCTIONS[name]
+    compiled = script(function)
+    values = [wisp.randn(shape).requires_grad_() for shape in shapes]
+
+    def grads(f, inputs):
+        return wisp.autograd.grad(sum(result.sum() for result in f(*values)), inputs)
+
+    for inputs in (values, values, values[:1], values[1:], values):  # the first time, it is learnt
+        assert_same(grads(compiled, inputs), grads(function, inputs))
+
+
 def hooked(f, values):
     """What hooks on results see, kept gradients of results, and gradients after a hook has changed them."""
     args = [value.clone().requires_grad_() for value in values]

@@ -1,5 +1,7 @@
 #include "autograd/chain_node.h"
 
+#include <algorithm>
+
 #include "autograd/chain_rules.h"
 #include "autograd/engine.h"
 #include "autograd/record.h"
@@ -10,70 +12,130 @@ namespace wisp::autograd {
 
 using ops::Chain;
 
-ChainNode::ChainNode(std::shared_ptr<const ChainRecording> recording, const Plan& plan,
-                     std::span<TensorImpl* const> inputs, const Tensor* made,
-                     std::span<const Ref<ChainNode>> earlier)
-    : Node(static_cast<uint32_t>(recording->parts[earlier.size()].slot_count)),
-      recording_(std::move(recording)),
-      plan_(plan),
-      number_(earlier.size()),
-      earlier_(earlier.begin(), earlier.end()) {
-  own_edges_.reserve(part().uses.size());
-  for (const ChainPart::Use& use : part().uses) own_edges_.push_back(edge_to(use.value, inputs));
-  edges_ = own_edges_.data();
-  edge_count_ = static_cast<uint32_t>(own_edges_.size());
-  save(inputs, made);
+// A block of memory: the node, its edges and what it holds.
+size_t ChainNode::bytes_of(const ChainPart& part) {
+  return sizeof(ChainNode) + part.uses.size() * sizeof(Edge) + part.held.size() * sizeof(Held);
+}
+
+Ref<ChainNode> ChainNode::make(const Run& run, size_t part, Ref<ChainNode> before) {
+  const size_t bytes = bytes_of(run.recording->parts[part]);
+  return Ref<ChainNode>::adopt(new (memory::allocate(bytes))
+                                   ChainNode(run, part, std::move(before)));
+}
+
+ChainNode::ChainNode(const Run& run, size_t part_number, Ref<ChainNode> before)
+    : Node(static_cast<uint32_t>(run.recording->parts[part_number].slot_count)),
+      recording_(run.recording),
+      plan_(run.plan),
+      number_(part_number),
+      before_(std::move(before)),
+      hidden_(run.hidden) {
+  edges_ = reinterpret_cast<Edge*>(this + 1);
+  edge_count_ = static_cast<uint32_t>(part().uses.size());
+  for (size_t e = 0; e < edge_count_; ++e)
+    new (&edges_[e]) Edge(edge_to(part().uses[e].value, run.inputs));
+  held_ = reinterpret_cast<Held*>(edges_ + edge_count_);
+  hold(run);
   finish();
+}
+
+ChainNode::~ChainNode() {
+  for (Held& one : held()) one.~Held();
+  for (Edge& edge : edges()) edge.~Edge();
+}
+
+void ChainNode::free_memory() {
+  const size_t bytes = bytes_of(part());
+  this->~ChainNode();
+  memory::deallocate(this, bytes);
 }
 
 std::string ChainNode::name() const { return recording_->calls[part().calls.back()].op->node_name; }
 
-Edge ChainNode::edge_to(int value, std::span<TensorImpl* const> inputs) const {
+ChainNode& ChainNode::node_of(int part) {
+  ChainNode* node = this;
+  while (node->number_ != static_cast<size_t>(part)) node = node->before_.get();
+  return *node;
+}
+
+Edge ChainNode::edge_to(int value, std::span<TensorImpl* const> inputs) {
   if (value < recording_->inputs) return grad_edge(Tensor::share(inputs[value]));
   const ChainRecording::Value& known = recording_->values[value];
   Edge edge;
-  edge.node = NodeRef(earlier_[known.part].get());
+  edge.node = NodeRef(&node_of(known.part));
   edge.output = static_cast<uint32_t>(known.slot);
-  edge.dtype = plan_.inputs[0].dtype;
+  edge.dtype = plan_.values[value].dtype;
   return edge;
 }
 
-// Results are saved without history: that would be this node.
-void ChainNode::save(std::span<TensorImpl* const> inputs, const Tensor* made) {
-  saved_.reserve(part().kept.size());
-  for (const int value : part().kept) {
-    const Plan::Value& shape = plan_.values[value];
-    const bool given = shape.owner < recording_->inputs, piece = shape.owner != value;
-    const Tensor owner =
-        given ? Tensor::share(inputs[shape.owner]) : made[recording_->values[shape.owner].made_at];
-    owner->storage().watch();
-    Tensor kept = given && !piece ? owner : owner.alias();
-    if (piece) {
-      kept = owner.alias(shape.sizes, shape.strides, owner->offset() + shape.offset);
+void ChainNode::hold(const Run& run) {
+  for (size_t i = 0; i < part().held.size(); ++i) {
+    const int value = part().held[i];
+    Held& one = *new (&held_[i]) Held;
+    if (value < recording_->inputs) {
+      one.tensor = Tensor::share(run.inputs[value]);
+      one.tensor->storage().watch();
+    } else {
+      one.storage = run.made[recording_->values[value].made_at]->storage_ref();
+      one.storage->watch();
     }
-    saved_.push_back({std::move(kept), owner->version()});
+    one.version = one.now();
   }
 }
 
-void ChainNode::check_saved() const {
+void ChainNode::check_saved() {
   if (released_ && !part().kept.empty()) fail_released(*this);
-  for (const Saved& saved : saved_) check_version(*saved.tensor.impl(), saved.version, *this);
+  for (const Held& one : held()) {
+    if (WISP_LIKELY(one.now() == one.version)) continue;
+    for (size_t at = 0; at < part().kept.size(); ++at) {
+      const int from = part().held_at[at];
+      if (from >= 0 && &held_[from] == &one)
+        check_version(*tensor_of(static_cast<int>(at)).impl(), one.version, *this);
+    }
+  }
 }
 
 void ChainNode::release_saved() {
   released_ = true;
-  saved_.clear();
+  hidden_.reset();
+  for (Held& one : held()) one = Held();
+}
+
+// Where a hidden value begins, in bytes.
+int64_t ChainNode::hidden_at(int value) const {
+  const auto visible = recording_->outputs.size();
+  return plan_.hidden[static_cast<size_t>(recording_->values[value].made_at) - visible];
+}
+
+char* ChainNode::data_of(int at) const {
+  const Plan::Value& shape = plan_.values[part().kept[at]];
+  const int from = part().held_at[at];
+  char* const owner = from >= 0 ? held_[from].data() : hidden_->data() + hidden_at(shape.owner);
+  return owner + shape.offset * static_cast<int64_t>(item_size(shape.dtype));
+}
+
+// Results come without history: that would be this node.
+Tensor ChainNode::tensor_of(int at) {
+  const int value = part().kept[at], from = part().held_at[at];
+  const Plan::Value& shape = plan_.values[value];
+  if (from >= 0 && held_[from].tensor.defined()) {
+    const Tensor& owner = held_[from].tensor;
+    if (shape.owner == value) return owner;
+    return owner.alias(shape.sizes, shape.strides, owner->offset() + shape.offset);
+  }
+  const auto item = static_cast<int64_t>(item_size(shape.dtype));
+  const int64_t start = from >= 0 ? 0 : hidden_at(shape.owner) / item;
+  return Tensor::adopt(TensorImpl::make(from >= 0 ? held_[from].storage : hidden_, shape.dtype,
+                                        shape.sizes, shape.strides, start + shape.offset));
 }
 
 Tensor ChainNode::kept(int at) {
   const int value = part().kept[at];
   const ChainRecording::Value& known = recording_->values[value];
-  const Tensor& saved = saved_[at].tensor;
+  Tensor saved = tensor_of(at);
   if (!mode.grad || value < recording_->inputs || !known.active) return saved;
   Tensor with_history = saved.alias();
-  const auto part = static_cast<size_t>(known.part);
-  set_history(with_history, part == number_ ? this : earlier_[part].get(),
-              static_cast<uint32_t>(known.slot));
+  set_history(with_history, &node_of(known.part), static_cast<uint32_t>(known.slot));
   return with_history;
 }
 
@@ -85,37 +147,48 @@ Tensor ChainNode::fit(Tensor grad, const ChainPart::Use& use) const {
 
 void ChainNode::apply(TensorList& grads, TensorList& results) {
   check_saved();
-  const bool plain = !rules_are_differentiated() && !mode.deferrer && !backward_is_partial;
-  if (!plain) return run_chain_rules(*this, grads, results);
+  if (rules_are_differentiated() || mode.deferrer) return run_chain_rules(*this, grads, results);
   uint64_t defined = 0;
   for (size_t i = 0; i < grads.size(); ++i) defined |= uint64_t(grads[i].defined()) << i;
   const int number = static_cast<int>(number_);
   if (const ChainGradient* known = recording_->gradient(number, plan_, defined)) {
     if (!run_known(*known, grads, results)) run_chain_rules(*this, grads, results);
-  } else if (recording_->learns_more()) {
+  } else if (recording_->learns_more() && needs_all_edges()) {
     recording_->learn(number, plan_, defined, learn_chain_rules(*this, grads, results));
   } else {
     run_chain_rules(*this, grads, results);
   }
 }
 
+bool ChainNode::needs_all_edges() {
+  return !backward_is_partial || std::all_of(edges().begin(), edges().end(),
+                                             [](const Edge& edge) { return edge_is_needed(edge); });
+}
+
 bool ChainNode::run_known(const ChainGradient& known, TensorList& grads, TensorList& results) {
   if (!known.possible) return false;
   using Source = ChainGradient::Source;
   Tensor made[Chain::max_outputs];
-  const auto given = [&](const Source& from) -> const Tensor& {
-    return from.kind == Source::grad ? grads[from.index] : saved_[from.index].tensor;
-  };
   if (known.chain) {
-    TensorImpl* inputs[Chain::max_inputs];
-    for (size_t i = 0; i < known.inputs.size(); ++i) inputs[i] = given(known.inputs[i]).impl();
+    ops::ChainInput inputs[Chain::max_inputs];
+    for (size_t i = 0; i < known.inputs.size(); ++i) {
+      const Source& from = known.inputs[i];
+      if (from.kind == Source::grad) {
+        inputs[i].tensor = grads[from.index].impl();
+      } else {
+        inputs[i] = {nullptr, data_of(from.index), &known.shapes[i]};
+      }
+    }
     if (!known.chain->run_unrecorded({inputs, known.inputs.size()}, made)) return false;
   }
   for (size_t e = 0; e < known.edges.size(); ++e) {
     const Source& from = known.edges[e];
     if (from.kind == Source::nothing) continue;
-    const Tensor& grad = from.kind == Source::made ? made[from.index] : given(from);
-    results[e] = fit(grad, part().uses[e]);
+    if (backward_is_partial && !edge_is_needed(edge(e))) continue;
+    Tensor grad = from.kind == Source::made   ? made[from.index]
+                  : from.kind == Source::grad ? grads[from.index]
+                                              : tensor_of(from.index);
+    results[e] = fit(std::move(grad), part().uses[e]);
   }
   return true;
 }
@@ -131,13 +204,17 @@ bool record_chain(const Chain& chain, std::span<TensorImpl* const> inputs, Tenso
   }
   const std::shared_ptr<const ChainRecording> recording = recording_of(chain, wanted);
   if (!recording || !recording->possible) return false;
+  ops::ChainInput given[Chain::max_inputs];
+  for (size_t i = 0; i < inputs.size(); ++i) given[i].tensor = inputs[i];
   Tensor made[Chain::max_outputs];
-  const Chain::Plan* plan = recording->forward->run_unrecorded(inputs, made);
+  Ref<Storage> hidden;
+  const Chain::Plan* plan =
+      recording->forward->run_unrecorded({given, inputs.size()}, made, &hidden);
   if (!plan) return false;
-  std::vector<Ref<ChainNode>> nodes;
-  while (nodes.size() < recording->parts.size()) {
-    nodes.push_back(Ref<ChainNode>::adopt(new ChainNode(recording, *plan, inputs, made, nodes)));
-  }
+  const ChainNode::Run run{recording, *plan, inputs, made, hidden};
+  Ref<ChainNode> nodes[ChainRecording::max_parts];
+  for (size_t part = 0; part < recording->parts.size(); ++part)
+    nodes[part] = ChainNode::make(run, part, part > 0 ? nodes[part - 1] : nullptr);
   for (size_t i = 0; i < recording->outputs.size(); ++i) {
     const ChainRecording::Value& value = recording->values[recording->outputs[i]];
     outs[i] = std::move(made[i]);

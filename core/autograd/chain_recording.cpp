@@ -29,7 +29,7 @@ ChainRecording::ChainRecording(const Chain& chain, uint32_t given)
   find_active();
   find_parts();
   find_uses();
-  possible &= keeps_order();
+  possible &= parts.size() <= max_parts;
   number_slots();
   if (possible) make_forward();
 }
@@ -71,18 +71,17 @@ void ChainRecording::find_active() {
 }
 
 void ChainRecording::find_parts() {
+  bool begins = true;
   for (size_t c = 0; c < calls.size(); ++c) {
     const int first = first_results[c];
     if (!values[first].active) continue;
-    int part = 0;
-    for_active_operands(static_cast<int>(c), [&](int value, int) {
-      if (value >= inputs) part = std::max(part, values[value].part + is_output(value));
-    });
-    if (static_cast<size_t>(part) == parts.size()) {
-      parts.emplace_back().kept_at.assign(values.size(), -1);
+    if (begins) parts.emplace_back().kept_at.assign(values.size(), -1);
+    begins = false;
+    parts.back().calls.push_back(static_cast<int>(c));
+    for (int k = 0; k < calls[c].results; ++k) {
+      values[first + k].part = static_cast<int>(parts.size()) - 1;
+      begins |= is_output(first + k);
     }
-    parts[part].calls.push_back(static_cast<int>(c));
-    for (int k = 0; k < calls[c].results; ++k) values[first + k].part = part;
     find_kept(static_cast<int>(c));
   }
 }
@@ -117,23 +116,6 @@ void ChainRecording::find_uses() {
   }
 }
 
-// Whether the gradients of each value are added up in the order of single nodes, newest first,
-// though later parts go first.
-bool ChainRecording::keeps_order() const {
-  for (size_t p = 1; p < parts.size(); ++p) {
-    for (const ChainPart::Use& use : parts[p].uses) {
-      for (size_t c = static_cast<size_t>(use.call) + 1; c < calls.size(); ++c) {
-        bool earlier_part = false;
-        for_active_operands(static_cast<int>(c), [&](int value, int) {
-          earlier_part |= value == use.value && values[first_results[c]].part < static_cast<int>(p);
-        });
-        if (earlier_part) return false;
-      }
-    }
-  }
-  return true;
-}
-
 void ChainRecording::number_slots() {
   const auto number = [&](int value) {
     Value& known = values[value];
@@ -166,7 +148,21 @@ void ChainRecording::make_forward() {
   possible = made.size() <= Chain::max_outputs;
   if (!possible) return;
   for (size_t i = 0; i < made.size(); ++i) values[made[i]].made_at = static_cast<int>(i);
-  forward = std::make_unique<Chain>(inputs, calls, std::move(made));
+  find_held(owner);
+  const int hidden = static_cast<int>(made.size() - outputs.size());
+  forward = std::make_unique<Chain>(inputs, calls, std::move(made), hidden);
+}
+
+void ChainRecording::find_held(const std::vector<int>& owner) {
+  for (ChainPart& part : parts) {
+    for (const int value : part.kept) {
+      const int from = owner[value];
+      const bool hidden = from >= inputs && !is_output(from);
+      if (!hidden) add_once(part.held, from);
+      const auto at = std::find(part.held.begin(), part.held.end(), from);
+      part.held_at.push_back(hidden ? -1 : static_cast<int>(at - part.held.begin()));
+    }
+  }
 }
 
 const ChainGradient* ChainRecording::gradient(int part, const Plan& plan, uint64_t defined) const {

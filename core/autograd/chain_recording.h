@@ -17,9 +17,10 @@ struct ChainGradient {
     int index = 0;  // of a gradient that comes in, of ChainPart::kept, of the chain's outputs
   };
   bool possible = false;
-  std::unique_ptr<ops::Chain> chain;  // null if all gradients pass through
-  std::vector<Source> inputs;         // of the chain
-  std::vector<Source> edges;          // what goes along each
+  std::unique_ptr<ops::Chain> chain;    // null if all gradients pass through
+  std::vector<Source> inputs;           // of the chain
+  std::vector<ops::ChainShape> shapes;  // of those that were kept
+  std::vector<Source> edges;            // what goes along each
 };
 
 // Calls of a chain that become one node.
@@ -32,16 +33,21 @@ struct ChainPart {
   std::vector<Use> uses;     // the node's edges, in the order in which single nodes would deliver
   std::vector<int> kept;     // values that the rules read
   std::vector<int> kept_at;  // of each value of the chain: its place in `kept`, or -1
-  int slot_count = 0;        // outputs of the node
+  // Inputs and outputs in whose memory these lie; of each of `kept`, which of them, or -1: in that
+  // of hidden values.
+  std::vector<int> held, held_at;
+  int slot_count = 0;  // outputs of the node
 };
 
 // Which values a chain keeps and where gradients go, given which of its inputs want some.
 //
-// The gradient of a result that calls of the chain read too is known when those have been gone
-// back through: somebody may ask for it, or change it in a hook. So they are part of a later node.
+// Each result that others see ends a part: its node has the name of the call that made it, and its
+// gradient is known when the calls after it have been gone back through. (Somebody may ask for it,
+// or change it in a hook.)
 class ChainRecording {
  public:
   using Plan = ops::Chain::Plan;
+  static constexpr size_t max_parts = ops::Chain::max_outputs;
   ChainRecording(const ops::Chain& chain, uint32_t wanted);
 
   const uint32_t wanted;  // bit per input
@@ -58,7 +64,7 @@ class ChainRecording {
     int made_at = -1;     // which output of `forward` it is
   };
   std::vector<Value> values;
-  std::unique_ptr<ops::Chain> forward;  // the chain, with what is kept among its outputs
+  std::unique_ptr<ops::Chain> forward;  // the chain; what else is kept is hidden among its outputs
 
   // The value that a rule of a call differentiates by, or -1.
   static int operand_of(const ops::ChainCall& call, const Vjp& rule);
@@ -75,9 +81,9 @@ class ChainRecording {
   void find_parts();
   void find_kept(int call);
   void find_uses();
-  bool keeps_order() const;
   void number_slots();
   void make_forward();
+  void find_held(const std::vector<int>& owner);
 
   struct Learned {
     int part;

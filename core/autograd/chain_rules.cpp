@@ -50,22 +50,16 @@ class RuleRecorder final : public Interceptor {
  private:
   bool set_operands(ChainCall& call, const Arg* args) {
     const OpDef& op = *call.op;
-    if (!Chain::computes(op) || op.sig.params.size() > op.operand_count + 1u) return false;
-    if (op.sig.params.size() > op.operand_count) {
-      const Arg& alpha = args[op.sig.params.size() - 1];
-      if (alpha.kind != ArgKind::integer || alpha.as.integer != 1) return false;
-    }
+    if (!Chain::computes(op) || !ops::has_plain_args(op, args)) return false;
+    call.args.assign(args, args + op.sig.params.size());
     for (int i = 0; i < op.operand_count; ++i) {
       const Arg& arg = args[op.operands[i]];
-      ChainOperand& operand = call.operands[call.operand_count++];
-      if (arg.is_tensor()) {
-        operand.value = value_of(arg.tensor());
-        if (!possible_) return false;
-      } else if (arg.kind == ArgKind::integer || arg.kind == ArgKind::real) {
-        operand.number = arg.scalar().real();
-      } else {
-        return false;
+      if (!arg.is_tensor()) {
+        if (!ops::add_number(call, arg)) return false;
+        continue;
       }
+      call.operands[call.operand_count++].value = value_of(arg.tensor());
+      if (!possible_) return false;
     }
     return true;
   }
@@ -187,7 +181,7 @@ class Rules {
     if (!all && recorder_) recorder_->give_up();
     for (int k = 0; k < call.results; ++k) {
       if (!pieces[k].defined())
-        pieces[k] = ops::zeros(values_[first + k].sizes, node_.edge(0).dtype);
+        pieces[k] = ops::zeros(values_[first + k].sizes, values_[first + k].dtype);
     }
     const auto ndim = static_cast<int64_t>(values_[whole].sizes.size());
     const int64_t dim = call.dim < 0 ? call.dim + ndim : call.dim;
@@ -214,22 +208,13 @@ class Rules {
 
   // As a node saves them: whole where they were kept, else by their shapes.
   void set_args(const ChainCall& call, Arg* args) const {
-    const OpDef& op = *call.op;
-    for (size_t p = 0; p < op.sig.params.size(); ++p) args[p] = op.sig.params[p].fallback;
-    for (int i = 0; i < call.operand_count; ++i) {
-      const ChainOperand& operand = call.operands[i];
-      Arg& arg = args[op.operands[i]];
-      if (operand.value < 0) {
-        arg = operand.whole ? Arg(static_cast<int64_t>(operand.number)) : Arg(operand.number);
-      } else if (const int at = part_.kept_at[operand.value]; at >= 0) {
-        arg = Arg(kept_[at]);
-      } else {
-        const Dims& sizes = values_[operand.value].sizes;
-        arg = Arg(IntSpan(sizes));
-        arg.kind = ArgKind::shape;
-        arg.dtype = node_.edge(0).dtype;
-      }
-    }
+    ops::set_chain_args(call, args, [&](int value) {
+      if (const int at = part_.kept_at[value]; at >= 0) return Arg(kept_[at]);
+      Arg arg{IntSpan(values_[value].sizes)};
+      arg.kind = ArgKind::shape;
+      arg.dtype = values_[value].dtype;
+      return arg;
+    });
   }
 
   // Where the gradient leaves the node; -1 if it stays inside.
@@ -299,6 +284,12 @@ ChainGradient learn_chain_rules(ChainNode& node, TensorList& grads, TensorList& 
     rules.run();
   }
   ChainGradient made = recorder.finish(rules.along_edges());
+  for (const Source& source : made.inputs) {
+    ops::ChainShape& shape = made.shapes.emplace_back();
+    if (source.kind != Source::kept) continue;
+    const Chain::Plan::Value& value = node.plan().values[node.part().kept[source.index]];
+    shape = {value.dtype, value.sizes, value.strides};
+  }
   give(node, rules.along_edges(), results);
   return made;
 }

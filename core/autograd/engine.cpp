@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "dispatch/derivatives.h"
 #include "ops/ops.h"
 
 namespace wisp::autograd {
@@ -419,5 +420,19 @@ bool edge_is_needed(const Edge& edge) { return running_task->needs(edge); }
 
 bool in_backward() { return running_task != nullptr; }
 Node* current_node() { return running_node; }
+
+void install_derivatives() {
+  derivatives.gradients = [](std::span<const Tensor> outputs, std::span<const Tensor> weights,
+                             std::span<const Tensor> inputs, bool keep, bool create) {
+    const std::vector<Point> roots(outputs.begin(), outputs.end());
+    const std::vector<Point> wanted(inputs.begin(), inputs.end());
+    return gradients(roots, weights, wanted, {keep, create});
+  };
+  derivatives.backward = [](std::span<const Tensor> outputs, std::span<const Tensor> weights,
+                            bool keep, bool create) {
+    backward(std::vector<Point>(outputs.begin(), outputs.end()), weights, {keep, create});
+  };
+  derivatives.gradient_of = grad;
+}
 
 }  // namespace wisp::autograd

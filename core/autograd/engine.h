@@ -28,6 +28,9 @@ void backward(std::span<const Point> outputs, std::span<const Tensor> grads,
 std::vector<Tensor> gradients(std::span<const Point> outputs, std::span<const Tensor> grads,
                               std::span<const Point> inputs, BackwardOptions options);
 
+// Lets others ask for these by dispatch/derivatives.h.
+void install_derivatives();
+
 // Calls f when the outermost backward of this thread that is now running has finished.
 void when_backward_ends(std::function<void()> f);
 bool in_backward();

@@ -1,6 +1,7 @@
 // In-place writes: what is refused, what is noted, and how histories of views and bases are joined.
 // The rules are written down in ARCHITECTURE.md.
 #include "autograd/chain_node.h"
+#include "autograd/engine.h"
 #include "autograd/record.h"
 #include "autograd/write_note.h"
 #include "ops/ops.h"
@@ -214,6 +215,7 @@ void install_hooks() {
     check_write(op.shown.c_str(), self);
   };
   autograd_hooks.wrote = note_write;
+  install_derivatives();
   install_chains();
 }
 

@@ -4,7 +4,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/op_args.h"
 #include "graph/reads.h"
+#include "ops/chain_kernel.h"
 #include "ops/ops.h"
 
 namespace wisp::graph {
@@ -32,20 +34,56 @@ bool is_tensor(const Value& value) {
   return value.type->kind == Kind::tensor && !constant_in(value);
 }
 
-// Tensors and constant numbers, and beside them nothing or an alpha of 1.
-bool computes(const Node& node) {
-  if (!Chain::computes(*node.op) || node.outputs.size() != 1) return false;
-  const auto operands = static_cast<size_t>(node.op->operand_count);
-  bool any = false;
-  for (size_t i = 0; i < operands; ++i) {
-    const Value& value = *node.inputs[node.op->operands[i]];
-    if (!is_tensor(value) && !is_number(value)) return false;
-    any |= is_tensor(value);
+bool is_none(const Value& value) {
+  const Datum* constant = constant_in(value);
+  return constant && constant->tag() == Tag::none;
+}
+
+// The arguments of a node, of those that are constants of a kind that owns nothing.
+std::vector<Arg> constants_of(const Node& node) {
+  std::vector<Arg> args(node.inputs.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Datum* constant = constant_in(*node.inputs[i]);
+    if (!constant) continue;
+    Scratch none_needed;
+    const bool owns_nothing = constant->tag() < Tag::list && constant->tag() != Tag::tensor;
+    if (owns_nothing) set_arg(*constant, node.op->sig.params[i], none_needed, args[i]);
   }
-  if (!any || node.inputs.size() > operands + 1) return false;
-  if (node.inputs.size() == operands) return true;
-  const Value& alpha = *node.inputs.back();
-  return is_integer(alpha) && constant_in(alpha)->integer() == 1;
+  return args;
+}
+
+bool has_all_inputs(const Node& node) {
+  return node.inputs.size() == node.op->sig.params.size() && node.outputs.size() == 1;
+}
+
+bool is_operand(const OpDef& op, size_t param) {
+  const auto end = op.operands.begin() + op.operand_count;
+  return std::find(op.operands.begin(), end, param) != end;
+}
+
+// Tensors, numbers or nothing to compute with, and beside them constants.
+bool computes(const Node& node) {
+  if (!Chain::computes(*node.op) || !has_all_inputs(node)) return false;
+  bool any = false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value& value = *node.inputs[i];
+    any |= is_tensor(value);
+    const bool known = is_operand(*node.op, i)
+                           ? is_tensor(value) || is_number(value) || is_none(value)
+                           : constant_in(value) != nullptr;
+    if (!known) return false;
+  }
+  return any && ops::has_plain_args(*node.op, constants_of(node).data());
+}
+
+// The pointwise calls that an activation function makes.
+std::vector<ops::ChainCall> parts_of(const Node& node) {
+  if (!node.op->has(trait::spelled_out) || !has_all_inputs(node) || !is_tensor(node.input(0)))
+    return {};
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    if (!constant_in(*node.inputs[i])) return {};
+  }
+  return ops::parts_of(*node.op, constants_of(node));
 }
 
 // The list of pieces goes to the node after it, which takes it apart.
@@ -98,7 +136,8 @@ bool gives_views(const Node& node, const Views& views) {
 
 bool is_call(const Node& node, const MayHave& may_have) {
   if (!node.op || node.in_place) return false;
-  return computes(node) || cuts(node) || ((multiplies(node) || joins(node)) && may_have(node));
+  return computes(node) || cuts(node) || ((multiplies(node) || joins(node)) && may_have(node)) ||
+         !parts_of(node).empty();
 }
 
 std::vector<const Node*> run_from(const Node& first, const MayHave& may_have) {
@@ -127,6 +166,8 @@ class Builder {
     for (const Node* node : made_.members) {
       if (views_ && gives_views(*node, *views_)) {
         for (const Value* value : node->outputs) add_view(*value);
+      } else if (node->op && node->op->has(trait::spelled_out)) {
+        add_parts(*node);
       } else if (node->op) {
         calls_.push_back(call_of(*node));
       }
@@ -170,6 +211,7 @@ class Builder {
   }
 
   ops::ChainOperand operand(const Value& value) {
+    if (is_none(value)) return {.absent = true};
     if (!is_tensor(value))
       return {.number = constant_in(value)->scalar().real(), .whole = is_integer(value)};
     if (results_.contains(&value)) return {.value = result_mark(value)};
@@ -201,6 +243,7 @@ class Builder {
         if (is_tensor(*value)) call.operands[call.operand_count++] = operand(*value);
       }
     } else {
+      call.args = constants_of(node);
       for (int i = 0; i < node.op->operand_count; ++i) {
         call.operands[call.operand_count++] = operand(*node.inputs[node.op->operands[i]]);
       }
@@ -209,19 +252,37 @@ class Builder {
     return call;
   }
 
+  // Value 0 of the parts is the node's first input, the last one its result.
+  void add_parts(const Node& node) {
+    std::vector<ops::ChainCall> parts = parts_of(node);
+    const int self = operand(node.input(0)).value, first = count_;
+    for (ops::ChainCall& part : parts) {
+      for (ops::ChainOperand& operand : part.operands) {
+        if (operand.value == 0) {
+          operand.value = self;
+        } else if (operand.value > 0) {
+          operand.value = -2 - (first + operand.value - 1);
+        }
+      }
+      calls_.push_back(std::move(part));
+    }
+    count_ += static_cast<int>(parts.size()) - 1;
+    add_result(node.output());
+  }
+
   void add_view(const Value& value) {
     const ViewOf& view = views_->at(&value);
     ops::ChainCall call{.op = &op_def<"select">()};
     call.operands[call.operand_count++] = operand(*view.base);
     call.view = std::make_shared<ops::ChainView>(view.place);
     calls_.push_back(std::move(call));
-    results_.emplace(&value, static_cast<int>(results_.size()));
+    results_.emplace(&value, count_++);
   }
 
   // Results are numbered after the inputs, of which more may come: until then, they are counted
   // from below.
   void add_result(const Value& value) {
-    results_.emplace(&value, static_cast<int>(results_.size()));
+    results_.emplace(&value, count_++);
     if (is_used_outside(value) || (wanted_ && wanted_->contains(&value)))
       made_.outputs.push_back(&value);
   }
@@ -245,6 +306,7 @@ class Builder {
   NodeChain made_;
   std::vector<ops::ChainCall> calls_;
   std::unordered_map<const Value*, int> results_;
+  int count_ = 0;  // of results, those without a name included
   std::vector<int> outputs_;
 };
 

@@ -8,8 +8,6 @@ namespace wisp::ops {
 
 namespace {
 
-constexpr size_t slot_alignment = 64;
-
 // Dimensions from the outermost to the innermost, none repeated: single calls give consecutive
 // results of such tensors.
 bool is_in_order(IntSpan sizes, IntSpan strides) {
@@ -64,6 +62,11 @@ class Planner {
     int64_t offset;
   };
 
+  void add(Known value) {
+    stand_ins_.push_back(stand_in({dtype_, value.sizes, value.strides}));
+    known_.push_back(std::move(value));
+  }
+
   bool add_inputs() {
     dtype_ = plan_.inputs[0].dtype;
     if (!contains(dtypes::real_math, dtype_)) return false;
@@ -71,7 +74,7 @@ class Planner {
       const int64_t elements = count_elements(input.sizes);
       if (input.dtype != dtype_ || input.sizes.empty() || elements == 0) return false;
       const int number = static_cast<int>(known_.size());
-      known_.push_back({input.sizes, input.strides, {number, 0}, number});
+      add({input.sizes, input.strides, {number, 0}, number});
     }
     return true;
   }
@@ -98,7 +101,7 @@ class Planner {
   void describe_values() {
     for (const Known& value : known_) {
       const int64_t start = value.spot.offset - known_[value.owner].spot.offset;
-      plan_.values.push_back({value.sizes, value.strides, value.owner, start / item()});
+      plan_.values.push_back({value.sizes, value.strides, value.owner, start / item(), dtype_});
     }
   }
 
@@ -116,7 +119,7 @@ class Planner {
       Known piece = {whole.sizes, whole.strides, whole.spot, whole.owner};
       piece.sizes[dim] = std::min(length, total - start);
       piece.spot.offset += start * whole.strides[dim] * item();
-      known_.push_back(piece);
+      add(std::move(piece));
     }
     return true;
   }
@@ -134,7 +137,7 @@ class Planner {
       made.sizes[0] = whole.sizes[0];
     }
     made.spot.offset += place.offset * item();
-    known_.push_back(std::move(made));
+    add(std::move(made));
     return true;
   }
 
@@ -174,25 +177,21 @@ class Planner {
   }
 
   bool compute(const ChainCall& call) {
-    Dims sizes;
-    for (int i = 0; i < call.operand_count; ++i) {
-      if (call.operands[i].value < 0) continue;
-      const Known& value = known_[call.operands[i].value];
-      const Dims& other = value.sizes;
-      if (!is_in_order(other, value.strides) || !can_broadcast(sizes, other)) return false;
-      sizes = broadcast(sizes, other);
-    }
-    const auto opcode = static_cast<cpu::Opcode>(call.op->opcode);
-    ChainStage stage{.kernel = cpu::tile_kernel(opcode, dtype_),
-                     .inputs = call.operand_count,
-                     .elements = count_elements(sizes)};
-    if (!stage.kernel || cpu::result_dtype(opcode, dtype_) != dtype_) return false;
-    if (is_too_large(stage.elements)) return false;
-    for (int i = 0; i < call.operand_count; ++i) {
-      const ChainOperand& operand = call.operands[i];
-      stage.in[i] = operand.value < 0 ? number(call, i, stage) : consecutive(operand.value, sizes);
+    const std::optional<ChainKernel> kernel = kernel_of(call, stand_ins_);
+    if (!kernel || kernel->compute != dtype_ || kernel->result.dtype != dtype_) return false;
+    const Dims& sizes = kernel->result.sizes;
+    if (!is_contiguous(sizes, kernel->result.strides) || sizes.empty()) return false;
+    ChainStage stage{.kernel = cpu::tile_kernel(kernel->opcode, dtype_),
+                     .inputs = kernel->inputs,
+                     .elements = count_elements(sizes),
+                     .params = kernel->params};
+    if (!stage.kernel || is_too_large(stage.elements)) return false;
+    for (int i = 0; i < kernel->inputs; ++i) {
+      const int value = kernel->in[i].value;
+      stage.in[i] = value < 0 ? number(*kernel, i, stage) : consecutive(value, sizes);
     }
     release_gathered();
+    plan_.cost += stage.elements * cpu::cost_of(kernel->opcode, dtype_);
     add_result(sizes, stage);
     return true;
   }
@@ -246,20 +245,19 @@ class Planner {
   }
 
   // A number goes to the kernel as it is, where there is one for that, or as often as is needed.
-  ChainSpot number(const ChainCall& call, int i, ChainStage& stage) {
-    const auto opcode = static_cast<cpu::Opcode>(call.op->opcode);
-    const bool last_of_two = call.operand_count == 2 && i == 1;
-    const cpu::TileFn once = last_of_two ? cpu::number_kernel(opcode, dtype_) : nullptr;
+  ChainSpot number(const ChainKernel& kernel, int i, ChainStage& stage) {
+    const bool last_of_two = kernel.inputs == 2 && i == 1;
+    const cpu::TileFn once = last_of_two ? cpu::number_kernel(kernel.opcode, dtype_) : nullptr;
     if (once) stage.kernel = once;
     const auto start = static_cast<int64_t>(plan_.numbers.size());
     const int64_t copies = once ? 1 : stage.elements;
     plan_.numbers.resize(plan_.numbers.size() + static_cast<size_t>(copies * item()));
     char* to = plan_.numbers.data() + start;
+    const double value = kernel.in[i].number.real();
     if (dtype_ == DType::float32) {
-      std::fill_n(reinterpret_cast<float*>(to), copies,
-                  static_cast<float>(call.operands[i].number));
+      std::fill_n(reinterpret_cast<float*>(to), copies, static_cast<float>(value));
     } else {
-      std::fill_n(reinterpret_cast<double*>(to), copies, call.operands[i].number);
+      std::fill_n(reinterpret_cast<double*>(to), copies, value);
     }
     return {temporaries() + 1, start};
   }
@@ -300,7 +298,7 @@ class Planner {
     if (output != outputs.end()) {
       const auto place = static_cast<size_t>(output - outputs.begin());
       plan_.outputs.resize(outputs.size());
-      plan_.outputs[place] = sizes;
+      plan_.outputs[place] = {dtype_, sizes, {}};
       result.spot = {static_cast<int>(plan_.inputs.size() + place), 0};
     } else {
       result.slot = slot_size(stage.elements);
@@ -308,7 +306,7 @@ class Planner {
     }
     stage.out = result.spot;
     plan_.stages.push_back(stage);
-    known_.push_back(std::move(result));
+    add(std::move(result));
   }
 
   // --- Temporaries: memory of the same size is used again.
@@ -316,10 +314,7 @@ class Planner {
     return static_cast<int>(plan_.inputs.size() + chain_.outputs().size());
   }
   int64_t item() const { return static_cast<int64_t>(item_size(dtype_)); }
-  size_t slot_size(int64_t elements) const {
-    const auto bytes = static_cast<size_t>(elements * item());
-    return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
-  }
+  size_t slot_size(int64_t elements) const { return slot_bytes(elements * item()); }
   ChainSpot take_slot(size_t bytes) {
     for (size_t i = 0; i < free_.size(); ++i) {
       if (free_[i].bytes != bytes) continue;
@@ -351,7 +346,8 @@ class Planner {
   Chain::Plan& plan_;
   DType dtype_ = DType::float32;
   std::vector<Known> known_;
-  std::vector<int> last_reads_;  // of what a value owns: the last call that reads it
+  std::vector<Tensor> stand_ins_;  // of the same shapes
+  std::vector<int> last_reads_;    // of what a value owns: the last call that reads it
   std::vector<Slot> free_, gathered_;
   size_t used_ = 0;
   int at_ = 0;

@@ -2,15 +2,16 @@
 #pragma once
 
 #include "base/memory.h"
+#include "cpu/fused.h"
 #include "cpu/gemm.h"
-#include "cpu/opcode.h"
-#include "ops/chain.h"
+#include "ops/chain_kernel.h"
 
 namespace wisp::ops {
 
-// Chains of more elements gain nothing: there the memory of temporaries costs more than the calls.
+// Of more elements, the memory of temporaries costs more than the calls: such chains are gone
+// through tile by tile.
 constexpr int64_t chain_limit = 4096;
-// Nor do those with products of more multiplications.
+// Products of more multiplications gain nothing.
 constexpr int64_t chain_work_limit = cpu::small_gemm_work;
 
 // Bytes from the start of one of the memories: the inputs come first, then the outputs, then
@@ -29,11 +30,22 @@ struct ChainStage {
   bool by_rows = false;  // ... which is in rows of a matrix
   int product = -1;      // in Plan::products: that of in[0] and in[1]
   int64_t elements = 0;
+  cpu::Params params = {};
 };
 
-struct ChainShape {
-  DType dtype = DType::float32;
-  Dims sizes, strides;
+// Calls on one shape that are made tile by tile.
+struct ChainPass {
+  Dims sizes;
+  std::vector<cpu::FusedStep> steps = {};
+  struct Place {
+    ChainSpot spot;
+    Dims strides;
+    DType dtype;
+  };
+  std::vector<Place> operands = {};
+  std::vector<cpu::FusedNumber> numbers = {};
+
+  void run(char* const* memories) const;
 };
 
 struct Chain::Plan {
@@ -44,6 +56,7 @@ struct Chain::Plan {
   bool part_of_more = false;
   bool limited = true;                        // to sizes that are worth it
   bool possible = false;                      // else the calls are made one by one
+  int64_t cost = 0;                           // of kernels, in hundredths of a nanosecond
   std::vector<ChainStage> first_stages = {};  // of rounds: what is done once, before the others
   std::vector<ChainStage> stages = {};
   struct Order {
@@ -55,19 +68,24 @@ struct Chain::Plan {
     bool adds;            // to what is there
   };
   std::vector<Product> products = {};
-  std::vector<Dims> outputs = {};
+  std::vector<ChainPass> passes = {};  // instead of stages, of larger tensors
+  std::vector<ChainShape> outputs = {};
+  // Where those that are hidden begin in their memory, which has so many bytes.
+  std::vector<int64_t> hidden = {};
+  size_t hidden_bytes = 0;
   // All values of the chain. Pieces lie in the memory of what was cut, their owner.
   struct Value {
     Dims sizes, strides;
     int owner;
     int64_t offset;  // in the owner's memory, in elements
+    DType dtype;
   };
   std::vector<Value> values = {};
   size_t temporary_bytes = 0;
   std::vector<char> numbers = {};
   const Plan* older = nullptr;
 
-  void run(std::span<TensorImpl* const> tensors, Tensor* outs) const;
+  void run(std::span<const ChainInput> given, Tensor* outs, Ref<Storage>* hides) const;
   // Some of the stages, on these memories.
   void run(const std::vector<ChainStage>& some, char* const* memories) const;
 
@@ -93,10 +111,18 @@ class Temporaries {
   char* data_;
 };
 
+// What something of so many bytes takes of them.
+inline size_t slot_bytes(int64_t bytes) {
+  constexpr int64_t alignment = 64;
+  return static_cast<size_t>((bytes + alignment - 1) / alignment * alignment);
+}
+
 bool same_shape(const ChainShape& a, const ChainShape& b);
+bool fits(const TensorImpl& tensor, const ChainShape& shape);
 bool fit(std::span<TensorImpl* const> tensors, const std::vector<ChainShape>& shapes);
+ChainShape shape_of(const TensorImpl& tensor);
 std::vector<ChainShape> shapes_of(std::span<TensorImpl* const> tensors);
-Tensor make_chain_output(const Dims& sizes, DType dtype);
+Tensor make_chain_output(const ChainShape& shape);
 
 // Whether nobody watches single calls with these.
 bool chains_may_run(std::span<TensorImpl* const> inputs);
@@ -104,5 +130,8 @@ bool want_gradients(std::span<TensorImpl* const> inputs);
 
 // Fills everything but `older` and what stands before `possible`.
 void plan_chain(const Chain& chain, Chain::Plan& plan);
+// Puts a plan by tiles in its place, if there can be one: for tensors of any size and dtype,
+// without products.
+void plan_tiles(const Chain& chain, Chain::Plan& plan);
 
 }  // namespace wisp::ops

@@ -70,7 +70,7 @@ class Block {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       carried_[i] = carried_bytes_;
       const auto item = static_cast<int64_t>(item_size(plan_.inputs[0].dtype));
-      const int64_t bytes = count_elements(plan_.outputs[i]) * item;
+      const int64_t bytes = count_elements(plan_.outputs[i].sizes) * item;
       carried_bytes_ += (bytes + alignment - 1) / alignment * alignment;
     }
     return carried_bytes_;
@@ -117,13 +117,12 @@ int64_t Rounds::run(const Given& given, Tensor* last, std::vector<Tensor>* all) 
   Run run{*this, given, count};
   const std::vector<Tensor> turned = plan->place_inputs(given.inputs, run.inputs);
   for (size_t i = 0; i < plan->outputs.size(); ++i) {
-    const Dims& sizes = plan->outputs[i];
-    const DType dtype = plan->inputs[0].dtype;
+    const ChainShape& shape = plan->outputs[i];
     for (int64_t round = 0; round < count && listed_[i]; ++round) {
-      all[i].push_back(make_chain_output(sizes, dtype));
+      all[i].push_back(make_chain_output(shape));
       run.listed[i].push_back(all[i].back()->bytes());
     }
-    last[i] = listed_[i] ? all[i].back() : make_chain_output(sizes, dtype);
+    last[i] = listed_[i] ? all[i].back() : make_chain_output(shape);
     run.outputs[i] = {last[i]->bytes(), plan->row_bytes(last[i]->strides())};
   }
   parallel_for(cut.blocks, cut.grain, [&](int64_t begin, int64_t end) {

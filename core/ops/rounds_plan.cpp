@@ -161,7 +161,7 @@ class Planner {
       const int from = rounds_.inputs()[i].carried;
       if (from < 0) continue;
       const ChainShape& shape = plan_.inputs[i];
-      if (!same(whole.outputs[static_cast<size_t>(from)], shape.sizes) ||
+      if (!same(whole.outputs[static_cast<size_t>(from)].sizes, shape.sizes) ||
           !is_contiguous(shape.sizes, shape.strides))
         return false;
     }
@@ -214,7 +214,7 @@ class Planner {
 const Chain::Plan* Rounds::Plan::block(const Rounds& rounds, int64_t count) const {
   std::lock_guard lock(adding);
   for (const auto& known : made) {
-    if (rows == 0 || known->outputs[0][0] == count) return known.get();
+    if (rows == 0 || known->outputs[0].sizes[0] == count) return known.get();
   }
   auto fresh = std::make_unique<Chain::Plan>();
   fresh->inputs = inputs;
@@ -258,7 +258,7 @@ std::vector<Tensor> Rounds::Plan::place_inputs(std::span<TensorImpl* const> tens
   for (const Turned& one : turned) {
     const auto input = static_cast<size_t>(one.input);
     const DType dtype = inputs[input].dtype;
-    const Tensor& copy = made.emplace_back(make_chain_output(one.sizes, dtype));
+    const Tensor& copy = made.emplace_back(make_chain_output({dtype, one.sizes, {}}));
     cpu::copy(one.sizes, {copy->bytes(), copy.strides(), dtype},
               {places[input].data, one.strides, dtype});
     places[input].data = copy->bytes();

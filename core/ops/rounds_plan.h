@@ -18,7 +18,7 @@ struct Rounds::Plan {
   std::vector<ChainShape> inputs;  // the tensors that it is for
   bool possible = false;           // else the rounds are made one by one
 
-  std::vector<Dims> outputs = {};
+  std::vector<ChainShape> outputs = {};
 
   // If members of a batch never meet: how many there are, else 0.
   int64_t rows = 0;
