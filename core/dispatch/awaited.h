@@ -29,4 +29,13 @@ class AddingGradients {
 
 extern Awaiting* awaiting;  // set by the room `ops`; asked about operators with trait::awaited
 
+// Has everything run that waits: for clocks, which would stop before it. If that fails, it goes on
+// waiting, and whoever asks for it is told.
+inline void run_all_awaited() noexcept {
+  if (WISP_LIKELY(!Storage::any_awaited())) return;
+  try {
+    Storage::run_awaited(nullptr);
+  } catch (...) {}
+}
+
 }  // namespace wisp

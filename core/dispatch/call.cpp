@@ -148,14 +148,14 @@ void run_kernel(const OpDef& op, const Arg* args, Tensor* outs, DType compute, b
 // Who puts a kernel off; null if it is to run.
 Deferrer* taker(const Infer& infer, const Arg* args, std::span<const Tensor> targets, bool shapes) {
   const OpDef& op = infer.op();
-  Deferrer* asked = mode.deferrer;
-  if (WISP_LIKELY(asked == nullptr)) {
-    if (!op.has(trait::awaited)) return nullptr;
-    asked = awaiting;
-  } else if (Storage::any_awaited()) {
-    awaiting->before(op, args, targets);
+  if (Deferrer* const asked = mode.deferrer; WISP_UNLIKELY(asked != nullptr)) {
+    if (Storage::any_awaited()) awaiting->before(op, args, targets);
+    if (!shapes && asked->takes(infer, targets)) return asked;
+    // Unless it has left now, because putting off gains nothing here: then this call is as others.
+    if (mode.deferrer) return nullptr;
   }
-  return !shapes && asked->takes(infer, targets) ? asked : nullptr;
+  if (!op.has(trait::awaited) || shapes || !awaiting->takes(infer, targets)) return nullptr;
+  return awaiting;
 }
 
 Tensor make_view(const Tensor& self, const ViewSpec& spec) {

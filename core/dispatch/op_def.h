@@ -213,6 +213,8 @@ enum Trait : uint32_t {
   writes_inputs = 1 << 11,  // the kernel changes tensors it is given: running statistics
   numbers_alone = 1 << 12,  // pointwise, and no operand has to be a tensor
   awaited = 1 << 13,        // may be one step with calls beside it: see dispatch/awaited.h
+  spelled_out = 1 << 14,    // a composite of one tensor: of real ones, the numbers beside it alone
+                            // decide what it calls
 };
 }  // namespace trait
 

@@ -29,6 +29,7 @@ struct Function {
   BodyFn body;
   const char* onnx;
   uint32_t homes = home::functional;
+  uint32_t traits = 0;
 };
 
 constexpr double selu_alpha = 1.6732632423543772848170429916717;
@@ -120,7 +121,7 @@ constexpr Function plain[] = {
      "Relu"},
     {"gelu(Tensor self, *, str approximate='none') -> Tensor",
      "`self` times the normal distribution function of `self`, or an approximation of it by \"tanh\".\n\n>>> wisp.nn.functional.gelu(wisp.tensor([-1., 1.]))\ntensor([-0.1587,  0.8413])",
-     gelu_body, "Gelu"},
+     gelu_body, "Gelu", home::functional, trait::out},
     {"silu(Tensor self, bool inplace=False) -> Tensor",
      "`self * sigmoid(self)`.\n\n>>> wisp.nn.functional.silu(wisp.tensor([-1., 1.]))\ntensor([-0.2689,  0.7311])",
      [](const Args& args, TensorList& outs) {
@@ -141,13 +142,13 @@ constexpr Function plain[] = {
      [](const Args& args, TensorList& outs) {
        activate<"_softplus">(outs, args.tensor(0), false, args[1], args[2]);
      },
-     "Softplus"},
+     "Softplus", home::functional, trait::out},
     {"logsigmoid(Tensor self) -> Tensor",
      "`log(sigmoid(self))`, accurate where that is tiny.\n\n>>> wisp.nn.functional.logsigmoid(wisp.tensor([0., -100.]))\ntensor([  -0.6931, -100.0000])",
      [](const Args& args, TensorList& outs) {
        activate<"_log_sigmoid">(outs, args.tensor(0), false);
      },
-     "+ Log of Sigmoid"},
+     "+ Log of Sigmoid", home::functional, trait::out},
     {"hardsigmoid(Tensor self, bool inplace=False) -> Tensor",
      "`clamp(self + 3, 0, 6) / 6`.\n\n>>> wisp.nn.functional.hardsigmoid(wisp.tensor([-4., 0., 4.]))\ntensor([0.0000, 0.5000, 1.0000])",
      [](const Args& args, TensorList& outs) {
@@ -172,17 +173,9 @@ constexpr Function plain[] = {
        outs.push(sub(args.tensor(0), tanh(args.tensor(0))));
      },
      "+ Sub of Tanh"},
-    {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-     "Elements between -lambd and lambd become 0.\n\n>>> wisp.hardshrink(wisp.tensor([-1., 0.25]))\ntensor([-1.,  0.])",
-     [](const Args& args, TensorList& outs) {
-       const Tensor& self = args.tensor(0);
-       const Arg limit(rounded_to(self.dtype(), args.scalar(1)));  // as elements at it are
-       activate<"_hardshrink">(outs, self, false, limit);
-     },
-     "Shrink", both | home::method},
     {"softshrink(Tensor self, float lambd=0.5) -> Tensor",
      "Elements move towards 0 by lambd.\n\n>>> wisp.nn.functional.softshrink(wisp.tensor([-1., 0.25]))\ntensor([-0.5000,  0.0000])",
-     softshrink_body, "Shrink"},
+     softshrink_body, "Shrink", home::functional, trait::out},
 };
 
 // Those with a form "name_".
@@ -250,7 +243,7 @@ constexpr Function with_in_place[] = {
      [](const Args& args, TensorList& outs) {
        activate<"_threshold">(outs, args.tensor(0), args.boolean(3), args[1], args[2]);
      },
-     "+ Where of Greater", both},
+     "+ Where of Greater", both, trait::out},
     {"threshold_(Tensor self, Scalar threshold, Scalar value) -> Tensor",
      "threshold in place.\n\n>>> wisp.threshold_(wisp.tensor([0.5, 2.]), 1, 9)\ntensor([9., 2.])",
      [](const Args& args, TensorList& outs) {
@@ -259,7 +252,16 @@ constexpr Function with_in_place[] = {
      "+ Where of Greater", both},
 };
 
-constexpr Function gated[] = {
+// What these call depends on more than the numbers that they are given.
+constexpr Function others[] = {
+    {"hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+     "Elements between -lambd and lambd become 0.\n\n>>> wisp.hardshrink(wisp.tensor([-1., 0.25]))\ntensor([-1.,  0.])",
+     [](const Args& args, TensorList& outs) {
+       const Tensor& self = args.tensor(0);
+       const Arg limit(rounded_to(self.dtype(), args.scalar(1)));  // as elements at it are
+       activate<"_hardshrink">(outs, self, false, limit);
+     },
+     "Shrink", both | home::method, trait::out},
     {"glu(Tensor self, int dim=-1) -> Tensor",
      "The first half along a dimension times the sigmoid of the second.\n\n>>> wisp.nn.functional.glu(wisp.tensor([1., 0.]))\ntensor([0.5000])",
      glu_body, "+ Mul of Sigmoid"},
@@ -279,14 +281,19 @@ constexpr Function gated[] = {
 }  // namespace
 
 void register_activation(Registry& r) {
-  auto add_all = [&](std::span<const Function> functions) {
+  auto add_all = [&](std::span<const Function> functions, uint32_t traits) {
     for (const Function& f : functions) {
-      r.add({.schema = f.schema, .doc = f.doc, .body = f.body, .onnx = f.onnx, .homes = f.homes});
+      r.add({.schema = f.schema,
+             .doc = f.doc,
+             .body = f.body,
+             .onnx = f.onnx,
+             .traits = traits | f.traits,
+             .homes = f.homes});
     }
   };
-  add_all(plain);
-  add_all(with_in_place);
-  add_all(gated);
+  add_all(plain, trait::spelled_out);
+  add_all(with_in_place, trait::spelled_out);
+  add_all(others, 0);
 }
 
 }  // namespace wisp::ops

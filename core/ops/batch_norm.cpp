@@ -99,12 +99,11 @@ void batch_norm_kernel(const Call& call) {
   if (!call.boolean(5)) use_given_stats(call);
   const Tensor weight = optional_consecutive(call[1], dtype),
                bias = optional_consecutive(call[2], dtype);
-  ChannelImages images({&input}, call.out(0), {&weight, &bias}, dtype);
+  ChannelImages images({&input}, call.out(0), {&weight, &bias}, dtype, {.bfloat16 = true});
   const Tensor x = images.input(0, input), out = images.output(call.out(0));
-  cpu::Channels shape = channels_of(x, dtype);
-  shape.block = images.block();
+  const cpu::Channels shape = images.described(channels_of(x, dtype));
   if (call.boolean(5)) find_stats(call, shape, x);
-  const RoundedResult y(out, dtype);
+  const RoundedResult y(out, images.made_dtype());
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
     const cpu::Scratch<T> scale(mean.numel()), shift(mean.numel());
     coefficients<T>(mean, var, weight, bias, call.real(7), scale.data(), shift.data());
@@ -180,9 +179,7 @@ ChannelAffine normalisation_of(const Call& call) {
   if (trains) {
     ChannelImages images({&input}, call.out(0), {}, DType::float32);
     const Tensor x = images.input(0, input);
-    cpu::Channels shape = channels_of(x, DType::float32);
-    shape.block = images.block();
-    find_stats(call, shape, x);
+    find_stats(call, images.described(channels_of(x, DType::float32)), x);
   } else {
     use_given_stats(call);
   }
@@ -205,9 +202,7 @@ void run_affine(const Tensor& x, const ChannelAffine& affine, const Tensor& othe
                        DType::float32);
   const Tensor given = images.input(0, x), made = images.output(out),
                addend = other.defined() ? images.input(1, other) : Tensor();
-  cpu::Channels shape = channels_of(given, DType::float32);
-  shape.block = images.block();
-  cpu::channel_affine({.shape = shape,
+  cpu::channel_affine({.shape = images.described(channels_of(given, DType::float32)),
                        .x = given->bytes(),
                        .scale = affine.scale->bytes(),
                        .shift = affine.shift->bytes(),
@@ -233,16 +228,15 @@ void infer_batch_norm_grads(Infer& infer) {
 
 // The gradient of the input is g a + x b + c with numbers a, b, c per channel, which follow from
 // (grad - mean(grad) - z mean(grad z)) times weight / deviation, where z is the normalised input.
-void find_grads(const Call& call, int block, const Tensor& x, const Tensor& grad,
+void find_grads(const Call& call, const ChannelImages& images, const Tensor& x, const Tensor& grad,
                 const ChannelTotals::Making* making, const Tensor& result) {
   const DType dtype = call.tensor(2).dtype();
   const int64_t wanted = call.integer(6);
   const Tensor mean = consecutive(call.tensor(2), dtype), var = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const RoundedResult out(result, dtype), weight_grad(call.out(1), dtype),
+  const RoundedResult out(result, images.made_dtype()), weight_grad(call.out(1), dtype),
       bias_grad(call.out(2), dtype);
-  cpu::Channels shape = channels_of(x, dtype);
-  shape.block = block;
+  const cpu::Channels shape = images.described(channels_of(x, dtype));
   const ChannelTotals totals(shape, grad, x, mean, making);
   const double elements = static_cast<double>(shape.batch * shape.length);
   visit<dtypes::real_math>(dtype, "batch_norm", [&]<class T>() {
@@ -268,10 +262,9 @@ void batch_norm_grads_kernel(const Call& call) {
   const Tensor &grad = call.tensor(0), &x = call.tensor(1), none;
   const Tensor& weight = call.has(4) ? call.tensor(4) : none;
   ChannelImages images({&x, &grad}, call.out(0), {&call.tensor(2), &call.tensor(3), &weight},
-                       call.tensor(2).dtype());
+                       call.tensor(2).dtype(), {.bfloat16 = true});
   const Tensor given = images.input(0, x);
-  find_grads(call, images.block(), given, images.input(1, grad), nullptr,
-             images.output(call.out(0)));
+  find_grads(call, images, given, images.input(1, grad), nullptr, images.output(call.out(0)));
 }
 
 }  // namespace
@@ -314,8 +307,7 @@ Tensor batch_norm_grads_through_relu(const Call& call, const ReluGradient& given
                                                         : making.addend;
     const bool reused = is_private(grad) && images.is_own(1, grad);
     made = reused ? grad : Tensor::empty_strided(grad.sizes(), grad.strides(), DType::float32);
-    find_grads(call, images.block(), seen, reused ? making.from : images.output(made), &making,
-               result);
+    find_grads(call, images, seen, reused ? making.from : images.output(made), &making, result);
   }
   if (spare.defined()) promised.take_memory(spare->storage());
   return made;

@@ -10,6 +10,12 @@
 
 namespace wisp::ops {
 
+// Which images a kernel takes as they are, besides those in plain order and of its dtype.
+struct Takes {
+  bool rows = true;       // of channels
+  bool bfloat16 = false;  // in blocks, to compute in float32
+};
+
 // Images that a kernel reads and makes, all in the order of the first: if that is arranged in
 // blocks of channels, so is what is made from it; if its channels are last and the kernel takes
 // rows, each pixel is a row of them.
@@ -17,18 +23,29 @@ class ChannelImages {
  public:
   // `others` are read in plain order, and may be parts of the same memory.
   ChannelImages(std::initializer_list<const Tensor*> images, const Tensor& out,
-                std::initializer_list<const Tensor*> others, DType dtype, bool takes_rows = true)
+                std::initializer_list<const Tensor*> others, DType dtype, Takes takes = {})
       : dtype_(dtype),
-        rows_(takes_rows && has_pixels(**images.begin(), (*images.begin())->ndim() - 2)) {
-    if (!(**images.begin())->storage().is_arranged() || !can_arrange(out)) return;
+        rows_(takes.rows && has_pixels(**images.begin(), (*images.begin())->ndim() - 2)) {
+    const Tensor& first = **images.begin();
+    if (!first->storage().is_arranged() || !can_arrange(out)) return;
+    const bool rounded = takes.bfloat16 && dtype == DType::float32 &&
+                         first.dtype() == DType::bfloat16 && out.dtype() == DType::bfloat16;
     for (const Tensor* image : images) {
-      if (image->dtype() != dtype) return;
+      if (image->dtype() != (rounded ? DType::bfloat16 : dtype)) return;
     }
     for (const Tensor* other : others) bytes_or_null(*other);
     order_ = order_of({images.begin(), 1}, out.sizes());
     if (order_) read_.emplace(std::span(images.begin(), images.size()), out.sizes(), *order_);
+    bfloat16_ = order_ && rounded;
   }
-  int block() const { return order_ ? order_->block : 0; }
+  // As the kernel is told them: lines as they lie.
+  cpu::Channels described(cpu::Channels shape) const {
+    shape.block = order_ ? order_->block : 0;
+    shape.bfloat16 = bfloat16_;
+    return shape;
+  }
+  // That in which images are made.
+  DType made_dtype() const { return bfloat16_ ? DType::bfloat16 : dtype_; }
   Tensor input(size_t i, const Tensor& image) {
     if (order_) return as_it_lies(image, read_->data(i));
     copies_[i] = in_layout(image, rows_, dtype_);
@@ -53,7 +70,7 @@ class ChannelImages {
   }
 
   DType dtype_;
-  bool rows_;
+  bool rows_, bfloat16_ = false;
   std::optional<Arrangement> order_;
   std::optional<InOrder> read_;
   Tensor copies_[InOrder::most];

@@ -1,4 +1,5 @@
 // Random numbers that overwrite a tensor: x.uniform_() and the like.
+#include "cpu/opcode.h"
 #include "ops/families.h"
 #include "ops/number.h"
 #include "ops/random.h"
@@ -79,9 +80,20 @@ void by_inverse(const Call& call, int generator, F f) {
               [f](auto x) { return f(static_cast<double>(x)); });
 }
 
+// -log(1 - u) / rate in double, whose logarithms are made many at once.
+template <class T>
+void make_exponential(T* data, int64_t n, double rate) {
+  double u[drawn_tile];
+  const void* in = u;
+  for (int64_t i = 0; i < n; ++i) u[i] = -static_cast<double>(data[i]);
+  cpu::tile_kernel(cpu::Opcode::log1p, DType::float64)(u, &in, n, cpu::Params());
+  for (int64_t i = 0; i < n; ++i) data[i] = static_cast<T>(-u[i] / rate);
+}
+
 void exponential_kernel(const Call& call) {
   const double rate = call.real(1);
-  by_inverse(call, 2, [rate](double u) { return -std::log1p(-u) / rate; });
+  fill_mapped(call.out(), draw(call, 2, call.out().numel()), uniform_source,
+              [rate](auto* data, int64_t n) { make_exponential(data, n, rate); });
 }
 
 void cauchy_kernel(const Call& call) {
@@ -128,7 +140,7 @@ uint64_t open_range(DType dtype) {
 template <int form>
 void infer_random(Infer& infer) {
   const DType dtype = infer.tensor(0).dtype();
-  if (is_complex(dtype)) fail_not_implemented("random_", dtype);
+  if (!contains(dtypes::all_real, dtype)) fail_not_implemented("random_", dtype);
   if (form > 0 && infer.has(form))
     check_range(infer, form == 2 ? infer.integer(1) : 0, infer.integer(form), dtype);
   infer_like_self(infer);

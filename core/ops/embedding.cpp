@@ -131,16 +131,18 @@ void one_hot_body(const Args& args, TensorList& outs) {
   int64_t classes = args.integer(1);
   WISP_CHECK(self.numel() > 0 || classes > 0,
              "Can not infer total number of classes from empty tensor.");
-  WISP_CHECK(self.numel() == 0 || !self->is_readable() || !any(lt(self, 0)).item().truth(),
+  const bool checked = self.numel() > 0 && self->is_readable();
+  WISP_CHECK(!checked || invoke<"min">(self).item().integer() >= 0,
              "Class values must be non-negative.");
-  if (classes == -1) classes = invoke<"max">(self).item().integer() + 1;
+  const int64_t largest =
+      checked || classes == -1 ? invoke<"max">(self).item().integer() : int64_t{-1};
+  if (classes == -1) classes = largest + 1;
   WISP_CHECK(classes > 0, "num_classes should be positive");
-  WISP_CHECK(
-      self.numel() == 0 || !self->is_readable() || !any(ge(self, Scalar(classes))).item().truth(),
-      "Class values must be smaller than num_classes.");
+  WISP_CHECK(largest < classes, "Class values must be smaller than num_classes.");
   Dims shape(self.sizes());
   shape.push_back(classes);
-  outs.push(scatter_value(zeros(shape, DType::int64), -1, unsqueeze(self, -1), Scalar(1)));
+  const Tensor zero = expand(zeros(IntSpan(), DType::int64), shape);  // what is copied is not read
+  outs.push(scatter_value(zero, -1, unsqueeze(self, -1), Scalar(1)));
 }
 
 }  // namespace

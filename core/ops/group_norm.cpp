@@ -61,18 +61,20 @@ void find_group_stats(const Call& call, const cpu::Channels& shape, const Tensor
   moments(x, sizes, strides, 2, mean, var);
 }
 
+constexpr Takes takes{.rows = false, .bfloat16 = true};
+
 void group_norm_kernel(const Call& call) {
   const Tensor& input = image_of(call.tensor(0), call.integer(3), call.integer(4));
   const Tensor& rstd = call.out(2);
   const DType dtype = rstd.dtype();
   const Tensor weight = optional_consecutive(call[1], dtype),
                bias = optional_consecutive(call[2], dtype);
-  ChannelImages images({&input}, call.out(0), {&weight, &bias}, dtype, false);
+  ChannelImages images({&input}, call.out(0), {&weight, &bias}, dtype, takes);
   const Tensor x = images.input(0, input), out = images.output(call.out(0));
-  const cpu::Channels shape{dtype, call.integer(3), call.integer(4), call.integer(5),
-                            true,  images.block()};
+  const cpu::Channels shape =
+      images.described({dtype, call.integer(3), call.integer(4), call.integer(5), true});
   find_group_stats(call, shape, x);
-  const RoundedResult y(out, dtype);
+  const RoundedResult y(out, images.made_dtype());
   visit<dtypes::real_math>(dtype, "group_norm", [&]<class T>() {
     T* variance = rstd.data<T>();
     for (int64_t i = 0; i < rstd.numel(); ++i)
@@ -95,8 +97,8 @@ struct GroupJob {
         rstd(consecutive(call.tensor(3), dtype)),
         weight(optional_consecutive(call[4], dtype)),
         images({&image_of(call.tensor(1), call.integer(5), call.integer(6)), &call.tensor(0)},
-               call.out(0), {&mean, &rstd, &weight}, dtype, false),
-        shape{dtype, call.integer(5), call.integer(6), call.integer(7), true, images.block()},
+               call.out(0), {&mean, &rstd, &weight}, dtype, takes),
+        shape(images.described({dtype, call.integer(5), call.integer(6), call.integer(7), true})),
         x(images.input(0, call.tensor(1))),
         grad(images.input(1, call.tensor(0))) {}
   int64_t group_of(int64_t line) const {
@@ -168,7 +170,7 @@ void group_norm_grads_kernel(const Call& call) {
   const GroupJob job(call);
   const int64_t wanted = call.integer(9);
   const Tensor made = job.images.output(call.out(0));
-  const RoundedResult out(made, job.dtype), weight_grad(call.out(1), job.dtype),
+  const RoundedResult out(made, job.images.made_dtype()), weight_grad(call.out(1), job.dtype),
       bias_grad(call.out(2), job.dtype);
   visit<dtypes::real_math>(job.dtype, "group_norm", [&]<class T>() {
     const ChannelTotals totals(job.shape, job.grad, job.x, job.line_means<T>());

@@ -22,7 +22,8 @@ class Image {
     if (stays && arranged_->exists() && t.dtype() == dtype && t.ndim() == dims + 2 &&
         arranged_->is_image(t)) {
       const Arrangement& order = arranged_->order();
-      shape = {t->size(0) * order.channels / order.block, order.block};
+      const int64_t blocks = order.channels / order.block;
+      shape = {t->size(0) * blocks, order.block, blocks};
       return;
     }
     arranged_.reset();

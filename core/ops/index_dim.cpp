@@ -275,7 +275,7 @@ void register_index_dim(Registry& r) {
            "tensor([6., 1.])",
        .body = index_reduce_body,
        .onnx = "ScatterElements",
-       .traits = trait::in_place}));
+       .traits = trait::in_place | trait::out}));
 }
 
 }  // namespace wisp::ops

@@ -246,6 +246,7 @@ void register_old_norms(Registry& r) {
            "The sum of the singular values of a matrix.\n\n>>> wisp.nuclear_norm(wisp.eye(3))\ntensor(3.)",
        .body = nuclear_norm_body,
        .onnx = "+ a loop",
+       .traits = trait::out,
        .homes = home::function});
   r.add(
       {.schema = "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
@@ -256,6 +257,7 @@ void register_old_norms(Registry& r) {
              outs.push(invoke<"linalg_matrix_norm">(args[0], "nuc", args[1], args[2]));
            },
        .onnx = "+ a loop",
+       .traits = trait::out,
        .homes = home::function});
   r.add(
       {.schema = "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/element.h"
 #include "cpu/copy.h"
 #include "ops/families.h"
 #include "ops/ops.h"
@@ -59,11 +60,8 @@ void infer_constant(Infer& infer) {
 void constant_kernel(const Call& call) {
   const Tensor &self = call.tensor(0), &out = call.out();
   const int64_t item = static_cast<int64_t>(out->item_size());
-  alignas(16) char value[16];
-  visit<dtypes::all>(out.dtype(), "constant_pad_nd", [&]<class T>() {
-    const T converted = call.scalar(2).to<T>();
-    std::memcpy(value, &converted, sizeof(T));
-  });
+  const Element element(call.scalar(2), out.dtype());
+  const char* value = element.bytes;
   Dims part(self.sizes()), at;
   int64_t from = 0, to = 0, left = 1;
   for (int64_t dim = 0; dim < self.ndim(); ++dim) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/element.h"
 #include "ops/families.h"
 #include "ops/number.h"
 #include "ops/ops.h"
@@ -239,13 +240,13 @@ void fill_diagonal_kernel(const Call& call) {
     const int64_t rows = call.boolean(2) && t.ndim() == 2 ? height : std::min(height, width);
     int64_t step = 0;
     for (int64_t dim = 1; dim < t.ndim(); ++dim) step += t->stride(dim);
-    visit<dtypes::all>(t.dtype(), "fill_diagonal_", [&]<class T>() {
-      const T value = call.scalar(1).to<T>();
-      for (int64_t row = 0; row < rows; ++row) {
-        const int64_t col = row % (width + 1);
-        if (col < width) t.data<T>()[row * t->stride(0) + col * step] = value;
-      }
-    });
+    const Element value(call.scalar(1), t.dtype());
+    const size_t item = t->item_size();
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t col = row % (width + 1);
+      const int64_t place = (row * t->stride(0) + col * step) * static_cast<int64_t>(item);
+      if (col < width) std::memcpy(t->bytes() + place, value.bytes, item);
+    }
   });
 }
 

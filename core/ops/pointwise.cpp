@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/parallel.h"
+#include "cpu/stored_dtypes.h"
 #include "ops/arranged.h"
 
 namespace wisp::ops {
@@ -37,6 +38,15 @@ void infer_layout(TensorSpec& spec, std::span<const Arg* const> tensors) {
 
 }  // namespace
 
+// Whether bits of the result are right if numbers of 64 bits are taken for signed ones.
+bool is_same_modulo(uint16_t opcode) {
+  using enum cpu::Opcode;
+  constexpr cpu::Opcode known[] = {eq,          ne,         add,         sub,         mul,
+                                   bitwise_and, bitwise_or, bitwise_xor, bitwise_not, where};
+  return std::find(std::begin(known), std::end(known), static_cast<cpu::Opcode>(opcode)) !=
+         std::end(known);
+}
+
 void infer_pointwise(Infer& infer, Types types) {
   const OpDef& op = infer.op();
   TensorSpec& spec = infer.push();
@@ -45,7 +55,8 @@ void infer_pointwise(Infer& infer, Types types) {
   int count = 0;
   for (int i = 0; i < op.operand_count; ++i) {
     const Arg& arg = infer[op.operands[i]];
-    promotion.add(arg);
+    const bool condition = i == 0 && op.opcode == code(cpu::Opcode::where);
+    if (!condition) promotion.add(arg);  // which has no say
     if (!arg.is_tensor()) continue;
     const TensorImpl& t = *arg.as.tensor;
     if (count == 0) {
@@ -61,7 +72,14 @@ void infer_pointwise(Infer& infer, Types types) {
   infer_layout(spec, {tensors, static_cast<size_t>(count)});
   const DType common = promotion.result();
   spec.dtype = apply_types(types, common);
-  infer.compute = math_dtype(types == Types::to_float ? spec.dtype : common);
+  const DType exact = types == Types::to_float ? spec.dtype : common;
+  infer.compute =
+      exact == DType::uint64 && is_same_modulo(op.opcode) ? DType::int64 : math_dtype(exact);
+}
+
+DType stored_math_dtype(DType dtype) {
+  if (dtype == DType::uint64) fail_not_implemented("arithmetic", dtype);
+  return cpu::kernel_dtype(dtype);
 }
 
 void check_compute(const Infer& infer, DTypeSet allowed) {
@@ -173,7 +191,7 @@ void run_kernel(const Call& call, cpu::Opcode opcode, const Arg* const* args, in
 
 void run(const Call& call, cpu::Opcode opcode, const Arg* const* args, int count,
          const cpu::Params& given) {
-  if (WISP_UNLIKELY(pointwise_sink != nullptr) && pointwise_sink->op == &call.op()) {
+  if (is_taken(call)) {
     return pointwise_sink->take(call, opcode, {args, static_cast<size_t>(count)}, given);
   }
   if (WISP_LIKELY(!is_integral(call.compute))) {
@@ -214,7 +232,8 @@ void pointwise_kernel(const Call& call) {
 
 namespace {
 
-// Few enough that threads would not pay, and that a number can be spread over a tile on the stack.
+// Few enough that threads hardly ever pay, and that a number can be spread over a tile on the
+// stack.
 constexpr int64_t direct_limit = 4096;
 constexpr int64_t direct_number_limit = 256;
 
@@ -236,6 +255,7 @@ TensorImpl* pointwise_direct(const OpDef& op, const Arg* args) {
   if (!a.is_contiguous() || a.numel() > direct_limit || !contains(dtypes::real_math, dtype))
     return nullptr;
   const auto opcode = static_cast<cpu::Opcode>(op.opcode);
+  if (WISP_UNLIKELY(a.numel() > cpu::grain_of(opcode, dtype))) return nullptr;
   cpu::TileFn kernel = cpu::tile_kernel(opcode, dtype);
   if (!kernel) return nullptr;
   const void* in[3] = {a.bytes(), nullptr, nullptr};

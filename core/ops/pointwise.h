@@ -32,6 +32,9 @@ struct PointwiseSink {
                     const cpu::Params& params) = 0;
 };
 extern constinit WISP_THREAD_LOCAL PointwiseSink* pointwise_sink;
+inline bool is_taken(const Call& call) {
+  return WISP_UNLIKELY(pointwise_sink != nullptr) && pointwise_sink->op == &call.op();
+}
 
 // Runs the entry's own opcode on its tensor and Tensor|Scalar arguments, in order.
 void pointwise_kernel(const Call& call);

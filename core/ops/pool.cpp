@@ -117,7 +117,7 @@ Tensor pool_gather(const Tensor& image, const Tensor& indices, int64_t dims) {
 namespace {
 
 // The dtype that maxima are found in: exact for all that are taken to it.
-DType max_dtype(DType dtype) { return is_integral(dtype) ? DType::int64 : math_dtype(dtype); }
+DType max_dtype(DType dtype) { return is_integral(dtype) ? DType::int64 : dtype; }
 
 // --- Maxima: (self, kernel_size, stride, padding, dilation, ceil_mode[, return_indices])
 
@@ -188,8 +188,7 @@ bool scatter_arranged(const Call& call, int64_t dims) {
   const Tensor &grad = call.tensor(0), &indices = call.tensor(1), &out = call.out();
   const Tensor* images[] = {&indices, &grad};
   const std::optional<Arrangement> order = order_of({images, 1}, grad.sizes());
-  if (!order || indices.dtype() != DType::int64 || grad.dtype() != DType::float32 ||
-      grad.ndim() != dims + 2 || !can_arrange(out))
+  if (!order || indices.dtype() != DType::int64 || grad.ndim() != dims + 2 || !can_arrange(out))
     return false;
   const InOrder read(images, grad.sizes(), *order);
   const int64_t in = count_elements(call.integers(2));
@@ -206,19 +205,16 @@ bool scatter_arranged(const Call& call, int64_t dims) {
 void pool_scatter_kernel(const Call& call) {
   const int64_t dims = static_cast<int64_t>(call.integers(2).size());
   const Tensor& grad = call.tensor(0);
-  const DType dtype = math_dtype(grad.dtype());
   if (scatter_arranged(call, dims)) return;
-  const Target target(call.out(), dtype);
-  const Image image(grad, dims, dtype, false);
+  const Image image(grad, dims, grad.dtype(), false);
   const Tensor indices = in_layout(call.tensor(1), image.pixels, DType::int64);
-  cpu::pool_scatter({.dtype = dtype,
+  cpu::pool_scatter({.dtype = grad.dtype(),
                      .shape = image.shape,
                      .in = count_elements(call.integers(2)),
                      .out = count_elements(image_sizes(grad, dims)),
                      .index = indices.data<int64_t>(),
                      .grad = image.bytes(),
-                     .x_grad = target.bytes()});
-  target.finish();
+                     .x_grad = call.out()->bytes()});
 }
 
 // --- Windows that cover the input: (self, output_size, return_indices)

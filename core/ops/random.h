@@ -49,7 +49,9 @@ constexpr int64_t drawn_tile = 1 << 11;  // numbers that are mapped while they a
 
 template <class T, class F>
 void map_tile(T* data, int64_t n, F f) {
-  if constexpr (!std::is_same_v<F, Unmapped>) {
+  if constexpr (std::is_invocable_v<F, T*, int64_t>) {
+    f(data, n);
+  } else if constexpr (!std::is_same_v<F, Unmapped>) {
     const auto map = [&](int64_t count) {
       for (int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(f(data[i]));
     };
@@ -57,8 +59,8 @@ void map_tile(T* data, int64_t n, F f) {
   }
 }
 
-// Draws uniform (or normal) numbers and maps each with f, in double for float64 and complex128,
-// else in float. Complex numbers get two independent parts.
+// Draws uniform (or normal) numbers and maps each with f, or some at once with f(data, n), in
+// double for float64 and complex128, else in float. Complex numbers get two independent parts.
 template <class Source, class F>
 void fill_mapped(const Tensor& out, cpu::RandomStream stream, Source source, F f) {
   auto run = [&]<class T>(T* data, int64_t n) {

@@ -114,13 +114,13 @@ void infer_rnn_layer(Infer& infer) {
   infer.push({data->size(0), cpu::rnn_kept(kind) * sizes.hidden}, math_dtype(dtype), data.device());
 }
 
-// Inputs as a kernel wants them: consecutive, in the dtype it computes in; the factors of the first
-// product may have one of their own.
+// Inputs as a kernel wants them: consecutive, in the dtype it computes in; factors of products
+// may have one of their own.
 struct Prepared {
-  Prepared(List tensors, DType dtype, DType first) {
+  Prepared(List tensors, DType dtype, DType factors) {
     for (size_t i = 0; i < input_count; ++i) {
-      const bool is_first = i == rows || i == w_ih;
-      if (tensors[i].defined()) all[i] = consecutive(tensors[i], is_first ? first : dtype);
+      const bool is_factor = i == rows || i == w_ih || i == w_hh;
+      if (tensors[i].defined()) all[i] = consecutive(tensors[i], is_factor ? factors : dtype);
     }
   }
   const char* bytes(Input i) const { return all[i].defined() ? all[i]->bytes() : nullptr; }
@@ -145,8 +145,8 @@ void deliver(const Tensor& out, const Tensor& made) {
 
 // Whether the processor multiplies inputs and weights as they are.
 bool multiplies_bfloat16(List tensors) {
-  return tensors[rows].dtype() == DType::bfloat16 && tensors[w_ih].dtype() == DType::bfloat16 &&
-         tensors[rows].numel() > 0 && cpu::has_bfloat_instructions();
+  return tensors[rows].dtype() == DType::bfloat16 && tensors[rows].numel() > 0 &&
+         tensors[w_hh].numel() > 0 && cpu::has_bfloat_instructions();
 }
 
 void rnn_layer_kernel(const Call& call) {
@@ -157,8 +157,8 @@ void rnn_layer_kernel(const Call& call) {
   const Prepared in(tensors, dtype, bfloat16 ? DType::bfloat16 : dtype);
   const Tensor h = copied(tensors[hx], call.out(1), dtype);
   const Tensor c = has_cells ? copied(tensors[cx], call.out(2), dtype) : Tensor();
-  const Tensor out =
-      call.out().dtype() == dtype ? call.out() : Tensor::empty(call.out().sizes(), dtype);
+  const bool as_it_is = bfloat16 || call.out().dtype() == dtype;
+  const Tensor out = as_it_is ? call.out() : Tensor::empty(call.out().sizes(), dtype);
   cpu::rnn({.shape = shape_of(kind_of(call), dtype, call.boolean(2), call.integers(3), tensors),
             .x = in.bytes(rows),
             .w_ih = in.bytes(w_ih),
@@ -166,7 +166,7 @@ void rnn_layer_kernel(const Call& call) {
             .b_ih = in.bytes(b_ih),
             .b_hh = in.bytes(b_hh),
             .w_hr = in.bytes(w_hr),
-            .bfloat16_input = bfloat16,
+            .bfloat16 = bfloat16,
             .h = h->bytes(),
             .c = has_cells ? c->bytes() : nullptr,
             .out = out->bytes(),
@@ -207,7 +207,8 @@ void rnn_layer_grad_kernel(const Call& call) {
   const List tensors = call.tensors(0), grads = call.tensors(6);
   const RnnKind kind = kind_of(call);
   const DType dtype = call.out().dtype();
-  const Prepared in(tensors, dtype, dtype);
+  const bool bfloat16 = multiplies_bfloat16(tensors);
+  const Prepared in(tensors, dtype, bfloat16 ? DType::bfloat16 : dtype);
   const Tensor out = consecutive(call.tensor(4), dtype), kept = consecutive(call.tensor(5), dtype);
   const Tensor out_grad = grads[0].defined() ? consecutive(grads[0], dtype) : Tensor();
   const bool has_cells = kind == RnnKind::lstm;
@@ -218,6 +219,7 @@ void rnn_layer_grad_kernel(const Call& call) {
                  .w_hr = in.bytes(w_hr),
                  .h = in.bytes(hx),
                  .c = in.bytes(cx),
+                 .bfloat16 = bfloat16,
                  .out = out->bytes(),
                  .kept = cpu::rnn_kept(kind) ? kept->bytes() : nullptr,
                  .out_grad = out_grad.defined() ? out_grad->bytes() : nullptr,

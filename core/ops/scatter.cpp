@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/element.h"
 #include "ops/families.h"
 #include "ops/into_zeros.h"
 #include "ops/number.h"
@@ -120,11 +121,8 @@ void scatter_into(const Tensor& target, const LineJob& job, cpu::Combine how, co
 
 // One value for all places.
 void scatter_number(const Tensor& target, const LineJob& job, cpu::Combine how, Scalar value) {
-  visit<dtypes::all>(target.dtype(), "scatter", [&]<class T>() {
-    T element = value.to<T>();
-    const cpu::Operand single{reinterpret_cast<char*>(&element), {}, target.dtype()};
-    cpu::scatter(job.lines, how, Vector(target).operand, single);
-  });
+  Element element(value, target.dtype());
+  cpu::scatter(job.lines, how, Vector(target).operand, {element.bytes, {}, target.dtype()});
 }
 
 template <cpu::Combine how>
@@ -474,7 +472,8 @@ void register_view_scatter(Registry& r) {
                return invoke<"slice">(t, args[2], args[3], args[4], args[5]);
              }));
            },
-       .onnx = "ScatterElements"});
+       .onnx = "ScatterElements",
+       .traits = trait::out});
   r.add(
       {.schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
        .doc =
@@ -486,7 +485,8 @@ void register_view_scatter(Registry& r) {
                return select(t, args.integer(2), args.integer(3));
              }));
            },
-       .onnx = "ScatterElements"});
+       .onnx = "ScatterElements",
+       .traits = trait::out});
   r.add(
       {.schema =
            "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
@@ -499,7 +499,8 @@ void register_view_scatter(Registry& r) {
                return invoke<"diagonal">(t, args[2], args[3], args[4]);
              }));
            },
-       .onnx = "ScatterElements"});
+       .onnx = "ScatterElements",
+       .traits = trait::out});
 }
 
 }  // namespace

@@ -448,7 +448,8 @@ void register_moving(Registry& r) {
        .doc =
            "A copy of `self` in which the as_strided region holds `src`.\n\n>>> wisp.as_strided_scatter(wisp.zeros(3), wisp.ones(2), (2,), (2,))\ntensor([1., 0., 1.])",
        .body = as_strided_scatter_body,
-       .onnx = "+ Gather"});
+       .onnx = "+ Gather",
+       .traits = trait::out});
 }
 
 void register_parts(Registry& r) {

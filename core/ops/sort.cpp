@@ -51,7 +51,7 @@ cpu::Rows rows_of(const Tensor& rows, const Tensor& values, const Tensor& indice
           .indices = indices.data<int64_t>()};
 }
 
-void check_ordered(const Args& args) {
+void check_sortable(const Args& args) {
   const DType dtype = args.tensor(0).dtype();
   WISP_CHECK(!is_complex(dtype), args.name(), "(): complex numbers have no order, got ",
              name(dtype));
@@ -66,7 +66,7 @@ void push_values_and_indices(Infer& infer, IntSpan shape) {
 template <int dim>
 void infer_sort(Infer& infer) {
   const Tensor& self = infer.tensor(0);
-  check_ordered(infer);
+  check_sortable(infer);
   wrap_dim(infer.integer(dim), self.ndim(), infer.name());
   push_values_and_indices(infer, self.sizes());
 }
@@ -97,7 +97,7 @@ Tensor put_back_reduced(const Backward& b, int64_t dim_argument, bool keepdim) {
 
 void infer_topk(Infer& infer) {
   const Tensor& self = infer.tensor(0);
-  check_ordered(infer);
+  check_sortable(infer);
   const int64_t dim = wrap_dim(infer.integer(2), self.ndim(), "topk"), k = infer.integer(1);
   WISP_CHECK(k >= 0 && k <= length_of(self, dim), "topk(): selected index k out of range: k is ", k,
              " for ", length_of(self, dim), " elements");
@@ -120,7 +120,7 @@ void topk_kernel(const Call& call) {
 template <int dim_argument>
 void infer_pick(Infer& infer) {
   const Tensor& self = infer.tensor(0);
-  check_ordered(infer);
+  check_sortable(infer);
   const int64_t dim = wrap_dim(infer.integer(dim_argument), self.ndim(), infer.name());
   WISP_CHECK_INDEX(length_of(self, dim) > 0, infer.name(), "(): Expected reduction dim ", dim,
                    " to have non-zero size.");

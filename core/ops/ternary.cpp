@@ -18,9 +18,6 @@ void infer_where(Infer& infer) {
              "where expected condition to be a boolean tensor, but got a tensor with dtype ",
              name(condition.dtype()));
   infer_pointwise(infer, Types::same);
-  const DType common = result_type(infer[1], infer[2]);  // the condition has no say
-  infer.out().dtype = common;
-  infer.compute = math_dtype(common);
 }
 
 void infer_clamp(Infer& infer) {

@@ -217,31 +217,46 @@ void infer_update(Infer& infer) {
   }
 }
 
-UpdateNumbers numbers_for(const Call& call, const RuleInfo& rule, size_t i) {
-  const double t = call.tensors(steps).empty() ? 0 : next_step(call.tensors(steps)[i]);
-  double kept[3];
-  const int begin = first + rule.tensors, end = first + rule.states;
-  for (int list = begin; list < end; ++list)
-    kept[list - begin] = read_number(call.tensors(list)[i]);
-  const UpdateNumbers found = rule.numbers(update_settings(call), t, {kept, 3});
-  for (int list = begin; list < end; ++list)
-    write_number(call.tensors(list)[i], kept[list - begin]);
-  return found;
-}
+// What the formula needs for one parameter after the other. Most have made equally many steps.
+class StepNumbers {
+ public:
+  StepNumbers(const Call& call, const RuleInfo& rule) : call_(call), rule_(rule) {}
+  const UpdateNumbers& of(size_t i) {
+    const double t = call_.tensors(steps).empty() ? 0 : next_step(call_.tensors(steps)[i]);
+    const int begin = first + rule_.tensors, end = first + rule_.states;
+    if (t == t_ && begin >= end) return found_;
+    double kept[3];
+    for (int list = begin; list < end; ++list)
+      kept[list - begin] = read_number(call_.tensors(list)[i]);
+    t_ = t;
+    found_ = rule_.numbers(update_settings(call_), t, {kept, 3});
+    for (int list = begin; list < end; ++list)
+      write_number(call_.tensors(list)[i], kept[list - begin]);
+    return found_;
+  }
+
+ private:
+  const Call& call_;
+  const RuleInfo& rule_;
+  double t_ = std::nan("");  // of none so far
+  UpdateNumbers found_;
+};
 
 // Those of one dtype.
 void update_some(const Call& call, const RuleInfo& rule, DType dtype) {
   if (rule.whole) return rule.whole(call, dtype);
   UpdateMemory memory(dtype);
-  std::vector<cpu::Update> jobs;
+  StepNumbers numbers(call, rule);
   const auto& all = call.tensors(params);
+  std::vector<cpu::Update> jobs;
+  jobs.reserve(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     if (math_dtype(all[i].dtype()) != dtype) continue;
     cpu::Update job{.param = memory.written(all[i]),
                     .grad = memory.read(call.tensors(grads)[i]),
                     .state = {},
                     .count = all[i].numel(),
-                    .numbers = numbers_for(call, rule, i)};
+                    .numbers = numbers.of(i)};
     for (int k = 0; k < 3; ++k) {
       const auto& states = call.tensors(first + k);
       if (states.empty() || is_number_list(rule, first + k)) continue;

@@ -1,7 +1,6 @@
 // What the rules of optimisers share: the arguments of _fused_update, and tensors as memory.
 #pragma once
 
-#include <deque>
 #include <vector>
 
 #include "dispatch/op_def.h"
@@ -58,7 +57,7 @@ class UpdateMemory {
     return held_.emplace_back(consecutive(t, dtype_));
   }
   DType dtype_;
-  std::deque<Tensor> held_;  // addresses stay valid
+  std::vector<Tensor> held_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
 };
 

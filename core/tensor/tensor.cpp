@@ -220,7 +220,7 @@ Scalar Tensor::item() const {
   impl_->check_readable("item()");
   contents_read = true;
   WISP_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  return visit<dtypes::all>(dtype(), "item", [&]<class T>() -> Scalar {
+  return visit<dtypes::any>(dtype(), "item", [&]<class T>() -> Scalar {
     if constexpr (std::is_same_v<T, bool>) {
       return Scalar(*data<uint8_t>() != 0);  // foreign memory may hold something else than 0 and 1
     } else if constexpr (detail::is_complex_type<T>) {
