@@ -16,3 +16,9 @@ def counts_of(f):
     out = f()
     wisp.lazy.run()
     return out, {name: count - before[name] for name, count in wisp.lazy.counts().items()}
+
+
+def checked_product(x):
+    """With an assertion that pytest does not rewrite."""
+    assert x.sum() < 1e9
+    return x * x.sum().item()

@@ -2,7 +2,7 @@
 
 import wisp
 
-TURNS = 24  # more than the trials of both ways take
+TURNS = 40  # more than the trials of both ways take
 
 
 def recorded(f, *args, **kwargs):

@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import wisp
-from tests.lazy_runs import counts_of, pending
+from tests.lazy_runs import checked_product, counts_of, pending
 from wisp import _lazy, nn
 
 
@@ -79,9 +79,53 @@ def test_explain_names_lines_and_plans():
     told = f.explain(wisp.randn(600, 500))
     text = str(told)
     assert told.fused == 3 and told.groups == 1
-    assert "fused: mul" in text and "alone: matmul" in text or "alone: mm" in text
-    assert "test_compile.py:" in text and "new plan" in text
-    assert "plan known" in str(f.explain(wisp.randn(700, 600)))
+    assert "as one: mul (" in text and "sub, sigmoid (" in text and "alone:  mm" in text
+    assert "test_compile.py:" in text and "new plan: these calls were not made in this order before" in text
+    assert "new plan:" not in str(f.explain(wisp.randn(700, 600)))
+    assert "new plan: these calls were made with other dtypes so far" in str(f.explain(wisp.randn(700, 600).double()))
+
+
+def test_explain_says_why_there_is_nothing_to_tell():
+    assert "nothing was put off: calls on fewer than 32,768 elements" in str(
+        wisp.compile(lambda x: x + 1).explain(wisp.ones(3))
+    )
+
+
+def test_explain_names_lines_that_look_at_values():
+    @wisp.compile
+    def f(x):
+        y = x * 2
+        if y.sum() > 0:
+            return y * float(x[0])
+        return y + 1
+
+    told = f.explain(wisp.ones(100_000))
+    first = f.__wrapped__.__code__.co_firstlineno
+    assert [read.split(" at ")[0] for read in told.reads] == ["bool()", "float()"]
+    assert f"test_compile.py:{first + 3} in f" in told.reads[0] and f"test_compile.py:{first + 4} in f" in told.reads[1]
+    assert all(f"what a tensor holds was looked at: {read}" in str(told) for read in told.reads)
+    assert f"run because of what was done at {told.reads[0].split(' at ')[1]}" in str(told)
+    assert told.graph_break_count == 2 and told.graph_count == 3
+
+
+def test_fullgraph_refuses_branches_by_values():
+    def branch(x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+    x = wisp.ones(3)
+    whole = wisp.compile(branch, fullgraph=True)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="Data-dependent branching") as caught:
+            whole(x)
+        assert type(caught.value).__name__ == "Unsupported"
+    assert wisp.equal(wisp.compile(branch)(x), x + 1) and wisp.equal(branch(x), x + 1)
+    assert wisp.equal(wisp.compile(checked_product, fullgraph=True)(x), x * 3)
+
+    class Module(wisp.nn.Module):
+        forward = staticmethod(branch)
+
+    with pytest.raises(RuntimeError, match="Data-dependent branching"):
+        wisp.compile(Module(), fullgraph=True)(x)
 
 
 def test_compiler_disable():
@@ -119,7 +163,7 @@ def test_the_faster_way_is_kept(slow_way):
     assert True in ways[:4] and False in ways[:4]
     assert ways[20:] == [not slow_way] * 40
     told = f.explain(x)
-    assert told.kept.startswith("called as it is: " if slow_way else "collected: ") and told.kept in str(told)
+    assert told.kept.startswith("way: called as it is (" if slow_way else "way: collected (") and told.kept in str(told)
 
 
 def test_sizes_are_tried_for_themselves():
@@ -132,7 +176,7 @@ def test_sizes_are_tried_for_themselves():
         return x * 2
 
     f = wisp.compile(chain)
-    assert f.explain(wisp.zeros(10)).kept.startswith("not settled yet")
+    assert f.explain(wisp.zeros(10)).kept.startswith("way: not settled yet")
     for _ in range(60):
         for n in ways:
             f(wisp.zeros(n))

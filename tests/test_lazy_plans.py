@@ -122,14 +122,17 @@ def put_off(f, times):
     return found
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_calls_that_gain_nothing_run_at_once_after_a_while():
     x = wisp.randn(1 << 16)
     found = put_off(lambda: x * 2, 400)
-    assert all(found[:8]) and 1 <= sum(found[8:]) <= 2  # once in a while it is looked at again
+    # Once in a while it is looked at again, unless by then the block has turned out to be faster with nothing put off.
+    assert all(found[:8]) and sum(found[8:]) <= 2
     again = [i for i, was in enumerate(found) if was and i >= 8]
     assert not found[8] and all(later - i > 256 for i, later in itertools.pairwise(again))
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_what_is_learnt_belongs_to_a_place():
     x, larger = wisp.randn(1 << 16), wisp.randn(1 << 18)
 

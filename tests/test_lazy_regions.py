@@ -8,7 +8,21 @@ import wisp
 from tests.lazy_runs import pending
 from wisp import _lazy
 
+pytestmark = pytest.mark.usefixtures("one_thread", "nothing_learnt")
 CODES = []  # kept: what is learnt belongs to a code object, wherever it lies
+
+
+@pytest.fixture
+def nothing_learnt():
+    """There is room for a thousand places, which a long process may have used up."""
+    wisp.compiler.reset()
+
+
+def rest(y):
+    """Many small steps, which joined take a fraction of the time: no noise hides what putting them off gains."""
+    for _ in range(12):
+        y = y * 0.5 + 1
+    return y
 
 
 def function(slow_way, seen):
@@ -18,8 +32,8 @@ def function(slow_way, seen):
         y = x * 2
         seen.append(bool(pending(y)))
         if seen[-1] == slow_way:
-            time.sleep(0.003)
-        return (y + 1).tanh()
+            time.sleep(0.01)
+        return rest(y)
 
     CODES.append(f.__code__.replace())
     f.__code__ = CODES[-1]
@@ -39,7 +53,7 @@ def block(f):
 def test_the_faster_way_is_kept(slow_way, wrap):
     seen, x = [], wisp.randn(70_000)
     f = wrap(function(slow_way, seen))
-    want = (x * 2 + 1).tanh()
+    want = rest(x * 2)
     for _ in range(60):
         assert wisp.equal(f(x), want)
     assert True in seen[:8] and not set(seen[8:30]) < {True, False}
@@ -101,3 +115,50 @@ def test_numbers_of_python_and_of_the_core_agree():
     for what in (_lazy._NOTHING, _lazy._LARGE, _lazy._ALL, _lazy._ENDLESS):
         outer = wisp._C._lazy_collect(what)
         assert wisp._C._lazy_collect(outer) == what
+
+
+def convolved(weight, put_off, waits):
+    """Sleeps if calls are put off; notes that, and whether the convolution waits for what follows. New to the core each time."""
+
+    def f(x):
+        before = wisp.lazy.counts()["kernels"]
+        y = wisp.conv2d(x, weight)
+        waits.append(bool(pending(y)))
+        z = (y * 2 + 1).tanh()
+        put_off.append(wisp.lazy.counts()["kernels"] > before)
+        if put_off[-1]:
+            time.sleep(0.01)
+        return z
+
+    CODES.append(f.__code__.replace())
+    f.__code__ = CODES[-1]
+    return f
+
+
+def test_a_region_that_is_not_put_off_is_as_without_lazy_from_its_first_call_on():
+    x, weight, put_off, waits = wisp.randn(8, 8, 28, 28), wisp.randn(16, 8, 3, 3), [], []
+    f = wisp.lazy()(convolved(weight, put_off, waits))
+    want = (wisp.conv2d(x, weight) * 2 + 1).tanh()
+    for _ in range(60):
+        assert wisp.equal(f(x), want)
+    assert True in put_off[:8] and set(put_off[30:]) == {False}
+    assert any(waiting and not put for put, waiting in zip(put_off, waits, strict=True))
+
+
+def test_what_waits_for_later_calls_is_part_of_what_is_timed():
+    x, weight = wisp.randn(8, 8, 28, 28), wisp.randn(16, 8, 3, 3)
+    f = wisp.compile(lambda x: wisp.conv2d(x, weight))
+    for _ in range(30):
+        f(x)
+    collected, as_it_is, _ = f._times(x)
+    assert as_it_is > collected / 4
+
+
+def test_what_is_forgotten_makes_room():
+    seen, x = [], wisp.randn(70_000)
+    for n in range(1500):  # places that are new, each called often enough to be tried
+        f = wisp.lazy()(function(None, seen))
+        for _ in range(9):
+            f(x)
+    wisp.compiler.reset()
+    test_the_faster_way_is_kept(True, wisp.lazy())

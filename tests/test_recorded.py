@@ -96,15 +96,16 @@ def test_results_and_gradients_are_those_of_python(case):
 def test_short_functions_are_recorded_by_themselves():
     fast, x = wisp.compile(chain), wisp.randn(50)
     told = str(fast.explain(x))
-    assert "not recorded: short functions are" in told
+    assert "without Python: not yet, short functions are recorded" in told
     for _ in range(40_000):
         fast(x)
         if isinstance(fast._recorded(x), tuple):
             break
     for _ in range(TURNS):
         assert same(fast(x), chain(x))
-    assert "recorded" in fast.explain(x).recorded and "us without" in str(fast.explain(x))
-    assert fast._recorded(wisp.randn(51)) is None  # of another size
+    assert fast.explain(x).recorded.startswith(("without Python: yes (", "without Python: recorded"))
+    assert fast.explain(x).recorded in str(fast.explain(x))
+    assert "of other sizes" in fast._recorded(wisp.randn(51))
 
 
 def test_long_functions_are_not():
@@ -112,6 +113,25 @@ def test_long_functions_are_not():
     for _ in range(300):
         fast(x)
     assert fast._recorded(x) is None
+
+
+def test_a_change_of_names_is_told():
+    fast, x = wisp.compile(scaled), wisp.randn(50)
+    fast._record(x)
+    assert isinstance(fast._recorded(x), tuple)
+    try:
+        globals()["scale"] = 3.0
+        assert wisp.equal(fast(x), x * 3.0 + 1)
+        assert "'scale' stands for something else now" in fast.explain(x).recorded
+    finally:
+        globals()["scale"] = 2.0
+
+
+scale = 2.0
+
+
+def scaled(x):
+    return x * scale + 1
 
 
 # --- what is not recorded

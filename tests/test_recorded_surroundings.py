@@ -190,3 +190,45 @@ def test_code_that_cannot_be_read(monkeypatch):
     x = wisp.randn(3)
     fast, why_not = recorded(chain, x)
     assert why_not == "its code could not be read" and same(fast(x), chain(x))
+
+
+@pytest.mark.parametrize("n", [10, 5000, 70_000])
+def test_each_result_has_the_node_of_its_own_call(n):
+    def f(x):
+        y = x * 2
+        return x + 1, y, y.exp(), (x * 3).relu(), x.sin() * y
+
+    fast, why_not = recorded(f, wisp.randn(n))
+    assert why_not is None
+    for _ in range(TURNS):
+        x = wisp.randn(n).requires_grad_()
+        got, want = fast(x), f(x)
+        assert [y.grad_fn.name() for y in got] == [y.grad_fn.name() for y in want]
+        assert len({y.grad_fn for y in got}) == len(got)
+        for y, z in zip(got, want, strict=True):
+            assert same(*(wisp.autograd.grad(t.sum(), x, retain_graph=True)[0] for t in (y, z)))
+
+
+def test_what_is_recorded_has_to_be_faster_than_the_better_way_of_python():
+    fast, why_not = recorded(chain, x := wisp.randn(70_000))
+    assert why_not is None and fast._times(x) is None
+    assert all_same(ways(fast, x), chain(x))
+    assert fast._times(x) is not None  # Python's calls were tried both ways
+
+
+def test_calls_that_are_seldom_alike_are_not_looked_for():
+    def f(x, scale):
+        return x * scale + 1
+
+    x = wisp.randn(10)
+    fast, why_not = recorded(f, x, 0)
+    for scale in range(1, 8):
+        fast._record(x, scale)
+    for turn in range(8000):  # some of them are
+        assert not turn % 100 or same(fast(x, turn % 80), f(x, turn % 80))
+        fast(x, turn % 80)
+    assert why_not is None and isinstance(fast._recorded(x, 3), tuple)
+    assert fast._recorded(x, 1000) == "only calls of other sizes or numbers are recorded so far"
+    for scale in range(1000, 3100):
+        fast(x, scale)
+    assert fast._recorded(x, 3) == "its calls are seldom alike" and same(fast(x, 3), f(x, 3))

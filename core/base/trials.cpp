@@ -5,7 +5,8 @@
 namespace wisp {
 
 int Trials::find(uint64_t key) {
-  for (int i = 0; i < max_entries; ++i) {
+  for (int k = 0; k < max_entries; ++k) {
+    const int i = static_cast<int>(((key >> 32) + static_cast<uint64_t>(k)) % max_entries);
     const uint64_t known = entries_[i].key.load(std::memory_order_acquire);
     if (known == key) return i;
     if (known != 0) continue;
@@ -19,8 +20,10 @@ bool Trials::is_better(int64_t other, int64_t plain) const {
   return other < plain - (rules_.clearly ? plain / rules_.clearly : 0);
 }
 
-// Both ways take turns, so that whatever else the machine does slows them alike. Later they are
-// tried again from time to time: it may have been busy with something that only slowed one of them.
+// Both ways take turns, so that whatever else the machine does slows them alike. Each goes twice in
+// a row, and only the second call counts: the first one finds memory as the other way has left it,
+// other blocks of it in the caches, which can double its time. Later both are tried again from time
+// to time: the machine may have been busy with something that only slowed one of them.
 Trials::Choice Trials::choose(uint64_t key) {
   const int at = find(key | 1);
   if (at < 0) return {};
@@ -29,7 +32,7 @@ Trials::Choice Trials::choose(uint64_t key) {
   const unsigned calls = entry.calls.load(std::memory_order_relaxed);
   const unsigned call = calls - rules_.plain_calls;
   // First what most calls come to, which may take less time than the rest of this.
-  if (calls >= rules_.plain_calls + all_trials && call % calls_between >= 2) {
+  if (calls >= rules_.plain_calls + all_trials && call % calls_between >= each_once) {
     entry.calls.store(calls + 1, std::memory_order_relaxed);
     return {.other = entry.prefers_other.load(std::memory_order_relaxed)};
   }
@@ -39,11 +42,16 @@ Trials::Choice Trials::choose(uint64_t key) {
   if (calls < rules_.plain_calls) return {};
   const int64_t other = entry.other.load(std::memory_order_relaxed);
   // What is far slower needs few trials to be seen through; more than one, which may be disturbed.
-  const bool hopeless = call >= few_trials && other - plain > plain / 4;
+  if (call >= few_trials && call < all_trials) {
+    if (other - plain > plain / 4) return {};
+    if (plain - other > other / 4) return {.other = true};
+  }
+  const bool last = call % in_a_row == in_a_row - 1;
   // At first caches are cold, and plans have to be made.
-  if (call < all_trials && hopeless) return {};
-  if (call < all_trials) return {.other = call % 2 == 1, .at = at, .counts = call >= 2};
-  return {.other = call % 2 == 1, .at = at, .counts = true, .again = true};
+  return {.other = call / in_a_row % 2 == 1,
+          .at = at,
+          .counts = last && call >= each_once,
+          .again = call >= all_trials};
 }
 
 // A time that is not reached any more is forgotten little by little.
@@ -60,6 +68,15 @@ void Trials::note(const Choice& choice, int64_t nanoseconds) {
   const int64_t other = entry.other.load(std::memory_order_relaxed);
   const bool known_both = plain != INT64_MAX && other != INT64_MAX;
   entry.prefers_other.store(known_both && is_better(other, plain), std::memory_order_relaxed);
+}
+
+void Trials::forget() {
+  for (Entry& entry : entries_) {
+    entry.calls = 0;
+    entry.plain = entry.other = INT64_MAX;
+    entry.prefers_other = false;
+    entry.key = 0;
+  }
 }
 
 Trials::Times Trials::times(uint64_t key) const {

@@ -12,7 +12,8 @@ namespace wisp {
 // Work of other sizes (it is told apart by a key) is tried for itself. Used by many threads.
 class Trials {
  public:
-  static constexpr int rounds = 8;  // each way, after one that is not counted
+  static constexpr int rounds = 8;    // each way, after one that is not counted
+  static constexpr int in_a_row = 2;  // calls of a round, of which the last one counts
 
   struct Rules {
     int64_t least_time = 0;  // in nanoseconds: what takes less is not tried
@@ -38,6 +39,9 @@ class Trials {
   };
   Times times(uint64_t key) const;
 
+  // Makes room for other keys.
+  void forget();
+
  private:
   struct Entry {
     std::atomic<uint64_t> key = 0;  // 0: free
@@ -45,9 +49,10 @@ class Trials {
     std::atomic<int64_t> plain = INT64_MAX, other = INT64_MAX;
     std::atomic<bool> prefers_other = false;
   };
-  static constexpr unsigned all_trials = 2 * (rounds + 1), few_trials = 2 * (3 + 1);
+  static constexpr unsigned each_once = 2 * in_a_row;
+  static constexpr unsigned all_trials = each_once * (rounds + 1), few_trials = each_once * (3 + 1);
   static constexpr unsigned calls_between = 128;
-  static constexpr int max_entries = 16;  // keys after these go the plain way
+  static constexpr int max_entries = 32;  // keys after these go the plain way
   int find(uint64_t key);
   bool is_better(int64_t other, int64_t plain) const;
 

@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <memory>
+#include <optional>
 #include <structmember.h>
 
 #include "autograd/node.h"
@@ -11,7 +12,8 @@
 #include "bindings/overrides.h"
 #include "bindings/recorded.h"
 #include "bindings/tensor_object.h"
-#include "dispatch/mode.h"
+#include "bindings/tracing.h"
+#include "dispatch/awaited.h"
 #include "lazy/lazy.h"
 
 namespace wisp::python {
@@ -27,6 +29,7 @@ struct CollectedObject {
   vectorcallfunc vectorcall;
   int64_t what;  // `collecting` as a number, for Python
   lazy::Collecting collecting;
+  bool whole;              // fullgraph: branches by what tensors hold are errors
   Trials* trials;          // null unless compiled. The other way is to call the function as it is
   Recordings* recordings;  // null unless it is a compiled function that is written in Python
 };
@@ -55,8 +58,27 @@ uint64_t key_of(const Given& given) {
   return key;
 }
 
+PyObject* refuse_read() {
+  static PyObject* const refuse = import_attribute("wisp._lazy", "_refuse_read");
+  return refuse;
+}
+
+// Has reads refused that PyTorch's compiler refuses in a graph that has to be whole.
+class Whole {
+ public:
+  Whole() : outer_(std::exchange(read_watcher, refuse_read())) {}
+  ~Whole() { read_watcher = outer_; }
+  Whole(const Whole&) = delete;
+  Whole& operator=(const Whole&) = delete;
+
+ private:
+  PyObject* const outer_;
+};
+
 // Whoever calls holds the object, and that the function.
 PyObject* call_as_it_is(const CollectedObject& self, const Given& given) {
+  std::optional<Whole> whole;
+  if (WISP_UNLIKELY(self.whole)) whole.emplace();
   return PyObject_Vectorcall(self.function, given.args, given.nargsf, given.kwnames);
 }
 
@@ -69,13 +91,14 @@ Ref call_collected(const CollectedObject& self, const Given& given) {
     } scope{lazy::collect(self.collecting)};
     result = Ref(call_as_it_is(self, given));
   }
-  if (result && self.trials) lazy::run();
+  if (result && self.trials) lazy::run_at_end();
   return result;
 }
 
 Ref call_tried(const CollectedObject& self, const Given& given, const Trials::Choice& choice) {
   const Stopwatch watch;
   Ref result = choice.other ? Ref(call_as_it_is(self, given)) : call_collected(self, given);
+  run_all_awaited();
   if (result) self.trials->note(choice, watch.nanoseconds());
   return result;
 }
@@ -101,31 +124,12 @@ PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const G
   return call_as_it_is(self, given);
 }
 
-PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, const Given& given) {
-  const auto call = [&](bool other) {
-    return other ? call_recorded(self, recorded, given) : call_as_it_is(self, given);
-  };
-  const Recordings::Inside inside(*self.recordings);
-  const Trials::Choice choice = recorded.choose(mode.grad ? 2 : 4);
-  if (choice.at < 0) return call(choice.other);
-  const Stopwatch watch;
-  PyObject* result = call(choice.other);
-  if (result) recorded.note(choice, watch.nanoseconds());
-  return result;
-}
-
-PyObject* compiled_call(const CollectedObject& made, const Given& given) {
-  // If somebody collects already, there is nothing to decide.
-  if (mode.deferrer) return call_as_it_is(made, given);
-  const bool records = made.recordings && !made.recordings->is_hopeless() && unobserved();
-  if (records && !made.recordings->empty()) {
-    if (Recorded* found = made.recordings->find(given))
-      return call_by_recording(made, *found, given);
-  }
+// By Python: collected or as it is, or, if it is time and it may be, recorded.
+PyObject* call_python(const CollectedObject& made, const Given& given, bool may_record) {
   const uint64_t key = key_of(given);
   const Trials::Choice choice = made.trials->choose(key);
   // Straight on: the function may be over in less time than anything else would take.
-  if (choice.other && choice.at < 0 && !(records && made.recordings->is_due(*made.trials, key)))
+  if (choice.other && choice.at < 0 && !(may_record && made.recordings->is_due(*made.trials, key)))
     return call_as_it_is(made, given);
   return guarded([&] {
     if (choice.at >= 0) return call_tried(made, given, choice).release();
@@ -133,6 +137,33 @@ PyObject* compiled_call(const CollectedObject& made, const Given& given) {
                          : call_collected(made, given))
         .release();
   });
+}
+
+PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, const Given& given) {
+  const auto call = [&](bool other) {
+    return other ? call_recorded(self, recorded, given) : call_python(self, given, false);
+  };
+  const Recordings::Inside inside(*self.recordings);
+  const Trials::Choice choice = recorded.choose(mode.grad ? 2 : 4);
+  if (choice.at < 0) return call(choice.other);
+  const Stopwatch watch;
+  PyObject* result = call(choice.other);
+  run_all_awaited();
+  if (result) recorded.note(choice, watch.nanoseconds());
+  return result;
+}
+
+bool compiles = true;  // unless the program has switched it off (torch.compiler.set_stance)
+
+PyObject* compiled_call(const CollectedObject& made, const Given& given) {
+  // If somebody collects already, there is nothing to decide.
+  if (mode.deferrer || WISP_UNLIKELY(!compiles)) return call_as_it_is(made, given);
+  const bool records = made.recordings && !made.recordings->is_hopeless() && unobserved();
+  if (records && !made.recordings->empty()) {
+    if (Recorded* found = made.recordings->find(given))
+      return call_by_recording(made, *found, given);
+  }
+  return call_python(made, given, records);
 }
 
 PyObject* collected_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -183,6 +214,8 @@ PyObject* recorded_method(PyObject* self, PyObject* const* args, Py_ssize_t coun
     Recordings* const all = made_of(self).recordings;
     const Given given{args, static_cast<size_t>(count), kwnames};
     Recorded* const found = all && !all->empty() ? all->find(given) : nullptr;
+    if (!found && all && !all->empty())
+      return string("only calls of other sizes or numbers are recorded so far").release();
     if (!found) return all && !all->reason().empty() ? string(all->reason()).release() : none();
     const Trials::Times times = found->times(mode.grad ? 2 : 4);
     return must(
@@ -206,19 +239,21 @@ PyObject* reduce_method(PyObject* self, PyObject*) {
   });
 }
 
-// Collected(function, what, compiled)
+// Collected(function, what, compiled, whole=False)
 PyObject* collected_new(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
     PyObject* function;
     long long what;
-    int compiled;
-    if (!PyArg_ParseTuple(args, "OLp", &function, &what, &compiled)) throw PythonError();
+    int compiled, whole = 0;
+    if (!PyArg_ParseTuple(args, "OLp|p", &function, &what, &compiled, &whole)) throw PythonError();
     const lazy::Collecting collecting = lazy::from_number(what);
     Ref self = owned(type->tp_alloc(type, 0));
     CollectedObject& made = made_of(self.get());
     made.vectorcall = collected_call;
     made.what = what;
     made.collecting = collecting;
+    made.whole = whole != 0;
+    if (whole) refuse_read();  // found now, so that calls cannot fail to find it
     if (compiled) made.trials = new Trials(compiled_rules);
     if (compiled && PyFunction_Check(function)) made.recordings = new Recordings;
     Py_INCREF(function);
@@ -262,6 +297,7 @@ PyObject* collected_get(PyObject* self, PyObject* instance, PyObject*) {
 }
 
 PyObject* is_compiled(PyObject* self, void*) { return boolean(made_of(self).trials != nullptr); }
+PyObject* is_whole(PyObject* self, void*) { return boolean(made_of(self).whole); }
 
 #define WISP_METHOD(function) reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function))
 
@@ -276,6 +312,7 @@ PyMethodDef collected_methods[] = {
 PyGetSetDef collected_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"_is_compiled", is_compiled, nullptr, nullptr, nullptr},
+    {"_is_whole", is_whole, nullptr, nullptr, nullptr},
     {}};
 PyMemberDef collected_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CollectedObject, vectorcall), READONLY, nullptr},
@@ -299,8 +336,18 @@ PyType_Spec collected_spec = {"wisp._C._Collected", sizeof(CollectedObject), 0,
                                   Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_GC,
                               collected_slots};
 
+// compiles(whether) -> whether it was so.
+PyObject* set_compiles(PyObject*, PyObject* on) {
+  return guarded([&] { return boolean(std::exchange(compiles, truth_of(on))); });
+}
+
+PyMethodDef collected_functions[] = {{"_lazy_compiles", set_compiles, METH_O, nullptr}, {}};
+
 }  // namespace
 
-void add_collected_functions(PyObject* module) { make_type(module, collected_spec); }
+void add_collected_functions(PyObject* module) {
+  make_type(module, collected_spec);
+  must_succeed(PyModule_AddFunctions(module, collected_functions));
+}
 
 }  // namespace wisp::python

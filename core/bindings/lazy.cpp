@@ -7,10 +7,28 @@
 #include "bindings/arguments.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 
 namespace wisp::python {
 
+constinit WISP_THREAD_LOCAL PyObject* read_watcher = nullptr;
+
+void tell_read(const char* what) {
+  const Ref name = string(what);
+  owned(PyObject_CallOneArg(read_watcher, name.get()));
+}
+
 namespace {
+
+// watch_reads(function or None) -> who was told so far; whoever calls keeps the function alive.
+PyObject* watch_reads(PyObject*, PyObject* watcher) {
+  return guarded([&] {
+    PyObject* const before = read_watcher ? read_watcher : Py_None;
+    read_watcher = watcher == Py_None ? nullptr : watcher;
+    Py_INCREF(before);
+    return before;
+  });
+}
 
 // collect(what) -> what it was.
 PyObject* collect(PyObject*, PyObject* value) {
@@ -51,6 +69,13 @@ PyObject* report(PyObject*, PyObject* on) {
   });
 }
 
+PyObject* forget(PyObject*, PyObject*) {
+  return guarded([&] {
+    lazy::forget();
+    return none();
+  });
+}
+
 // For tests: whether a tensor is still to be computed.
 PyObject* is_pending(PyObject*, PyObject* tensor) {
   return guarded(
@@ -60,7 +85,8 @@ PyObject* is_pending(PyObject*, PyObject* tensor) {
 PyMethodDef functions[] = {
     {"_lazy_collect", collect, METH_O, nullptr},    {"_lazy_run", run, METH_NOARGS, nullptr},
     {"_lazy_counts", counts, METH_NOARGS, nullptr}, {"_lazy_report", report, METH_O, nullptr},
-    {"_is_pending", is_pending, METH_O, nullptr},   {}};
+    {"_is_pending", is_pending, METH_O, nullptr},   {"_watch_reads", watch_reads, METH_O, nullptr},
+    {"_lazy_forget", forget, METH_NOARGS, nullptr}, {}};
 
 }  // namespace
 

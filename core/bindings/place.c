@@ -93,7 +93,30 @@ PyObject* wisp_place_here(int* instruction) {
   return (PyObject*)found;
 }
 
+int wisp_place_level(void) {
+  struct _PyInterpreterFrame* frame = current_frame(PyThreadState_Get());
+  int level = 0;
+  for (; frame; frame = frame->previous) {
+    PyCodeObject* code = code_of(frame);
+    if (!code) continue;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (frame->owner == FRAME_OWNED_BY_CSTACK) continue;
+#endif
+    ++level;
+    if (!is_library(code)) return level;
+  }
+  return 1;
+}
+
 #else
+
+int wisp_place_level(void) {
+  PyFrameObject* frame = PyThreadState_Get()->frame;
+  for (int level = 1; frame; frame = frame->f_back, ++level) {
+    if (!is_library(frame->f_code)) return level;
+  }
+  return 1;
+}
 
 PyObject* wisp_place_here(int* instruction) {
   PyThreadState* state = PyThreadState_Get();

@@ -120,6 +120,25 @@ WISP_INLINE bool Premises::hold() {
   return true;
 }
 
+std::string Premises::change() {
+  for (Names& names : names_) {
+    for (const auto& [name, value] : names.values) {
+      const bool same = PyDict_GetItemWithError(names.dict.get(), name.get()) == value.get();
+      PyErr_Clear();
+      if (!same) return str("'", text_of(name.get()), "' stands for something else now");
+    }
+  }
+  for (const Parts& parts : functions_) {
+    if (!parts.hold())
+      return str(text_of(as_function(parts.function)->func_qualname), "() was changed");
+  }
+  for (const auto& [cell, value] : cells_) {
+    if (PyCell_GET(cell.get()) != value.get())
+      return "a variable of the function around it was changed";
+  }
+  return "a class of tensors was changed";
+}
+
 bool Premises::knows(PyTypeObject* type) const {
   return std::any_of(types_.begin(), types_.end(), [&](const auto& known) {
     return known.first.get() == reinterpret_cast<PyObject*>(type);
@@ -253,7 +272,7 @@ PyObject* Recorded::call(const Given& given, const Premises& premises) const {
 }
 
 Ref Recorded::record(PyObject* function, const Given& given, const Premises& premises,
-                     const char*& doubt) {
+                     std::string& doubt) {
   program_ = wisp::Ref<graph::Program>::adopt(new graph::Program);
   const auto recorder = wisp::Ref<Recorder>::adopt(new Recorder(program_, true));
   recorder->begin("recorded");
@@ -279,11 +298,11 @@ Ref Recorded::record(PyObject* function, const Given& given, const Premises& pre
   return result;
 }
 
-void Recorded::finish(Recorder& recorder, PyObject* result, const char*& doubt) {
+void Recorded::finish(Recorder& recorder, PyObject* result, std::string& doubt) {
   Value* value = value_of(recorder, result);
-  if (recorder.doubt()) doubt = recorder.doubt();
+  if (!recorder.doubt().empty()) doubt = recorder.doubt();
   if (!value) doubt = "it returns something else than tensors, numbers and tuples of them";
-  if (doubt) return;
+  if (!doubt.empty()) return;
   function_ = &recorder.end(*value);
   recorder.close();
   graph::prepare(*function_);
@@ -335,7 +354,13 @@ Recorded* Recordings::find(const Given& given) {
     return nullptr;
   }
   for (const auto& recorded : all_) {
-    if (recorded->fits(given, *premises_)) return recorded.get();
+    if (!recorded->fits(given, *premises_)) continue;
+    misses_ = std::max(0, misses_ - misses_per_hit);
+    return recorded.get();
+  }
+  if (all_.size() == max_recordings && ++misses_ == most_misses) {
+    start_again();
+    give_up("its calls are seldom alike");
   }
   return nullptr;
 }
@@ -355,6 +380,7 @@ void Recordings::give_up(std::string reason) {
 }
 
 void Recordings::start_again() {
+  if (premises_) reason_ = premises_->change() + ", so that it has to be recorded anew";
   std::move(all_.begin(), all_.end(), std::back_inserter(old_));
   all_.clear();
   if (premises_) old_premises_.push_back(std::move(premises_));
@@ -388,16 +414,17 @@ Ref Recordings::record(PyObject* function, const Given& given) {
   if (premises_ && !premises_->hold()) start_again();
   if (!premises_) find_premises(function);
   const bool possible = premises_ && !over_;
-  const char* doubt = possible ? objection(given, *premises_) : nullptr;
-  if (doubt) refuse(doubt);
-  if (doubt || !possible)
+  const char* const objects = possible ? objection(given, *premises_) : nullptr;
+  if (objects) refuse(objects);
+  if (objects || !possible)
     return Ref(PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames));
   const Inside inside(*this);
   const Premises* const premises = premises_.get();  // another thread may start again meanwhile
   auto made = std::make_unique<Recorded>(given, *premises);
+  std::string doubt;
   Ref result = made->record(function, given, *premises, doubt);
-  if (doubt || !result) {
-    refuse(doubt ? doubt : "it failed");
+  if (!doubt.empty() || !result) {
+    refuse(doubt.empty() ? "it failed" : std::move(doubt));
   } else if (premises == premises_.get() && all_.size() < max_recordings) {
     all_.push_back(std::move(made));
     reason_.clear();
@@ -405,8 +432,8 @@ Ref Recordings::record(PyObject* function, const Given& given) {
   return result;
 }
 
-void Recordings::refuse(const char* doubt) {
-  reason_ = doubt;
+void Recordings::refuse(std::string doubt) {
+  reason_ = std::move(doubt);
   if (++refusals_ == max_refusals) over_ = true;
 }
 

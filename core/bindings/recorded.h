@@ -33,6 +33,8 @@ class Premises {
   // From what wisp._premises has found.
   explicit Premises(PyObject* found);
   bool hold();
+  // Why they do not hold, in words.
+  std::string change();
   // Whether it is known what tensors of this class do.
   bool knows(PyTypeObject* type) const;
   // Tensors that the function finds by name.
@@ -70,7 +72,7 @@ class Recorded {
   // The result, or null without an error set if something failed: then Python is to say what.
   PyObject* call(const Given& given, const Premises& premises) const;
   // Calls the function. Why the call cannot be made without it is left in `doubt`.
-  Ref record(PyObject* function, const Given& given, const Premises& premises, const char*& doubt);
+  Ref record(PyObject* function, const Given& given, const Premises& premises, std::string& doubt);
   int traverse(visitproc visit, void* arg) const;
 
   // Which way such calls go: by Python, or, the other one, without. What is settled holds for some
@@ -90,7 +92,7 @@ class Recorded {
   Trials::Times times(uint64_t key) const { return trials_.times(key); }
 
  private:
-  void finish(graph::Recorder& recorder, PyObject* result, const char*& doubt);
+  void finish(graph::Recorder& recorder, PyObject* result, std::string& doubt);
 
   struct Input {
     PyTypeObject* type;
@@ -150,10 +152,12 @@ class Recordings {
  private:
   static constexpr size_t max_recordings = 8;
   static constexpr int max_failures = 8, max_renewals = 4, max_refusals = 3;
+  // To find that no recording fits takes time, which those that fit have to save.
+  static constexpr int misses_per_hit = 16, most_misses = 1024;
   void find_premises(PyObject* function);
   void start_again();
   void forget_old();
-  void refuse(const char* doubt);
+  void refuse(std::string doubt);
   void give_up(std::string reason);
 
   std::unique_ptr<Premises> premises_;
@@ -162,7 +166,7 @@ class Recordings {
   std::vector<std::unique_ptr<Recorded>> old_;
   std::vector<std::unique_ptr<Premises>> old_premises_;
   int64_t calls_ = 0;
-  int inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0;
+  int inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0, misses_ = 0;
   bool over_ = false;
   std::string reason_;
 };

@@ -37,6 +37,8 @@ Collecting from_number(int64_t number);
 
 // Runs everything that was put off, on whichever thread.
 void run();
+// The same, because the function has ended whose calls these are.
+void run_at_end();
 
 // How things went since the process started, or since the counts were taken.
 struct Counts {
@@ -49,10 +51,13 @@ struct Counts {
 };
 Counts counts();
 
-// One line per event while on: what was recorded where, what was fused, which plans were new and
+// Lines while on: what was run when, which calls of which lines together, which plans were new and
 // why.
 void report(bool on);
 std::vector<std::string> take_report();
+
+// Forgets all plans, and what was learnt of places.
+void forget();
 
 // To be called once at start.
 void install();

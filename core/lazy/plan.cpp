@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "lazy/cuts.h"
 #include "lazy/sequence.h"
@@ -400,12 +401,44 @@ class Cache {
   std::unordered_map<std::u32string_view, std::list<Known>::iterator> by_key_;
 };
 
+// What was planned before, more and more closely: it tells why a sequence needs a plan of its own.
+class Seen {
+ public:
+  const char* news_of(const Sequence& sequence) {
+    uint64_t calls = 1, dtypes = 2, operands = 3, all = 4;
+    for (const Entry& entry : sequence.entries) {
+      calls = mixed(calls, static_cast<uint64_t>(entry.op->id));
+      dtypes = mixed(dtypes, static_cast<uint64_t>(entry.compute));
+      for (const Arg& arg : entry.args) operands = mixed(operands, arg.is_tensor() ? 2 : 1);
+      for (const Tensor& t : entry.tensors)
+        operands = mixed(operands, t.defined() && same(t.sizes(), entry.outs[0].sizes()));
+    }
+    for (const Cell& cell : sequence.cells)
+      dtypes = mixed(dtypes, static_cast<uint64_t>(cell.tensor->dtype()));
+    for (const char32_t part : sequence.key) all = mixed(all, part);
+    dtypes = mixed(dtypes, calls);
+    operands = mixed(operands, dtypes);
+    const char* why = "some of these shapes were alike before, and others are now";
+    if (seen_.size() > most) seen_.clear();
+    if (seen_.insert(all).second) why = "other results are wanted afterwards, or share memory";
+    if (seen_.insert(operands).second) why = "other operands are numbers, or spread to the result";
+    if (seen_.insert(dtypes).second) why = "these calls were made with other dtypes so far";
+    if (seen_.insert(calls).second) why = "these calls were not made in this order before";
+    return why;
+  }
+
+ private:
+  static constexpr size_t most = 1 << 14;
+  std::unordered_set<uint64_t> seen_;
+};
+
 }  // namespace
 
 struct Plans::Impl {
   Sequence whole, piece;
   Cutter cutter;
   Cache cache;
+  Seen seen;
   Schedule schedule;
 
   const std::vector<Cut>& cut(std::vector<Entry>& entries) {
@@ -420,15 +453,18 @@ struct Plans::Impl {
     return cutter.cut(whole);
   }
 
-  std::shared_ptr<const Plan> plan_for(size_t begin, size_t end) {
+  void add_piece(size_t begin, size_t end) {
     piece.take(whole, begin, end);
-    std::shared_ptr<const Plan> plan = cache.find(piece.key, piece.entries);
-    if (plan) return plan;
+    Piece& added = schedule.pieces.emplace_back(Piece{static_cast<uint32_t>(begin),
+                                                      static_cast<uint32_t>(end - begin),
+                                                      cache.find(piece.key, piece.entries)});
+    if (added.plan) return;
     auto made = std::make_shared<Plan>();
     Planner(piece, *made).run();
     cache.add(piece.key, made);
     ++schedule.new_plans;
-    return made;
+    added.plan = std::move(made);
+    added.why_new = seen.news_of(piece);
   }
 
   void add_alone(size_t i) {
@@ -471,9 +507,7 @@ const Schedule& Plans::schedule_for(std::vector<Entry>& entries) {
   impl_->find_finished();
   for (const Cut& cut : cuts) {
     if (cut.joins) {
-      schedule.pieces.push_back({static_cast<uint32_t>(cut.begin),
-                                 static_cast<uint32_t>(cut.end - cut.begin),
-                                 impl_->plan_for(cut.begin, cut.end)});
+      impl_->add_piece(cut.begin, cut.end);
     } else {
       for (size_t i = cut.begin; i < cut.end; ++i) impl_->add_alone(i);
     }

@@ -65,6 +65,7 @@ struct Plan {
 struct Piece {
   uint32_t first, count;
   std::shared_ptr<const Plan> plan;
+  const char* why_new = nullptr;  // why it had to be made; null: it was known
 };
 
 // That of one kernel for pieces without.

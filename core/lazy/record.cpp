@@ -47,6 +47,7 @@ constinit Sites sites;  // told while a batch runs
 class Capture;
 constinit WISP_THREAD_LOCAL Capture* capture = nullptr;
 constinit WISP_THREAD_LOCAL bool running = false;
+constinit WISP_THREAD_LOCAL bool ending = false;  // of a function whose calls are run
 constinit WISP_THREAD_LOCAL int64_t least_elements = worthwhile;
 // Whether calls that gain nothing are to be found out: not where the program sets its own bound.
 constinit WISP_THREAD_LOCAL bool learning = false;
@@ -102,6 +103,9 @@ class Capture : public ops::PointwiseSink, public ops::ReduceSink {
             const cpu::Params& given) override {
     for (size_t i = 0; i < operands.size(); ++i) args[i] = *operands[i];
     count = operands.size();
+    // Kernels take a number last. Of a sum or product that makes no difference.
+    const bool exchanges = code == cpu::Opcode::add || code == cpu::Opcode::mul;
+    if (exchanges && !args[0].is_tensor()) std::swap(args[0], args[1]);
     opcode = code;
     params = given;
   }
@@ -292,30 +296,57 @@ bool Collector::write_down(const Call& call, int outs, bool promised, const Capt
   return batch.entries.size() >= most_entries || batch.promised >= most_promised;
 }
 
+// "mul, add (train.py:12 in step), exp (train.py:13 in step)"
+class Listed {
+ public:
+  void add(const Entry& entry) {
+    const std::string place =
+        entry.place.code && host.describe ? host.describe(entry.place) : std::string();
+    if (!text_.empty()) text_ += place == place_ ? ", " : shown_place() + ", ";
+    text_ += entry.op->shown;
+    place_ = place;
+  }
+  std::string text() const { return text_ + shown_place(); }
+
+ private:
+  std::string shown_place() const { return place_.empty() ? "" : str(" (", place_, ")"); }
+  std::string text_, place_;
+};
+
 // One line per stage.
 void tell_stages(State& s, std::span<const Entry> entries, const Plan& plan) {
   for (const Stage& stage : plan.stages) {
-    std::string line = stage.fused ? "  fused:" : "  alone:";
-    const auto add = [&](const Entry& entry) {
-      line += str(" ", entry.op->shown);
-      if (entry.place.code && host.describe) line += str(" (", host.describe(entry.place), ")");
-    };
+    Listed calls;
     if (!stage.fused) {
-      add(entries[stage.entry]);
+      calls.add(entries[stage.entry]);
     } else {
-      for (const GroupStep& step : stage.group.steps) add(entries[step.entry]);
-      for (const GroupFold& fold : stage.group.folds) add(entries[fold.entry]);
+      for (const GroupStep& step : stage.group.steps) calls.add(entries[step.entry]);
+      for (const GroupFold& fold : stage.group.folds) calls.add(entries[fold.entry]);
     }
-    s.report.push_back(line);
+    s.report.push_back(str(stage.fused ? "    as one: " : "    alone:  ", calls.text()));
   }
 }
 
+std::string here() {
+  Place place = host.here ? host.here() : Place{};
+  if (!place.code) return "";
+  const std::string text = host.describe(place);
+  host.drop(place);
+  return text;
+}
+
 void tell(State& s, const Batch& batch, const Schedule& schedule) {
-  size_t stages = 0, dropped = schedule.dropped.size();
-  for (const Piece& piece : schedule.pieces) stages += plan_of(piece).stages.size();
-  s.report.push_back(str(schedule.new_plans ? "new plan: " : "plan known: ", batch.entries.size(),
-                         " kernels in ", stages, " stages, ", dropped, " not needed"));
+  const size_t kernels = batch.entries.size(), dropped = schedule.dropped.size();
+  std::string line = str("  ", kernels, kernels == 1 ? " call" : " calls", ", run ");
+  if (ending) {
+    line += "when the function had returned";
+  } else {
+    line += str("because of what was done at ", here());
+  }
+  if (dropped > 0) line += str("; ", dropped, " not needed");
+  s.report.push_back(line + ":");
   for (const Piece& piece : schedule.pieces) {
+    if (piece.why_new) s.report.push_back(str("    new plan: ", piece.why_new));
     tell_stages(s, std::span(batch.entries).subspan(piece.first), plan_of(piece));
   }
 }
@@ -393,6 +424,14 @@ void run() {
   measured.note(watch.nanoseconds());
 }
 
+void run_at_end() {
+  ending = true;
+  struct Done {
+    ~Done() { ending = false; }
+  } done;
+  run();
+}
+
 namespace {
 
 Collector large(Extent::large), all(Extent::all);
@@ -444,6 +483,16 @@ Counts counts() {
   State& s = state();
   const std::lock_guard lock(s.recording);
   return s.counts;
+}
+
+void forget() {
+  run();
+  State& s = state();
+  lock_running(s.running);
+  const std::lock_guard done(s.running, std::adopt_lock);
+  s.plans = std::make_unique<Plans>();
+  sites.forget();
+  forget_regions();
 }
 
 void report(bool on) {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "dispatch/mode.h"
+#include "dispatch/awaited.h"
 
 namespace wisp::lazy {
 
@@ -17,13 +17,15 @@ struct Tried : Trials {
 };
 
 // Regions that find no room put off as ever.
-Trials& trials_of(uint64_t key) {
-  constexpr size_t tables = 64;
-  static std::array<Tried, tables> tried;
-  return tried[key % tables];
-}
+std::array<Tried, 64> tried;
+
+Trials& trials_of(uint64_t key) { return tried[key % tried.size()]; }
 
 }  // namespace
+
+void forget_regions() {
+  for (Trials& trials : tried) trials.forget();
+}
 
 bool Region::ask(uint64_t site, int64_t elements, bool continues) {
   asked_ = true;
@@ -43,8 +45,10 @@ bool Region::ask(uint64_t site, int64_t elements, bool continues) {
 
 Measured Region::end() {
   open_ = at_once_ = false;
-  if (measured_.trials)
+  if (measured_.trials) {
+    run_all_awaited();
     measured_.nanoseconds = std::chrono::nanoseconds(Clock::now() - start_).count();
+  }
   return measured_;
 }
 

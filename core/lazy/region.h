@@ -41,4 +41,7 @@ class Region {
   std::chrono::steady_clock::time_point start_;
 };
 
+// What was found out of all of them.
+void forget_regions();
+
 }  // namespace wisp::lazy

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "base/element.h"
 #include "lazy/plan.h"
 #include "ops/pointwise.h"
 
@@ -170,10 +171,8 @@ class FusedRun {
     const Entry& entry = part_.entries[place.entry];
     cpu::FusedNumber& number = numbers_[k];
     number.dtype = cpu::input_dtype(entry.opcode, place.arg, entry.compute);
-    visit<dtypes::all>(number.dtype, "number", [&]<class T>() {
-      const T converted = entry.args[place.arg].scalar().to<T>();
-      std::memcpy(number.bytes, &converted, sizeof(T));
-    });
+    const Element element(entry.args[place.arg].scalar(), number.dtype);
+    std::memcpy(number.bytes, element.bytes, sizeof element.bytes);
   }
 
   void add_fold(size_t k) {
@@ -222,15 +221,10 @@ bool is_flat(const Part& part, const Group& group) {
   });
 }
 
-// Whether one loop is worth it. Over operands that are spread along short lines, a few calls more
-// per line cost as much as memory does, unless that is slow.
+// Whether one loop is possible. Reductions go through elements in the order of memory.
 bool runs_fused(const Part& part, const Group& group) {
-  constexpr int64_t long_line = 512, many_elements = 1 << 22;
   if (reads_arranged(part, group)) return false;
-  if (is_flat(part, group)) return true;
-  const Tensor& out = part.entries[group.steps[0].entry].outs[0];
-  return group.folds.empty() &&
-         (out->size(out.ndim() - 1) >= long_line || out.numel() >= many_elements);
+  return group.folds.empty() || is_flat(part, group);
 }
 
 // What it has saved to put the kernels of a piece off instead of running them at once.

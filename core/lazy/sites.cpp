@@ -80,6 +80,8 @@ void Sites::begin() {
 void Sites::forget() {
   for (std::atomic<Slot>& slot : slots_) slot.store({}, std::memory_order_relaxed);
   known_ = 0;
+  at_once_.store(0, std::memory_order_relaxed);
+  functions_.store(0, std::memory_order_relaxed);
 }
 
 // False: there are too many.

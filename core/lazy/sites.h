@@ -26,6 +26,8 @@ class Sites {
   void learn(std::span<const Entry> entries, std::span<const Piece> pieces,
              const std::vector<bool>& gained);
 
+  void forget();
+
   static constexpr uint16_t patience = 8;
   // All sites are asked again during one function after so many calls that ran at once, in so many
   // functions.
@@ -58,7 +60,6 @@ class Sites {
   void note(const Entry& entry, uint16_t what);
   void set_idle(Party& party, uint16_t batches) const;
   void count(std::atomic<Party>& party) const;
-  void forget();
 
   std::array<std::atomic<Slot>, slots> slots_{};
   std::array<std::atomic<Party>, most_sites> parties_{};

@@ -38,6 +38,7 @@ class Program {
     return put_off;
   }
   bool puts_off(uint64_t number) { return run({number}, false)[0]; }
+  void forget() { sites_->forget(); }
 
  private:
   const std::unique_ptr<Sites> sites_ = std::make_unique<Sites>();
@@ -56,6 +57,15 @@ TEST("sites: what gains nothing is put off no more, until all are asked again") 
   for (uint32_t i = 0; i < Sites::calls_at_once; ++i) again += program.puts_off(1);
   CHECK(again == 0);
   CHECK(program.puts_off(1) && !program.puts_off(1));
+}
+
+TEST("sites: whatever ran before they were forgotten, all are asked again as late as ever") {
+  Program program;
+  for (uint32_t i = 0; i < Sites::calls_at_once; ++i) program.puts_off(1);
+  program.forget();
+  for (int i = 0; i < Sites::patience; ++i) CHECK(program.puts_off(1));
+  for (uint32_t i = 0; i < Sites::calls_at_once; ++i) CHECK(!program.puts_off(1));
+  CHECK(program.puts_off(1));
 }
 
 TEST("sites: kernels that were joined are put off together or not at all") {
