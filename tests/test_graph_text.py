@@ -1,5 +1,6 @@
 """Graphs and programs as text: printing, reading back, faults, and hostile text."""
 
+import operator
 import random
 
 import pytest
@@ -295,3 +296,20 @@ CODE = [
 def test_code_is_python(text, code):
     assert jit.parse_graph(text).code == code
     compile(code, "code", "exec")
+
+
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_comparisons_of_earlier_versions_have_the_number_in_front(name):
+    program = jit.Program()
+    program.parse(
+        f"""program 1
+function f {{
+  graph(%x : Tensor):
+    %n : int = prim::Constant[value=1]()
+    %r : Tensor = aten::{name}(%n, %x)
+    return (%r)
+}}
+"""
+    )
+    x = wisp.tensor([0, 1, 2])
+    assert program.function("f")(x).tolist() == [getattr(operator, name)(1, item) for item in x.tolist()]

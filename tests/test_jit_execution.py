@@ -88,3 +88,45 @@ def test_fusion_strategy():
 def test_nodes_are_an_iterator():
     kinds = [node.kind() for node in cell.graph.nodes()]
     assert "prim::Loop" in kinds and next(cell.graph.nodes()).kind() == kinds[0]
+
+
+def test_strict_fusion():
+    def fused(x, w):
+        with jit.strict_fusion():
+            a, b = (x @ w).chunk(2, 1)
+            return (a.sigmoid() * 2 + b).relu()
+
+    def alone(x):
+        y = x.cumsum(0)
+        with jit.strict_fusion():
+            y = y * 2 + x.sort(0)[0]
+        return y
+
+    x = wisp.randn(2, 4)
+    assert wisp.allclose(jit.script(fused)(x, x.t() @ x), fused(x, x.t() @ x), atol=1e-6)
+    assert wisp.allclose(jit.trace(fused, (x, x.t() @ x))(x, x.t() @ x), fused(x, x.t() @ x), atol=1e-6)
+    with pytest.raises(RuntimeError, match="Found unfused operators: aten::sort") as caught:
+        jit.script(alone)
+    assert "cumsum" not in str(caught.value)
+
+
+def test_the_graph_that_was_run_last():
+    twice = jit.trace(lambda x: x * 2, wisp.ones(1))
+
+    @jit.script
+    def outer(x):
+        return twice(x).tanh()
+
+    twice(wisp.ones(1))
+    outer(wisp.ones(1))
+    text = str(jit.last_executed_optimized_graph())
+    assert "aten::mul" in text
+    assert "aten::tanh" in text
+    twice(wisp.ones(1))
+    assert "aten::tanh" not in str(jit.last_executed_optimized_graph())
+    net = jit.script(wisp.nn.Linear(2, 2))
+    net(wisp.ones(1, 2))
+    assert "aten::linear" in str(jit.last_executed_optimized_graph())
+    jit.trace(lambda x: x * 2, wisp.ones(1), check_trace=False)(wisp.ones(1))  # is gone
+    with pytest.raises(RuntimeError, match="no compiled function"):
+        jit.last_executed_optimized_graph()

@@ -6,6 +6,7 @@
 #include "graph/builtins.h"
 #include "graph/interpreter.h"
 #include "graph/passes.h"
+#include "graph/python_words.h"
 
 namespace wisp::python {
 
@@ -19,8 +20,8 @@ PyObject* host_functions = nullptr;
 
 Datum call_host(const graph::HostFunction& function, std::vector<Datum> arguments) {
   PyObject* found = PyDict_GetItemString(host_functions, function.name.c_str());
-  WISP_CHECK(found, "the program calls the Python function '", function.name,
-             "', which does not exist in this process");
+  WISP_CHECK(found, "the program calls the Python function '",
+             graph::host_function_name(function.name), "', which does not exist in this process");
   const Ref kept = Ref::borrow(found);
   const Ref args = owned(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -30,8 +31,9 @@ Datum call_host(const graph::HostFunction& function, std::vector<Datum> argument
   const Ref result = owned(PyObject_CallObject(kept.get(), args.get()));
   Datum datum;
   WISP_CHECK(to_datum(result.get(), *function.result, datum), "the Python function '",
-             function.name, "' shall return '", graph::to_string(*function.result),
-             "', but instead got value of type '", Py_TYPE(result.get())->tp_name, "'");
+             graph::host_function_name(function.name), "' shall return '",
+             graph::to_string(*function.result), "', but instead got value of type '",
+             Py_TYPE(result.get())->tp_name, "'");
   return datum;
 }
 
@@ -158,6 +160,8 @@ PyObject* set_execution(PyObject*, PyObject* args) {
   return Py_BuildValue("ii", before.optimized, before.fuses);
 }
 
+PyObject* last_called(PyObject*, PyObject*) { return last_called_function(); }
+
 PyMethodDef functions[] = {{"parse_graph", parse_graph, METH_VARARGS, nullptr},
                            {"builtin_schemas", builtin_schemas, METH_NOARGS, nullptr},
                            {"op_schemas", op_schemas, METH_NOARGS, nullptr},
@@ -165,6 +169,7 @@ PyMethodDef functions[] = {{"parse_graph", parse_graph, METH_VARARGS, nullptr},
                            {"passes", passes, METH_NOARGS, nullptr},
                            {"execution", set_execution, METH_VARARGS, nullptr},
                            {"type_of", type_text, METH_O, nullptr},
+                           {"last_called", last_called, METH_NOARGS, nullptr},
                            {}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "wisp._C._jit",
@@ -188,6 +193,9 @@ void add_jit(PyObject* module) {
   must_succeed(PyObject_SetAttrString(made.get(), "host_functions", host_functions));
   must_succeed(PyObject_SetAttrString(module, "_jit", made.get()));
   graph::graph_host.call = call_host;
+  graph::graph_host.has = [](const std::string& name) {
+    return PyDict_GetItemString(host_functions, name.c_str()) != nullptr;
+  };
   graph::graph_host.print = print;
   graph::graph_host.show = show;
   graph::graph_host.source_line = source_line;

@@ -1,6 +1,7 @@
 // Graph, Block, Node and Value for Python: to look at, to run, and to pass to passes.
 #include "bindings/graph_objects.h"
 #include "bindings/graph_values.h"
+#include "graph/effects.h"
 #include "graph/interpreter.h"
 #include "graph/passes.h"
 
@@ -124,8 +125,28 @@ PyObject* node_inputs(PyObject* self, PyObject*) {
 PyObject* node_outputs(PyObject* self, PyObject*) {
   return guarded([&] { return parts(value_type, part_of(self).graph, in<Node>(self).outputs); });
 }
+// The only one.
+PyObject* single(PyObject* self, const std::vector<Value*>& values, const char* what) {
+  return guarded([&] {
+    WISP_CHECK(values.size() == 1, "the node ", in<Node>(self).kind(), " has ", values.size(), " ",
+               what);
+    return make_part(value_type, part_of(self).graph, values[0]);
+  });
+}
+PyObject* node_input(PyObject* self, PyObject*) {
+  return single(self, in<Node>(self).inputs, "inputs");
+}
+PyObject* node_output(PyObject* self, PyObject*) {
+  return single(self, in<Node>(self).outputs, "outputs");
+}
 PyObject* node_blocks(PyObject* self, PyObject*) {
   return guarded([&] { return parts(block_type, part_of(self).graph, in<Node>(self).blocks); });
+}
+PyObject* node_is_nondeterministic(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Node& node = in<Node>(self);
+    return PyBool_FromLong(node.op && graph::may_draw(node));
+  });
 }
 PyObject* node_attributes(PyObject* self, void*) {
   return guarded([&] {
@@ -148,11 +169,15 @@ PyObject* node_repr(PyObject* self) {
   return guarded([&] { return string("<node " + in<Node>(self).kind() + ">").release(); });
 }
 
-PyMethodDef node_methods[] = {{"kind", node_kind, METH_NOARGS, nullptr},
-                              {"inputs", node_inputs, METH_NOARGS, nullptr},
-                              {"outputs", node_outputs, METH_NOARGS, nullptr},
-                              {"blocks", node_blocks, METH_NOARGS, nullptr},
-                              {}};
+PyMethodDef node_methods[] = {
+    {"kind", node_kind, METH_NOARGS, nullptr},
+    {"inputs", node_inputs, METH_NOARGS, nullptr},
+    {"outputs", node_outputs, METH_NOARGS, nullptr},
+    {"input", node_input, METH_NOARGS, nullptr},
+    {"output", node_output, METH_NOARGS, nullptr},
+    {"blocks", node_blocks, METH_NOARGS, nullptr},
+    {"isNondeterministic", node_is_nondeterministic, METH_NOARGS, nullptr},
+    {}};
 PyGetSetDef node_getset[] = {{"attributes", node_attributes, nullptr, nullptr, nullptr},
                              {"place", node_place, nullptr, nullptr, nullptr},
                              {}};

@@ -87,9 +87,13 @@ std::vector<Datum> arguments_of(const FunctionObject& self, PyObject* const* arg
   return arguments;
 }
 
+// Not owned: what is called last may be gone before anybody asks.
+PyObject* last_called = nullptr;
+
 PyObject* function_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf,
                               PyObject* kwnames) {
   const FunctionObject& self = as<FunctionObject>(object);
+  last_called = object;
   return guarded([&] {
     const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
     std::vector<Datum> arguments = arguments_of(self, args, nargs, kwnames);
@@ -153,14 +157,15 @@ PyObject* function_program(PyObject* self, void*) {
   });
 }
 
-// [(name, type, has default)]
+// [(name, type, has it a default, that default or None)]
 PyObject* function_params(PyObject* self, void*) {
   return guarded([&] {
     Ref list = owned(PyList_New(0));
     for (const Parameter& param : as<FunctionObject>(self).function->params) {
+      const Ref fallback(param.has_default ? to_python(param.fallback, param.type.get()) : none());
       const Ref item =
-          owned(Py_BuildValue("(ssO)", param.name.c_str(), graph::to_string(*param.type).c_str(),
-                              param.has_default ? Py_True : Py_False));
+          owned(Py_BuildValue("(ssOO)", param.name.c_str(), graph::to_string(*param.type).c_str(),
+                              param.has_default ? Py_True : Py_False, fallback.get()));
       must_succeed(PyList_Append(list.get(), item.get()));
     }
     return list.release();
@@ -199,6 +204,7 @@ PyObject* function_code(PyObject* self, void*) {
 }
 
 void destroy_function(FunctionObject& self) {
+  if (last_called == reinterpret_cast<PyObject*>(&self)) last_called = nullptr;
   self.self.~Ref();
   self.program.~Ref();
 }
@@ -424,6 +430,8 @@ PyObject* wrap_object(ObjectData& object) {
   const Ref bare(make_object(object));
   return must(PyObject_CallOneArg(wrapper, bare.get()));
 }
+
+PyObject* last_called_function() { return Py_NewRef(last_called ? last_called : Py_None); }
 
 PyObject* make_function(wisp::Ref<Program> program, Function& function, ObjectData* self) {
   return make<FunctionObject>(function_type, [&](FunctionObject& made) {

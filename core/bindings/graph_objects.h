@@ -16,6 +16,8 @@ PyObject* make_object(graph::ObjectData& object);
 
 PyObject* make_function(wisp::Ref<graph::Program> program, graph::Function& function,
                         graph::ObjectData* self = nullptr);
+// The function that Python called last, or None if it is gone.
+PyObject* last_called_function();
 PyObject* make_graph(wisp::Ref<graph::Program> program, graph::Graph& graph,
                      graph::Function* function);
 PyObject* make_graph(wisp::Ref<graph::Program> program, std::unique_ptr<graph::Graph> graph);

@@ -274,9 +274,27 @@ TypeRef tuple_type(PyObject* value) {
   std::vector<std::string> texts;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
     texts.push_back(text_of(PyTuple_GET_ITEM(names.get(), i)));
+  if (texts.size() != items.size()) return graph::tuple_of(std::move(items));
+  static PyObject* know = import_attribute("wisp.jit._host", "know_named_tuple");
+  owned(PyObject_CallOneArg(know, reinterpret_cast<PyObject*>(Py_TYPE(value))));
   const char* name = Py_TYPE(value)->tp_name;
   const char* dot = std::strrchr(name, '.');
   return graph::named_tuple_of(dot ? dot + 1 : name, std::move(texts), std::move(items));
+}
+
+// Of a member of an enum; null of anything else.
+TypeRef member_type(PyObject* value) {
+  static PyObject* base = import_attribute("enum", "Enum");
+  static PyObject* know = import_attribute("wisp.jit._host", "know_enum");
+  const int is_member = PyObject_IsInstance(value, base);
+  must_succeed(is_member < 0 ? -1 : 0);
+  if (!is_member) return nullptr;
+  PyObject* cls = reinterpret_cast<PyObject*>(Py_TYPE(value));
+  owned(PyObject_CallOneArg(know, cls));
+  const Ref held = owned(PyObject_GetAttrString(value, "_value_"));
+  const Ref name = owned(PyObject_GetAttrString(cls, "__name__"));
+  return graph::named_tuple_of(text_of(name.get()), {"_name_", "_value_"},
+                               {graph::simple_type(Kind::string), type_of(held.get())});
 }
 
 Kind plain_kind(PyObject* value) {
@@ -309,17 +327,38 @@ TypeRef type_of(PyObject* value) {
   if (PyTuple_Check(value)) return tuple_type(value);
   if (PyDict_Check(value)) return dict_type(value);
   if (TypeRef boxed = type_of_box(value)) return boxed;
+  if (TypeRef member = member_type(value)) return member;
   const wisp::Ref<graph::ObjectData> object = object_in(value);
   WISP_CHECK_TYPE(object, "a value of type ", Py_TYPE(value)->tp_name,
                   " cannot be passed to a script");
   return graph::object_of(*object->cls);
 }
 
+namespace {
+
+// Tuples that become values of type Any, or items of such lists and dicts, know their types.
+void keep_names(Datum& datum, const TypeRef& type) {
+  const Kind kind = type->kind;
+  if (datum.tag() == Tag::none) return;
+  if (kind == Kind::optional) return keep_names(datum, type->items[0]);
+  if (kind == Kind::tuple) datum.list_data().named = type;
+  if (kind != Kind::list && kind != Kind::dict) return;
+  if (type->items.back()->items.empty()) return;  // which is no tuple and holds none
+  if (kind == Kind::list) {
+    for (Datum& item : datum.list_data().items) keep_names(item, type->items[0]);
+    return;
+  }
+  for (auto& entry : datum.dict_data().entries) keep_names(entry.second, type->items[1]);
+}
+
+}  // namespace
+
 Datum to_datum(PyObject* value) {
   const TypeRef type = type_of(value);
   Datum datum;
   WISP_CHECK_TYPE(to_datum(value, *type, datum), "a value of type ", Py_TYPE(value)->tp_name,
                   " cannot be passed to a script");
+  keep_names(datum, type);
   return datum;
 }
 
@@ -349,12 +388,13 @@ PyObject* named(PyObject* items, const Type& type) {
 }
 
 PyObject* tuple_to_python(const Datum& value, const Type* type) {
+  while (type && type->kind == Kind::optional) type = type->items[0].get();
+  if (!type || type->kind == Kind::any) type = value.list_data().named.get();
   Ref tuple = owned(PyTuple_New(static_cast<Py_ssize_t>(value.items().size())));
   for (size_t i = 0; i < value.items().size(); ++i) {
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
                      to_python(value.items()[i], part(type, Kind::tuple, i)));
   }
-  while (type && type->kind == Kind::optional) type = type->items[0].get();
   return type && !type->fields.empty() ? named(tuple.get(), *type) : tuple.release();
 }
 

@@ -10,9 +10,13 @@ namespace wisp::python {
 // The recorder of this thread, or null.
 extern constinit WISP_THREAD_LOCAL graph::Recorder* tracing;
 
+// Whom this thread tells of reads, beside the recorder: a function of the name of what reads.
+extern constinit WISP_THREAD_LOCAL PyObject* read_watcher;
+
 // Makes a recorder, or none, that of this thread.
 WISP_COLD void trace_into(graph::Recorder* recorder);
 WISP_COLD void warn_read(const char* what);
+WISP_COLD void tell_read(const char* what);
 WISP_COLD void note_traced_number(PyObject* value, const void* address, int64_t bits);
 WISP_COLD void note_traced_param(PyObject* value, const char* param);
 WISP_COLD PyObject* traced_size(const Tensor& tensor, int64_t dim);
@@ -38,6 +42,7 @@ class Untraced {
 // A tensor's contents become a Python value: what depends on it will be fixed in the trace.
 inline void note_read(const char* what) {
   if (WISP_UNLIKELY(tracing != nullptr)) warn_read(what);
+  if (WISP_UNLIKELY(read_watcher != nullptr)) tell_read(what);
 }
 // A number was converted and stands at an address that the next call will read.
 inline void note_number(PyObject* value, const void* address, int64_t bits) {

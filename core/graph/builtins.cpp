@@ -64,6 +64,7 @@ std::vector<Builtin> make_table() {
   add_tensor_builtins(rows);
   add_type_builtins(rows);
   add_context_builtins(rows);
+  add_gradient_builtins(rows);
   std::vector<Builtin> table;
   for (const BuiltinRow& row : rows) table.push_back(read_schema(row));
   std::stable_sort(table.begin(), table.end(),

@@ -115,6 +115,7 @@ void add_functions(std::vector<BuiltinRow>& table) {
   WISP_FUNCTION("atan2", std::atan2(x, y))
   WISP_FUNCTION("hypot", std::hypot(x, y))
   WISP_FUNCTION("copysign", std::copysign(x, y))
+  WISP_FUNCTION("_nearest_remainder", in_domain(std::remainder(x, y), x))
   WISP_FUNCTION("fmod", in_domain(std::fmod(x, y), x))
   WISP_FUNCTION("log_base", logarithm(x) / logarithm(y))
 #undef WISP_FUNCTION

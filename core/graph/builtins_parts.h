@@ -19,6 +19,7 @@ void add_dict_builtins(std::vector<BuiltinRow>& table);
 void add_tensor_builtins(std::vector<BuiltinRow>& table);
 void add_type_builtins(std::vector<BuiltinRow>& table);
 void add_context_builtins(std::vector<BuiltinRow>& table);
+void add_gradient_builtins(std::vector<BuiltinRow>& table);
 
 // The parts of a text with commas between them, without looking into brackets.
 std::vector<std::string_view> split_list(std::string_view text);

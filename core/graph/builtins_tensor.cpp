@@ -4,6 +4,7 @@
 #include "base/generator.h"
 #include "graph/builtins_parts.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
 
 namespace wisp::graph {
 
@@ -29,6 +30,14 @@ Datum truth_of(BuiltinArgs args) {
   WISP_CHECK(tensor.numel() <= 1, "Boolean value of Tensor with more than one value is ambiguous");
   WISP_CHECK(tensor.numel() == 1, "Boolean value of Tensor with no values is ambiguous");
   return number_in(args[0], "bool").truth();
+}
+
+// Of tensors and numbers.
+Datum result_type_of(BuiltinArgs args) {
+  const auto operand = [](const Datum& value) {
+    return value.is_tensor() ? Arg(value.tensor().impl()) : Arg(value.scalar());
+  };
+  return ops::result_type(operand(args[0]), operand(args[1]));
 }
 
 // --- tolist()
@@ -122,7 +131,7 @@ Tensor make_tensor(const Datum& data, const Datum& dtype) {
 }
 
 Datum tensor_of(BuiltinArgs args) {
-  if (!args[2].is_none()) check_usable(args[2].device());
+  if (!args[2].is_none()) usable(args[2].device());
   Tensor made = make_tensor(args[0], args[1]);
   if (args[3].boolean()) {
     WISP_CHECK(is_differentiable(made.dtype()),
@@ -238,6 +247,11 @@ void add_questions(std::vector<BuiltinRow>& table) {
        [](BuiltinArgs a) -> Datum { return is_floating(a[0].dtype()); }},
       {"is_complex.dtype(Dtype self) -> bool",
        [](BuiltinArgs a) -> Datum { return is_complex(a[0].dtype()); }},
+      {"promote_types(Dtype a, Dtype b) -> Dtype",
+       [](BuiltinArgs a) -> Datum { return promote(a[0].dtype(), a[1].dtype()); }},
+      {"can_cast(Dtype a, Dtype b) -> bool",
+       [](BuiltinArgs a) -> Datum { return can_cast(a[0].dtype(), a[1].dtype()); }},
+      {"result_type(Any a, Any b) -> Dtype", result_type_of},
       {"type.Device(Device self) -> str",
        [](BuiltinArgs a) -> Datum {
          const std::string text = to_string(a[0].device());

@@ -11,6 +11,7 @@ namespace wisp::graph {
 namespace {
 
 bool is_instance(const Datum& value, std::string_view type);
+bool is_named_tuple(const Datum& value, std::string_view type);
 
 // Of a type without parts: the word for it. "list", "tuple" and "dict" are those of any items.
 bool is_of_kind(const Datum& value, std::string_view word) {
@@ -37,11 +38,20 @@ bool is_of_kind(const Datum& value, std::string_view word) {
       return word == "dict";
     case Tag::device:
       return word == "Device";
+    case Tag::dtype:
+      return word == "Dtype";
+    case Tag::layout:
+      return word == "Layout";
+    case Tag::memory_format:
+      return word == "MemoryFormat";
+    case Tag::generator:
+      return word == "Generator";
+    case Tag::future:
+      return word.starts_with("Future(");
     case Tag::object:
       return word == value.object().cls->name;
-    default:
-      return false;
   }
+  return false;
 }
 
 bool is_tuple_of(const Datum& value, const std::vector<std::string_view>& types) {
@@ -76,7 +86,33 @@ bool is_instance(const Datum& value, std::string_view type) {
   if (type.starts_with('(')) {
     return is_tuple_of(value, split_list(type.substr(1, type.size() - 2)));
   }
+  if (value.tag() == Tag::tuple && type.ends_with(')')) return is_named_tuple(value, type);
   return type == "Any" || is_of_kind(value, type);
+}
+
+// A tuple that became a value of type Any knows its name; those that are items of a list do not.
+bool is_named_tuple(const Datum& value, std::string_view type) {
+  const size_t begin = std::min(type.find('('), type.size() - 1);
+  const auto& known = value.list_data().named;
+  if (known && known->name != type.substr(0, begin)) return false;
+  std::vector<std::string_view> types = split_list(type.substr(begin + 1, type.size() - begin - 2));
+  for (std::string_view& field : types) {
+    const size_t colon = field.find(" : ");
+    if (colon == field.npos) return false;
+    field.remove_prefix(colon + 3);
+  }
+  return is_tuple_of(value, types);
+}
+
+Datum name_tuple(BuiltinArgs args) {
+  WISP_CHECK(args[0].tag() == Tag::tuple && args[0].items().size() == args[2].items().size(),
+             "expected a tuple of ", args[2].items().size(), " items");
+  std::vector<std::string> fields;
+  for (const Datum& field : args[2].items()) fields.push_back(field.string());
+  std::vector<TypeRef> types(fields.size(), simple_type(Kind::any));
+  Datum made = Datum::tuple(args[0].items());
+  made.list_data().named = named_tuple_of(args[1].string(), std::move(fields), std::move(types));
+  return made;
 }
 
 // As Python: equal for equal numbers of different types, and an int is nearly its own.
@@ -115,6 +151,7 @@ int64_t hash_of(const Datum& value) {
 
 void add_type_builtins(std::vector<BuiltinRow>& table) {
   table.push_back({"hash(Any value) -> int", [](BuiltinArgs a) -> Datum { return hash_of(a[0]); }});
+  table.push_back({"_named(Any value, str name, str[] fields) -> Any", name_tuple});
   table.push_back({"_is_instance(Any a, str kind) -> bool",
                    [](BuiltinArgs a) -> Datum { return is_instance(a[0], a[1].string()); }});
 }

@@ -106,6 +106,7 @@ const std::string& Datum::string() const {
   return static_cast<const StringData*>(as_.object)->value;
 }
 std::vector<Datum>& Datum::items() const { return static_cast<ListData*>(as_.object)->items; }
+ListData& Datum::list_data() const { return *static_cast<ListData*>(as_.object); }
 DictData& Datum::dict_data() const { return *static_cast<DictData*>(as_.object); }
 ObjectData& Datum::object() const { return *static_cast<ObjectData*>(as_.object); }
 FutureData& Datum::future() const { return *static_cast<FutureData*>(as_.object); }
@@ -247,7 +248,10 @@ Datum deep_copy(const Datum& value) {
   if (value.tag() != Tag::list && value.tag() != Tag::tuple) return value;
   std::vector<Datum> items;
   for (const Datum& item : value.items()) items.push_back(deep_copy(item));
-  return value.tag() == Tag::list ? Datum::list(std::move(items)) : Datum::tuple(std::move(items));
+  if (value.tag() == Tag::list) return Datum::list(std::move(items));
+  Datum made = Datum::tuple(std::move(items));
+  made.list_data().named = value.list_data().named;
+  return made;
 }
 
 bool equal(const Datum& a, const Datum& b) {

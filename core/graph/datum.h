@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -35,6 +36,7 @@ enum class Tag : uint8_t {
 
 struct ComplexData;
 struct StringData;
+struct Type;
 struct ListData;  // of a list and of a tuple
 class DictData;
 class ObjectData;
@@ -101,6 +103,7 @@ class Datum {
   Scalar scalar() const;  // of a bool, int, float or complex
   const std::string& string() const;
   std::vector<Datum>& items() const;  // of a list or tuple
+  ListData& list_data() const;        // the same
   DictData& dict_data() const;
   ObjectData& object() const;
   FutureData& future() const;
@@ -143,6 +146,9 @@ struct StringData : Object {
 };
 struct ListData : Object {
   std::vector<Datum> items;
+  // Of a tuple that became a value of type Any: its type, which may have a name and fields. Else
+  // null.
+  std::shared_ptr<const Type> named;
 };
 // In the order of insertion. Keys are strings or numbers. Entries may be added at the end by
 // anyone; none may be taken out but by erase(), or all at once.

@@ -54,18 +54,22 @@ bool cannot_train(const Node& node) {
   return false;
 }
 
-bool may_draw(const Node& node) {
-  if (node.op->has(trait::random)) return !cannot_train(node);
-  // Layers that drop elements between or inside of them draw only if they are to drop any.
-  if (argument(node, "dropout_p")) return may_be_on(node, "dropout_p");
-  if (argument(node, "dropout")) return may_be_on(node, "dropout") && !cannot_train(node);
-  return may_train(node);
+bool is_of_random_kind(const Node& node) {
+  return node.op->has(trait::random) || argument(node, "dropout_p") || argument(node, "dropout");
 }
 
 }  // namespace
 
+bool may_draw(const Node& node) {
+  if (node.op->has(trait::random)) return !cannot_train(node);
+  // Layers that drop elements between or inside of them draw only if they are to drop any.
+  if (argument(node, "dropout_p")) return may_be_on(node, "dropout_p");
+  return may_be_on(node, "dropout") && !cannot_train(node);
+}
+
 bool op_has_effects(const Node& node) {
-  return node.in_place || node.op->sig.returns.empty() || may_draw(node) ||
+  return node.in_place || node.op->sig.returns.empty() ||
+         (is_of_random_kind(node) ? may_draw(node) : may_train(node)) ||
          may_be_on(node, "inplace") || may_be_on(node, "max_norm");
 }
 

@@ -14,6 +14,8 @@ const Value* argument(const Node& node, std::string_view param);
 // A constant argument that stands for "no": False, 0 or None.
 bool is_off(const Value* argument);
 
+// Of a node that calls an operator: whether it may draw random numbers.
+bool may_draw(const Node& node);
 // Of a node that calls an operator: whether it may write into its inputs or draw random numbers.
 bool op_has_effects(const Node& node);
 // The inputs whose contents it may change, without those it changes in its blocks.

@@ -276,6 +276,7 @@ class FrozenModule {
     std::unique_ptr<Graph> graph = method(name).graph->clone();
     do {
       inlining(*graph);
+      host_gradients(*graph);
     } while (narrow(*graph, from_));
     forget_shapes(graph->top());
     return graph;

@@ -58,6 +58,7 @@ struct HostFunction {  // prim::HostCall: a function that only the host has
 struct GraphHost {
   // The result has to be of the function's type.
   Datum (*call)(const HostFunction& function, std::vector<Datum> arguments) = nullptr;
+  bool (*has)(const std::string& function) = nullptr;
   void (*print)(const std::string& text) = nullptr;
   std::string (*show)(const Tensor& tensor) = nullptr;  // as print() shows it
   std::string (*source_line)(const std::string& file, int line) = nullptr;

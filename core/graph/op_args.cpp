@@ -93,8 +93,7 @@ void set_word(const Datum& value, const Param& param, Arg& arg) {
       break;
     case ParamType::device:
       expect(tag == Tag::device || tag == Tag::string, value, param);
-      arg = Arg(tag == Tag::device ? value.device() : parse_device(value.string()));
-      check_usable(arg.as.device);
+      arg = Arg(usable(tag == Tag::device ? value.device() : parse_device(value.string())));
       break;
     case ParamType::memory_format:
       expect(tag == Tag::memory_format, value, param);
@@ -154,6 +153,29 @@ void set_arg(const Datum& value, const Param& param, Scratch& scratch, Arg& arg)
       break;
     default:
       set_word(value, param, arg);
+  }
+}
+
+bool is_fallback(const Datum& value, const Param& param) {
+  if (!param.has_default) return false;
+  const Arg& fallback = param.fallback;
+  switch (fallback.kind) {
+    case ArgKind::none:
+      return value.is_none();
+    case ArgKind::boolean:
+      return value.tag() == Tag::boolean && value.boolean() == (fallback.as.integer != 0);
+    case ArgKind::integer:
+      return value.tag() == Tag::integer && value.integer() == fallback.as.integer;
+    case ArgKind::real:
+      return value.tag() == Tag::real && value.real() == fallback.as.real;
+    case ArgKind::string:
+      return value.tag() == Tag::string &&
+             value.string() == std::string_view(fallback.as.string, fallback.size);
+    case ArgKind::memory_format:
+      return value.tag() == Tag::memory_format &&
+             value.memory_format() == fallback.as.memory_format;
+    default:
+      return false;
   }
 }
 

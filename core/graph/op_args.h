@@ -60,5 +60,7 @@ void set_arg(const Datum& value, const Param& param, Scratch& scratch, Arg& arg)
 // The same for a list whose items are at hand one by one.
 void set_list_arg(std::span<const Datum* const> items, const Param& param, Scratch& scratch,
                   Arg& arg);
+// Whether it is what the parameter has where nothing is given.
+bool is_fallback(const Datum& value, const Param& param);
 
 }  // namespace wisp::graph

@@ -30,6 +30,20 @@ bool is_block_label(std::string_view word) {
          word.find_first_not_of("0123456789", 5) == std::string_view::npos;
 }
 
+// Programs of earlier versions compare numbers with tensors as they were written, `1 < x`. What
+// says the same with the tensor in front, or null.
+const OpDef* reflected(const Node& node, const std::vector<Value*>& inputs) {
+  static constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"lt", "gt"}, {"le", "ge"}, {"gt", "lt"}, {"ge", "le"}, {"eq", "eq"}, {"ne", "ne"}};
+  if (!node.op || node.in_place || inputs.size() != 2) return nullptr;
+  if (inputs[0]->type->kind == Kind::tensor || inputs[1]->type->kind != Kind::tensor)
+    return nullptr;
+  for (const auto& [name, other] : names) {
+    if (node.op->sig.name == name) return registry().find(other);
+  }
+  return nullptr;
+}
+
 // Takes an int off the front of `text`.
 bool take_int(std::string_view& text, int& value) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -88,13 +102,7 @@ void Reader::node(Block& block) {
   in.expect("::");
   Node& node = named_node(space, in.word());
   attributes(node);
-  in.expect("(");
-  if (!in.accept(")")) {
-    do {
-      graph_->add_input(node, value());
-    } while (in.accept(","));
-    in.expect(")");
-  }
+  inputs(node);
   node.span = place(in.comment());
   graph_->append(block, node);
   blocks(node);
@@ -105,6 +113,22 @@ void Reader::node(Block& block) {
   for (const Output& output : made) {
     define(graph_->add_output(node, output.type, output.name), output.name);
   }
+}
+
+void Reader::inputs(Node& node) {
+  std::vector<Value*> read;
+  in.expect("(");
+  if (!in.accept(")")) {
+    do {
+      read.push_back(&value());
+    } while (in.accept(","));
+    in.expect(")");
+  }
+  if (const OpDef* op = reflected(node, read)) {
+    node.op = op;
+    std::swap(read[0], read[1]);
+  }
+  for (Value* input : read) graph_->add_input(node, *input);
 }
 
 void Reader::blocks(Node& node) {

@@ -21,6 +21,7 @@ bool peephole(Graph& graph);
 bool lower_tuples(Graph& graph);
 bool shape_propagation(Graph& graph);
 bool inlining(Graph& graph);
+bool host_gradients(Graph& graph);
 bool loop_unrolling(Graph& graph);
 bool loop_peeling(Graph& graph);
 bool chunk_reorder(Graph& graph);

@@ -7,6 +7,7 @@
 #include "graph/builtins.h"
 #include "graph/effects.h"
 #include "graph/graph.h"
+#include "graph/op_args.h"
 #include "graph/python_words.h"
 
 namespace wisp::graph {
@@ -25,27 +26,6 @@ bool is_bool(const Value& value, bool wanted) {
   return constant && constant->tag() == Tag::boolean && constant->boolean() == wanted;
 }
 bool is_true(const Value& value) { return is_bool(value, true); }
-
-bool same_default(const Arg& fallback, const Datum& value) {
-  switch (fallback.kind) {
-    case ArgKind::none:
-      return value.is_none();
-    case ArgKind::boolean:
-      return value.tag() == Tag::boolean && value.boolean() == (fallback.as.integer != 0);
-    case ArgKind::integer:
-      return value.tag() == Tag::integer && value.integer() == fallback.as.integer;
-    case ArgKind::real:
-      return value.tag() == Tag::real && value.real() == fallback.as.real;
-    case ArgKind::string:
-      return value.tag() == Tag::string &&
-             value.string() == std::string_view(fallback.as.string, fallback.size);
-    case ArgKind::memory_format:
-      return value.tag() == Tag::memory_format &&
-             value.memory_format() == fallback.as.memory_format;
-    default:
-      return false;
-  }
-}
 
 class PythonWriter {
  public:
@@ -430,7 +410,7 @@ class PythonWriter {
   static bool has_default(const Node& node, size_t i) {
     const Param& param = node.op->sig.params[i];
     const Datum* given = constant_of(*node.inputs[i]);
-    return param.has_default && given && same_default(param.fallback, *given);
+    return given && is_fallback(*given, param);
   }
 
   static bool is_method(const OpDef& op) {
@@ -515,14 +495,19 @@ class PythonWriter {
 
   Expression named_builtin(const Node& node) {
     const std::string& name = node.builtin->name;
-    static const std::set<std::string_view> properties = {
-        "dtype", "device", "layout", "requires_grad", "is_leaf", "is_cpu", "is_meta", "type"};
     const std::string self = text_of(node.input(0), tight);
-    if (properties.contains(name)) return {self + "." + name, tight};
+    if (is_property(name)) return {self + "." + name, tight};
+    if (name == "_gradients" || name == "_backward") return {gradient_call(node), tight};
     const std::string& first = node.builtin->params[0].name;
     if (first == "self") return {self + "." + name + "(" + list(node.inputs, 1) + ")", tight};
     const std::string space = node.builtin->overload == "float" ? "math." : "wisp.";
     return {space + name + "(" + list(node.inputs) + ")", tight};
+  }
+
+  std::string gradient_call(const Node& node) {
+    std::vector<std::string> inputs;
+    for (const Value* input : node.inputs) inputs.push_back(text_of(*input));
+    return python_gradient_call(inputs);
   }
 
   std::string attribute(const Node& node) {
@@ -554,6 +539,10 @@ class PythonWriter {
         const std::string& name = node.attributes.at("name").string();
         return {name + ".__new__(" + name + ")", tight};
       }
+      case Prim::HostCall:
+        return {
+            host_function_name(node.attributes.at("name").string()) + "(" + list(node.inputs) + ")",
+            tight};
       default:  // calls of functions
         return {node.attributes.at("name").string() + "(" + list(node.inputs) + ")", tight};
     }
@@ -561,7 +550,14 @@ class PythonWriter {
 
   std::string tuple_construct(const Node& node) {
     const std::string& name = node.output().type->name;
+    if (const Datum* member = member_name(node)) return name + "." + member->string();
     return name + "(" + list(node.inputs) + (node.inputs.size() == 1 && name.empty() ? ",)" : ")");
+  }
+
+  // Of a member of an Enum, which is its name and its value.
+  static const Datum* member_name(const Node& node) {
+    const auto& fields = node.output().type->fields;
+    return !fields.empty() && fields[0] == "_name_" ? constant_of(node.input(0)) : nullptr;
   }
 
   std::string dict_construct(const Node& node) {
@@ -576,7 +572,14 @@ class PythonWriter {
     const int64_t index = node.attributes.at("index").integer();
     const Type& type = *node.input(0).type;
     const std::string tuple = text_of(node.input(0), tight);
-    if (!type.fields.empty()) return {tuple + "." + type.fields[index], tight};
+    if (!type.fields.empty()) {
+      const std::string& field = type.fields[index];
+      return {tuple + "." +
+                  (field == "_name_"    ? "name"
+                   : field == "_value_" ? "value"
+                                        : field),
+              tight};
+    }
     return {str(tuple, "[", index, "]"), tight};
   }
 

@@ -95,6 +95,21 @@ std::string python_type(const Type& type) {
   }
 }
 
+bool is_property(std::string_view name) {
+  static const std::set<std::string_view> all = {
+      "dtype", "device", "layout", "requires_grad", "is_leaf", "is_cpu", "is_meta", "type", "grad"};
+  return all.contains(name);
+}
+
+std::string python_gradient_call(const std::vector<std::string>& a) {
+  if (a.size() == 4)
+    return str("wisp.autograd.backward(", a[2], ", ", a[3], ", ", a[0], ", ", a[1], ")");
+  return str("wisp.autograd.grad(", a[3], ", ", a[4], ", ", a[5], ", ", a[0], ", ", a[1],
+             ", allow_unused=", a[2], ")");
+}
+
+std::string host_function_name(const std::string& name) { return name.substr(0, name.rfind('.')); }
+
 bool is_identifier(const std::string& text) {
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
          text.find('.') == std::string::npos;

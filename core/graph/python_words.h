@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/type.h"
 
@@ -28,6 +29,11 @@ const char* find_python_function(std::string_view name);
 bool is_python_function(std::string_view name);
 bool is_keyword(const std::string& name);  // or another word that no variable may have as its name
 bool is_identifier(const std::string& text);
+bool is_property(std::string_view name);  // of a value, not a method
 std::string python_type(const Type& type);
+// autograd.grad() or, of four arguments, backward(), of what the builtin takes.
+std::string python_gradient_call(const std::vector<std::string>& arguments);
+// The name of a function of the host, without the number that tells those of one name apart.
+std::string host_function_name(const std::string& name);
 
 }  // namespace wisp::graph

@@ -61,6 +61,7 @@ class Reader {
 
   void nodes(Block& block, std::string_view end);
   void node(Block& block);
+  void inputs(Node& node);
   void blocks(Node& node);
   void params(Block& block);
   void results(Block& block);

@@ -215,7 +215,7 @@ Value* Recorder::find_alias(const Tensor& tensor) {
 Value& Recorder::value_of(const Tensor& tensor) {
   frame();
   Value* found = find(tensor, frames_.size() - 1);
-  if (!found && strict_) doubt_ = "it uses a tensor that comes from nowhere known";
+  if (!found && strict_) doubt("it uses a tensor that comes from nowhere known");
   if (!found) found = find_alias(tensor);
   if (!found) {
     leaked_ = leaked_ || gone_.contains(tensor.impl());
@@ -395,16 +395,26 @@ void Recorder::add_results(Node& node, TensorList& outs) {
   }
 }
 
+// The first reason is told.
+void Recorder::doubt(const char* reason) {
+  if (!doubt_.empty()) return;
+  doubt_ = reason;
+  Place place = host.here ? host.here() : Place{};
+  if (!place.code) return;
+  doubt_ += str(" (", host.describe(place), ")");
+  host.drop(place);
+}
+
 void Recorder::examine(const OpDef& op, const Arg* args, Form form) {
   if (form != Form::functional || (op.traits & trait::writes_inputs)) {
-    doubt_ = "it writes into tensors";
+    doubt("it writes into tensors");
   } else if (op.traits & trait::random) {
-    doubt_ = "it draws random numbers";
+    doubt("it draws random numbers");
   } else if ((op.traits & trait::factory) && !args[0].is_tensor()) {
-    doubt_ = "it makes tensors from nothing, which depends on defaults";
+    doubt("it makes tensors from nothing, which depends on defaults");
   } else if (std::any_of(op.sig.returns.begin(), op.sig.returns.end(),
                          [](const Return& made) { return !made.is_tensor; })) {
-    doubt_ = "it looks at what a tensor holds";
+    doubt("it looks at what a tensor holds");
   }
 }
 

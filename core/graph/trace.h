@@ -25,8 +25,9 @@ class Recorder final : public Object, public CallRecorder {
   // make a difference, and no places.
   explicit Recorder(Ref<Program> program, bool strict = false)
       : program_(std::move(program)), strict_(strict) {}
-  // Why the calls recorded so far might not be all that the program does; null: no reason.
-  const char* doubt() const { return doubt_; }
+  // Why the calls recorded so far might not be all that the program does, and where; empty: no
+  // reason.
+  const std::string& doubt() const { return doubt_; }
 
   // --- What is known from the start
   // A tensor that is an attribute of an object: the path leads there from the outermost one.
@@ -106,6 +107,7 @@ class Recorder final : public Object, public CallRecorder {
   Value* find_attribute(const Tensor& tensor, Frame& frame);
   Value* find_alias(const Tensor& tensor);
   void examine(const OpDef& op, const Arg* args, Form form);
+  void doubt(const char* reason);
   Value& attribute(Frame& frame, const Path& path);
   Value& lift(size_t level, Value& outer);
   Value& argument(const Arg& arg, const Param& param);
@@ -118,7 +120,7 @@ class Recorder final : public Object, public CallRecorder {
 
   const Ref<Program> program_;
   const bool strict_;
-  const char* doubt_ = nullptr;
+  std::string doubt_;
   std::vector<Frame> frames_;
   std::unordered_map<const TensorImpl*, std::vector<Path>> names_;
   std::unordered_map<const TensorImpl*, Tensor> kept_;  // so that addresses stay their own

@@ -9,10 +9,10 @@ _HOMES = {
     "_errors": ("Error",),
     "_execution": (
         "enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "optimized_execution",
-        "set_fusion_strategy",
+        "last_executed_optimized_graph", "set_fusion_strategy", "strict_fusion",
     ),
     "_files": ("load", "save"),
-    "_freeze": ("freeze", "optimize_for_inference"),
+    "_freeze": ("freeze", "optimize_for_inference", "run_frozen_optimizations"),
     "_futures": ("Future", "_fork", "_wait", "fork", "wait"),
     "_html": ("graph_html",),
     "_marks": (
@@ -22,6 +22,7 @@ _HOMES = {
     "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TopLevelTracedModule", "TracedModule"),
     "_record": ("is_tracing",),
     "_script": ("CompilationUnit", "CompileError", "FrontendError", "_overload", "_overload_method", "script"),
+    "_views": ("export_opnames",),
     "_trace": ("TracerWarning", "TracingCheckError", "_script_if_tracing", "script_if_tracing", "trace", "trace_module"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

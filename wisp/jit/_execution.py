@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from wisp._C import _jit
+from wisp.jit._views import inlined
 
 # Of PyTorch's fusers: whether they fuse what runs on a CPU.
 _FUSERS = {"none": False, "fuser0": True, "fuser1": True, "fuser2": False, "fuser3": True}
@@ -72,3 +73,33 @@ def enable_onednn_fusion(enabled):
 def onednn_fusion_enabled():
     """Whether compiled functions that this thread calls join kernels: unless switched off, they do."""
     return all(_jit.execution())
+
+
+@contextmanager
+def strict_fusion():
+    """In scripts, a context in which every call on tensors has to be one that is made in one step with others: pointwise
+    calls, and products, ``cat``, ``chunk`` and ``split`` between them. Others are an error of compilation. In Python it means nothing.
+
+    >>> @wisp.jit.script
+    ... def f(x):
+    ...     with wisp.jit.strict_fusion():
+    ...         return wisp.tanh(x * 2 + 1)
+    >>> f(wisp.zeros(1))
+    tensor([0.7616])
+    """
+    yield
+
+
+def last_executed_optimized_graph():
+    """The graph of the compiled function that Python called last, with the functions that it calls in the place of the calls.
+
+    >>> f = wisp.jit.trace(lambda x: x * 2, wisp.ones(2))
+    >>> f(wisp.ones(1))
+    tensor([2.])
+    >>> "aten::mul" in str(wisp.jit.last_executed_optimized_graph())
+    True
+    """
+    function = _jit.last_called()
+    if function is None:
+        raise RuntimeError("no compiled function has been called, or the one that was called last is gone")
+    return inlined(function.graph)

@@ -25,11 +25,14 @@ name, "requires_grad": bool, "parameter": bool}``, ``{"object": number}``, ``{"l
 import io
 import json
 import math
+import re
+import warnings
 import zlib
 from enum import Enum
 
 from wisp import _C
 from wisp._C import Tensor, _jit
+from wisp.jit._custom_ops import PREFIX, make_known
 from wisp.jit._module import RecursiveScriptModule, ScriptFunction
 from wisp.nn import Parameter
 from wisp.serialization import _format
@@ -134,8 +137,8 @@ def _chunks(m, extra):
         document |= {"module": writer.object(bare, "")["object"], "name": m.original_name}
     if inputs := _inputs(m):
         document["inputs"] = inputs
-    text, constants = program.to_text()
-    if "prim::HostCall" in text:
+    text, constants = _program_text(program)
+    if any(not name.startswith(PREFIX) for name in re.findall(r'prim::HostCall\[name="([^"]*)"', text)):
         raise RuntimeError(
             "Could not save this program: it calls a Python function (@ignore), which a file cannot hold. Mark it with "
             "@wisp.jit.unused, or write it so that it can be compiled"
@@ -144,6 +147,25 @@ def _chunks(m, extra):
     blobs |= {f"{_CONSTANT}{i}": tensor for i, tensor in enumerate(constants)}
     blobs |= {f"{_EXTRA}{name}": _bytes(name, data) for name, data in (extra or {}).items()}
     return _file(blobs, json.dumps(document, separators=(",", ":")))
+
+
+def _program_text(program):
+    """The text of a program, and its constants. Of an autograd.Function that was traced, only forward() can be kept."""
+    text, constants = program.to_text()
+    if "aten::_gradient_by_host(" not in text:
+        return text, constants
+    warnings.warn(
+        "The trace calls an autograd.Function, whose backward() is Python and cannot be saved: gradients of what is loaded "
+        "will be those of the operations that forward() called",
+        stacklevel=4,
+    )
+    kept = _jit.Program()
+    kept.set_tensors(constants)
+    kept.parse(text)
+    for name in kept.functions():
+        for tidy in ("host_gradients", "constant_folding", "dead_code"):
+            kept.function(name).graph.run_pass(tidy)
+    return kept.to_text()
 
 
 def _bytes(name, data):
@@ -279,7 +301,9 @@ def _program(reader, relocate):
     program = _jit.Program()
     names = [name for name in reader.entries if name.startswith(_CONSTANT)]
     program.set_tensors([relocate(reader.tensor(f"{_CONSTANT}{i}")) for i in range(len(names))])
-    program.parse(_blob(reader, _PROGRAM).decode())
+    text = _blob(reader, _PROGRAM).decode()
+    program.parse(text)
+    make_known(text)
     return program
 
 

@@ -47,3 +47,15 @@ def optimize_for_inference(mod, other_methods=None):
     if mod.training:
         mod = wrap_module(copy_object(mod._c, {}), mod.original_name).eval()
     return freeze(mod, other_methods)
+
+
+def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None):
+    """Runs the passes of ``freeze()`` again, on the graphs of a frozen module itself.
+
+    Args:
+        mod: what ``freeze()`` has made.
+        optimize_numerics: whether passes may round otherwise than the module does.
+        preserved_methods: names of methods that it has besides forward().
+    """
+    for method in ("forward", *(preserved_methods or ())):
+        optimized(mod._c.method(method).graph, optimize_numerics)

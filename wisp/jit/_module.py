@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import MutableMapping
 from copy import deepcopy
+from types import MethodType
 
 from wisp.jit._views import code_of, inlined
 from wisp.nn import Module, Parameter
@@ -16,6 +17,8 @@ class ScriptFunction:
     def __init__(self, function, original=None):
         self._c = function
         self.name = self.__name__ = getattr(original, "__name__", function.name)
+        self.__qualname__ = getattr(original, "__qualname__", function.name)
+        self.__module__ = getattr(original, "__module__", __name__)
         self.qualified_name = f"__wisp__.{function.name}"
         self.__doc__ = getattr(original, "__doc__", None)
         if original is not None:
@@ -197,6 +200,8 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
             return own["_modules"][name]
         if name in own["_attributes"]:
             return own["_c"].get(name)
+        if isinstance(kept := own.get("_python", {}).get(name), property):
+            return kept.fget(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name, value):
@@ -212,6 +217,10 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
                     f"its value {own['_c'].get(name)!r} is part of the compiled code"
                 )
             own["_c"].set(name, value)
+        elif isinstance(kept := own.get("_python", {}).get(name), property):
+            if kept.fset is None:
+                raise AttributeError(f"the property '{name}' of a {self.original_name} has no setter")
+            kept.fset(self, value)
         elif isinstance(value, (Parameter, Module)):
             raise RuntimeError(f"a compiled module cannot get another member: '{name}'")
         else:
@@ -274,10 +283,13 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
     _wrap_child = staticmethod(lambda bare: wrap_module(bare))
 
     def __copy__(self):
-        return self._wrap_copy(self._c, self.original_name)
+        made = self._wrap_copy(self._c, self.original_name)
+        _keep_python_of(self, made)
+        return made
 
     def __deepcopy__(self, memo):
         made = memo[id(self)] = self._wrap_copy(copy_object(self._c, memo), self.original_name)
+        _keep_python_of(self, made)
         return made
 
     def __getstate__(self):
@@ -371,6 +383,23 @@ def attach(module, bare, children=()):
         own[name] = bare.method(name)
     if "__call__" in own:  # forward() with the hooks that the module was compiled with
         own["_hooked"] = True
+
+
+def keep_python(module, members):
+    """Methods and properties that stay Python, of a compiled module: {name: function or property}."""
+    module.__dict__["_python"] = members
+    for name, member in members.items():
+        if not isinstance(member, property):
+            object.__setattr__(module, name, MethodType(member, module))
+
+
+def _keep_python_of(module, copy):
+    """The same for a copy, and for all below it."""
+    if "_python" in module.__dict__:
+        keep_python(copy, module.__dict__["_python"])
+    for name, child in module._modules.items():
+        if child is not None:
+            _keep_python_of(child, copy._modules[name])
 
 
 def _is_module(bare, name):

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 
 from wisp._C import Tensor, _jit
 
@@ -11,7 +12,7 @@ def _binary(name, function, swapped=False):
         if isinstance(other, Tensor):  # whose own operator takes the number as it is
             return NotImplemented
         a, b = (other, self) if swapped else (self, other)
-        result = function(_plain(a), _plain(b))
+        result = function(plain_number(a), plain_number(b))
         recorder = _jit.current_recorder()
         if recorder is None or type(other) not in _KINDS or type(result) not in (int, float):
             return result
@@ -25,38 +26,59 @@ def _binary(name, function, swapped=False):
 
 def _as_float(recorder, number):
     if type(number) is TracedInt:
-        return recorder.number("Float.int", (number,), float(number))
+        return recorder.number("Float.int", (number,), float(plain_number(number)))
     return float(number) if type(number) is int else number
 
 
 def _rounded(name, function):
     def method(self):
-        recorder, result = _jit.current_recorder(), function(float(self))
+        recorder, result = _jit.current_recorder(), function(plain_number(self))
         return result if recorder is None else recorder.number(f"{name}.float", (self,), result)
 
     return method
 
 
-def _plain(number):
-    return _KINDS[type(number)](number) if type(number) in _KINDS else number
+def plain_number(number):
+    """The number itself, which no trace knows."""
+    return _KINDS[type(number)].__pos__(number) if type(number) in _KINDS else number
+
+
+def _read(what, function):
+    """A method by which the program learns what the number is, which a trace cannot follow."""
+
+    def method(self, *others):
+        if _jit.current_recorder() is not None and not _asked_by_us():
+            from wisp.jit._trace import warn_read
+
+            warn_read(what)
+        return function(*map(plain_number, (self, *others)))
+
+    return method
+
+
+def _asked_by_us():
+    return sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == "wisp"
 
 
 def _negative(self):
     recorder = _jit.current_recorder()
-    kind = _KINDS[type(self)]
-    return -kind(self) if recorder is None else recorder.number(f"neg.{kind.__name__}", (self,), -kind(self))
+    kind, negative = _KINDS[type(self)], -plain_number(self)
+    return negative if recorder is None else recorder.number(f"neg.{kind.__name__}", (self,), negative)
 
 
 class _Traced:
     """Arithmetic that is recorded. Everything else is done on the number as it is."""
 
     __neg__ = _negative
+    __bool__ = _read("bool()", bool)
+    __int__ = _read("int()", int)
+    __float__ = _read("float()", float)
 
     def __hash__(self):
-        return hash(_plain(self))
+        return hash(plain_number(self))
 
     def __reduce__(self):
-        return _KINDS[type(self)], (_plain(self),)
+        return _KINDS[type(self)], (plain_number(self),)
 
 
 for _name, _function, _builtin in (
@@ -69,6 +91,10 @@ for _name, _function, _builtin in (
 ):
     setattr(_Traced, f"__{_name}__", _binary(_builtin, _function))
     setattr(_Traced, f"__r{_name}__", _binary(_builtin, _function, swapped=True))
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(_Traced, f"__{_name}__", _read("bool()", getattr(operator, _name)))
 
 
 class TracedInt(_Traced, int):

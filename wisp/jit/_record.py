@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from threading import RLock
 
 from wisp._C import _jit
+from wisp.jit._custom_calls import calls_of_custom_functions, exchange_apply
+from wisp.jit._custom_ops import calls_of_custom_ops, exchange_call
 from wisp.jit._module import ScriptFunction
 from wisp.jit._module_tree import Tree
 from wisp.nn import Module
@@ -24,11 +26,16 @@ _one_at_a_time = RLock()
 
 
 @contextmanager
-def _recording(recorder, program, tree=None):
-    """Calls are recorded; with a tree of modules, those of submodules as calls of their methods."""
+def _recording(recorder, program, tree=None, keep_python=True):
+    """Calls are recorded; with a tree of modules, those of submodules as calls of their methods. Unless `keep_python`, what
+    an autograd.Function or an operator of the program calls is recorded in its place."""
     with _one_at_a_time:
         recorder.start()
         originals = Module.__call__, ScriptFunction.__call__
+        call = exchange_call(calls_of_custom_ops(recorder, program, _run_aside) if keep_python else None)
+        apply = exchange_apply(
+            calls_of_custom_functions(recorder, program, _run_aside, _record_plain) if keep_python else None
+        )
         ScriptFunction.__call__ = _calls_of_functions(recorder, program)
         if tree is not None:
             Module.__call__ = _calls_of_submodules(recorder, tree)
@@ -36,6 +43,8 @@ def _recording(recorder, program, tree=None):
             yield
         finally:
             Module.__call__, ScriptFunction.__call__ = originals
+            exchange_apply(apply)
+            exchange_call(call)
             recorder.stop()
             recorder.close()
 
@@ -138,7 +147,7 @@ def _run(recorder, function, signature, args, kwargs):
 
 def _finish(recorder, result, method, strict):
     if strict:
-        _refuse_containers(result)
+        _question_containers(result)
     try:
         return recorder.end(result, method)
     except TypeError as error:
@@ -147,17 +156,22 @@ def _finish(recorder, result, method, strict):
         ) from error
 
 
-def _refuse_containers(result):
-    """Lists and dicts may be others in another call, which a trace cannot show."""
+def _question_containers(result):
+    """Lists and dicts may be others in another call, which a trace cannot show: PyTorch warns of lists, and refuses dicts."""
     if isinstance(result, (list, dict)):
-        raise RuntimeError(
+        message = (
             f"Encountering a {type(result).__name__} at the output of the tracer might cause the trace to be incorrect, this "
             "is only valid if the container structure does not change based on the module's inputs. Consider using a "
             "constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). "
             "If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
         )
-    for item in result if isinstance(result, tuple) else ():
-        _refuse_containers(item)
+        if isinstance(result, dict):
+            raise RuntimeError(message)
+        from wisp.jit._trace import _warn
+
+        _warn(message)
+    for item in result if isinstance(result, (list, tuple)) else ():
+        _question_containers(item)
 
 
 def _tidied(program):
@@ -165,26 +179,30 @@ def _tidied(program):
         program.function(name).graph.run_pass("dead_code")
 
 
-def record_function(function, name, args, kwargs, strict):
+def record_function(function, name, args, kwargs, strict, keep_python=True):
     """A function of a new program: what the given one calls."""
     program = _jit.Program()
     recorder = _jit.Recorder(program)
-    with _recording(recorder, program):
+    with _recording(recorder, program, None, keep_python):
         recorder.begin(name, None, ())
         made = _finish(recorder, _run(recorder, function, function, args, kwargs), None, strict)
     _tidied(program)
     return program.function(made)
 
 
-def record_module(module, inputs, strict):
+def _record_plain(function, name, args):
+    return record_function(function, name, args, {}, False)
+
+
+def record_module(module, inputs, strict, keep_python=True):
     """An object of a new program whose methods were run on these inputs: {method: (args, kwargs)}."""
     try:
-        return _record_module(module, inputs, strict, keep_calls=True)
+        return _record_module(module, inputs, strict, True, keep_python)
     except _Unstructured:
-        return _record_module(module, inputs, strict, keep_calls=False)
+        return _record_module(module, inputs, strict, False, keep_python)
 
 
-def _record_module(module, inputs, strict, keep_calls):
+def _record_module(module, inputs, strict, keep_calls, keep_python):
     program = _jit.Program()
     tree = Tree(program, module)
     for method, (args, kwargs) in inputs.items():
@@ -193,7 +211,7 @@ def _record_module(module, inputs, strict, keep_calls):
             recorder.name_tensor(tensor, path)
         written = getattr(module, method)
         function = module if method == "forward" else written
-        with _recording(recorder, program, tree if keep_calls else None):
+        with _recording(recorder, program, tree if keep_calls else None, keep_python):
             recorder.begin(f"{tree.name}.{method}", tree.classes[module], ())
             _finish(recorder, _run(recorder, function, written, args, kwargs), method, strict)
         if recorder.leaked:

@@ -1,5 +1,6 @@
 """Tracing: a function or module is run, and what it called becomes a graph."""
 
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -7,7 +8,9 @@ from functools import wraps
 
 from wisp._C import Tensor, no_grad
 from wisp.jit._module import RecursiveScriptModule, ScriptFunction, TopLevelTracedModule
+from wisp.jit._names import without_shapes
 from wisp.jit._record import is_tracing, record_function, record_module
+from wisp.jit._views import all_nodes
 from wisp.nn import Module
 
 
@@ -20,7 +23,7 @@ class TracerWarning(Warning):
 
 
 class TracingCheckError(Exception):
-    """A program called other operations when it was run again on the same inputs."""
+    """A program called other operations when it was run again."""
 
 
 _READS = {
@@ -32,10 +35,20 @@ _READS = {
     "tolist()": "a Python list",
     "numpy()": "a NumPy array",
 }
+_SIZES = {
+    "len()": "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be "
+    "tensor.shape[0]. Passing a tensor of different shape might lead to errors or silently give incorrect results.",
+    "iter()": "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't "
+    "change the number of iterations executed (and might lead to errors or silently give incorrect results).",
+}
 
 
 def warn_read(what):
-    """Warns, at the user's line, that a value of a tensor becomes a part of the trace."""
+    """Warns, at the user's line, that a value of a tensor, or a size, becomes a part of the trace."""
+    if what in _SIZES:
+        if not _is_ours(sys._getframe(1)):
+            _warn(_SIZES[what])
+        return
     _warn(
         f"Converting a tensor to {_READS[what]} might cause the trace to be incorrect. We can't record the data flow of "
         "Python values, so this value will be treated as a constant in the future. This means that the trace might not "
@@ -43,10 +56,14 @@ def warn_read(what):
     )
 
 
+def _is_ours(frame):
+    return frame.f_globals.get("__name__", "").partition(".")[0] == "wisp"
+
+
 def _warn(message):
     """Warns at the innermost line that is not wisp's own."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "wisp":
+    while frame.f_back is not None and _is_ours(frame):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, TracerWarning, stacklevel=level)
 
@@ -101,9 +118,38 @@ def _check_results(module, written, compiled, inputs, tolerance):
         _compare(*results, tolerance)
 
 
-def _check_again(first, second):
-    """Compares the functions of two traces."""
-    first, second = ([p.function(name).graph.to_text(places=False) for name in p.functions()] for p in (first, second))
+def _check_again(first, record, inputs):
+    """Compares the functions of a trace with those of further ones, on the same inputs and on others."""
+    for i, (args, kwargs) in enumerate(inputs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TracerWarning)  # they have been heard
+            second = record(_copied((args, kwargs)))
+        _compare_graphs(first, second, of_other_shapes=i > 0)
+
+
+def _warn_of_random_nodes(program):
+    """Warns if a trace draws random numbers, which a model in training does unawares."""
+    graphs = [program.function(name).graph for name in program.functions()]
+    found = [node for graph in graphs for node in all_nodes(graph) if node.isNondeterministic()]
+    if found:
+        lines = "\n".join(f"\t{node.kind()}  # {node.place}" for node in found[:20])
+        _warn(
+            f"Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n{lines}\nThey draw new random "
+            "numbers in every call."
+        )
+
+
+_HOST_NUMBER = re.compile(r'\.[0-9a-f]{6,}"')  # by which Python functions of one name are told apart
+
+
+def _texts(program, of_other_shapes):
+    texts = [program.function(name).graph.to_text(places=False) for name in program.functions()]
+    texts = [_HOST_NUMBER.sub('"', text) for text in texts]
+    return list(map(without_shapes, texts)) if of_other_shapes else texts
+
+
+def _compare_graphs(first, second, of_other_shapes):
+    first, second = (_texts(program, of_other_shapes) for program in (first, second))
     if first == second:
         return
     from difflib import ndiff
@@ -139,7 +185,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
         check_trace: whether to run the program again and compare.
         check_inputs: a list of further arguments to compare on.
         check_tolerance: how far results may differ.
-        strict: whether lists and dicts as results are refused: a trace cannot show whether they are always the same.
+        strict: whether dicts as results are refused, and lists warned of: a trace cannot show whether they are always the same.
         example_kwarg_inputs: arguments by name.
         _store_inputs: whether saved files say of what shapes and dtypes the arguments were.
         optimize, _force_outplace, _module_class, _compilation_unit: accepted and ignored.
@@ -162,13 +208,14 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
         made = _traced_module(owner, {method: inputs}, check_trace, check_tolerance, strict, _store_inputs)
         return made if owner is func else getattr(made, method)
 
-    def record():
-        return ScriptFunction(record_function(func, _name(func), *_copied(inputs[0]), strict), func)
+    def record(example):
+        return record_function(func, _name(func), *example, strict)
 
-    made = record()
+    made = ScriptFunction(record(_copied(inputs[0])), func)
     if check_trace:
+        _warn_of_random_nodes(made._c.program)
         with _afterwards_as_before(None):
-            _check_again(made._c.program, record()._c.program)
+            _check_again(made._c.program, lambda example: record(example).program, inputs)
         _check_results(None, func, made, inputs, check_tolerance)
     _note_inputs(made._c, *inputs[0], _store_inputs)
     return made
@@ -213,20 +260,33 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
 def _traced_module(module, inputs, check_trace, tolerance, strict, store_inputs):
     """``inputs`` is {method: [(args, kwargs) to trace with, and to check with]}."""
 
-    def record():
-        examples = {method: _copied(given[0]) for method, given in inputs.items()}
-        return TopLevelTracedModule(record_module(module, examples, strict), type(module).__name__)
+    _refuse_backward_hooks(module)
 
-    made = record()
+    def record(examples):
+        return record_module(module, examples, strict)
+
+    made = TopLevelTracedModule(
+        record({method: _copied(given[0]) for method, given in inputs.items()}), type(module).__name__
+    )
     if check_trace:
+        _warn_of_random_nodes(made._c.program)
+        rounds = [(dict(zip(inputs, each, strict=True)), {}) for each in zip(*inputs.values(), strict=True)]
         with _afterwards_as_before(module):
-            _check_again(made._c.program, record()._c.program)
+            _check_again(made._c.program, lambda example: record(example[0]).program, rounds)
         for method, given in inputs.items():
             written, compiled = (each if method == "forward" else getattr(each, method) for each in (module, made))
             _check_results(module, written, compiled, given, tolerance)
     for method, given in inputs.items():
         _note_inputs(made._c.method(method), *given[0], store_inputs)
     return made
+
+
+def _refuse_backward_hooks(module):
+    """They would be lost."""
+    for name, part in module.named_modules():
+        if any(vars(part).get(kind) for kind in ("_backward_hooks", "_backward_pre_hooks")):
+            where = f"the submodule '{name}'" if name else "this one"
+            raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {where} is a {part}")
 
 
 def script_if_tracing(fn):

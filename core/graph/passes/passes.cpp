@@ -18,6 +18,8 @@ std::span<const Pass> passes() {
       {"chunk_reorder", chunk_reorder, "what is done to every chunk is done before the chunking"},
       {"batch_matmul", batch_matmul, "matrix products that share an operand become one"},
       {"tree_batching", tree_batching, "sums of matrix products become one product"},
+      {"host_gradients", host_gradients,
+       "functions with a backward of their own are what they call", false},
       {"loop_peeling", loop_peeling, "the first round of loops stands before them", false},
       {"in_place_reuse", in_place_reuse,
        "pointwise results overwrite operands that die; only where no gradient is needed", false},

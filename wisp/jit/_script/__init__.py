@@ -5,8 +5,8 @@ import sys
 import warnings
 from builtins import isinstance as _is
 from copy import copy
+from enum import Enum
 from functools import partial
-from types import MethodType
 
 from wisp.jit._containers import ScriptDict, ScriptList
 from wisp.jit._marks import (
@@ -26,7 +26,7 @@ from wisp.jit._marks import (
 from wisp.jit._marks import (
     isinstance as isinstance,
 )
-from wisp.jit._module import ScriptModule
+from wisp.jit._module import ScriptModule, keep_python
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError
 from wisp.jit._script.modules import ModuleSpec
@@ -133,14 +133,19 @@ def script_module(module):
 
 
 def _keep_python_methods(made, module):
-    """Methods that are marked as Python's own are called as before, on the compiled module; so in its submodules."""
-    for name in dir(type(module)):
-        fn = inspect.getattr_static(type(module), name)
-        if inspect.isfunction(fn) and marker(fn) in ("ignore", "unused") and name not in made._c.methods():
-            object.__setattr__(made, name, MethodType(fn, made))
+    """Methods that are marked as Python's own are called as before, on the compiled module, and properties are read by
+    them; so in its submodules."""
+    members = {name: inspect.getattr_static(type(module), name) for name in dir(type(module))}
+    keep_python(made, {name: member for name, member in members.items() if _stays_python(made, name, member)})
     for name, child in module._modules.items():
         if child is not None and not _is(child, ScriptModule):
             _keep_python_methods(made._modules[name], child)
+
+
+def _stays_python(made, name, member):
+    if _is(member, property):
+        return not hasattr(Module, name)
+    return inspect.isfunction(member) and marker(member) in ("ignore", "unused") and name not in made._c.methods()
 
 
 def _prepared(obj, known):
@@ -185,7 +190,7 @@ def _compile_what_nobody_calls(program, spec):
 
 def _compile_method(program, spec, fn):
     compiled = program.method_of(spec, fn)
-    if fn is spec.own_forward():
+    if fn is (spec.own_forward() or spec.python_class.forward):  # which may have another name of its own
         spec.methods["forward"] = compiled
 
 
@@ -204,7 +209,7 @@ def _methods_to_compile(spec):
 def _script_class(cls):
     if issubclass(cls, Module):
         raise TypeError(f"'{cls.__name__}' is a class of modules: compile an instance")
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    if (issubclass(cls, tuple) and hasattr(cls, "_fields")) or issubclass(cls, Enum):
         return cls
     program = Program()
     spec = program.class_spec(cls)

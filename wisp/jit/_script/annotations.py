@@ -9,6 +9,7 @@ import typing
 from dataclasses import replace
 
 from wisp import _C
+from wisp._legacy import tensortype
 from wisp.jit import annotations as names
 from wisp.jit._futures import Future
 from wisp.jit._script import enums
@@ -38,6 +39,10 @@ def without_items(obj):
     return f"Attempted to use {name} without {what}: the types of its items have to be known, as in {example}"
 
 
+# Types that are no names of Python's, in texts and comments.
+_WORDS = {"number": T.NUMBER, "Device": T.DEVICE, "NoneType": T.NONE, "Generator": T.GENERATOR, "Dtype": T.DTYPE}
+
+
 class _Names(dict):
     """Names for eval(): those of the function first, then Python's own and those of typing."""
 
@@ -58,8 +63,8 @@ class _Names(dict):
             return _C.Tensor
         if name.startswith("BroadcastingList"):
             return getattr(names, name)
-        if name == "number":
-            return T.NUMBER
+        if name in _WORDS:
+            return _WORDS[name]
         raise NameError(f"Unknown type name '{name}'")
 
 
@@ -133,7 +138,7 @@ def _from_union(items):
 def _from_class(cls, program):
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return named_tuple(cls, program)
-    if issubclass(cls, _C.Tensor):
+    if issubclass(cls, _C.Tensor) or isinstance(cls, tensortype):
         return T.TENSOR
     if issubclass(cls, enum.Enum):
         from wisp.jit._script import ir

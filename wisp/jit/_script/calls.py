@@ -5,12 +5,15 @@ import inspect
 import types as python_types
 
 from wisp._ops import _TableOperator
+from wisp.jit._custom_ops import argument_types, host_name, overloads_of, result_type
 from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import FrontendError
 from wisp.jit._script.interfaces import interface_of
 from wisp.jit._script.maths import CMATH, MATH
+from wisp.jit._script.objects import changes_container
 from wisp.jit._script.plain import FUNCTIONS
+from wisp.jit._script.signatures import function_arguments
 from wisp.jit._script.values import (
     NONE,
     Attribute,
@@ -149,9 +152,9 @@ class Calls:
             obj = obj.function
         values = [*arguments, *keywords.values()]
         if obj in _hashable(FUNCTIONS, obj) and not self._foldable(obj, values):
-            return getattr(self, FUNCTIONS[obj])(arguments, keywords, node)
+            return self._call_plain(obj, arguments, keywords, node)
         if obj in _hashable(MATH, obj) and not all(map(self.is_static, values)):
-            return self.math_function(MATH[obj], arguments, node)
+            return self.math_function(MATH[obj], arguments, keywords, node)
         if obj in _hashable(CMATH, obj):
             return self.cmath_function(CMATH[obj], arguments, node)
         handler = self.program.handler(obj)
@@ -163,9 +166,10 @@ class Calls:
         if isinstance(obj, python_types.MethodType):
             return self._call_bound(obj, arguments, keywords, node)
         if self._foldable(obj, values):
-            return self.folded(
-                lambda: obj(*map(self.static, arguments), **{k: self.static(v) for k, v in keywords.items()})
-            )
+            return self._folded_call(obj, arguments, keywords)
+        overloads = overloads_of(obj)
+        if overloads is not None:
+            return self._call_custom_op(obj, overloads, arguments, keywords, node)
         if isinstance(obj, type):
             return self.construct(obj, arguments, keywords, node)
         if inspect.isfunction(obj):
@@ -179,7 +183,49 @@ class Calls:
         if isinstance(obj, Module):
             self.fail("Cannot call a ScriptModule that is not a submodule of the caller: make the "
                       f"'{type(obj).__name__}' an attribute of the module whose method calls it", node)  # fmt: skip
+        if inspect.isfunction(inspect.getattr_static(type(obj), "__call__", None)):
+            return self._call_bound(obj.__call__, arguments, keywords, node)
         return self.fail(f"{self.what_is(Const(obj))} cannot be called in a script", node)
+
+    def _folded_call(self, obj, arguments, keywords):
+        """The result of a call on what is known; where a function of `math` refuses that, it does so when the program runs."""
+
+        def call():
+            return obj(*map(self.static, arguments), **{name: self.static(value) for name, value in keywords.items()})
+
+        if obj in _hashable(MATH, obj):
+            try:
+                return self.wrap(call())
+            except (ValueError, OverflowError):
+                return self.math_function(
+                    MATH[obj], [self.materialize(value) for value in arguments], keywords, self.at
+                )
+        return self.folded(call)
+
+    def _call_plain(self, obj, arguments, keywords, node):
+        """Calls one of Python's own functions."""
+        try:
+            arguments, keywords = function_arguments(obj.__name__, arguments, keywords)
+        except TypeError as error:
+            self.fail(str(error), node)
+        return getattr(self, FUNCTIONS[obj])(arguments, keywords, node)
+
+    def _call_custom_op(self, obj, overloads, arguments, keywords, node):
+        """An operator that the program has defined stays Python's. The first signature that fits is taken."""
+        for overload in overloads:
+            try:
+                given = overload._schema.bind(arguments, keywords)
+            except TypeError as error:
+                reason = error
+                continue
+            kinds = map(T.from_schema, argument_types(overload))
+            values = [self.try_convert(self.wrap(value), kind) for value, kind in zip(given, kinds)]
+            if None not in values:
+                result = T.from_schema(result_type(overload))
+                return self.emit_one("prim::HostCall", values, result, {"name": host_name(overload)})
+            shown = ", ".join(self.type_shown(self.wrap(value)) for value in given)
+            reason = f"it is {overload._schema}, and is given ({shown})"
+        return self.fail(f"Arguments for call of {obj!r} are not valid: {reason}", node)
 
     def _foldable(self, obj, values):
         """Whether a call of Python's own functions on what is known can be done now."""
@@ -207,13 +253,20 @@ class Calls:
         if isinstance(owner, dict) and obj.__name__ == "get" and self.is_static(arguments[0]):
             key = self.static(arguments[0])
             return self.wrap(owner[key]) if key in owner else (arguments[1] if len(arguments) > 1 else NONE)
+        if isinstance(owner, (list, dict)) and changes_container(obj.__name__):
+            self.fail(f"{obj.__name__}() would change a {type(owner).__name__} that is a constant of the script: "
+                      "pass it as an argument, or keep it in an attribute of the module", node)  # fmt: skip
+        if isinstance(owner, str) and obj.__name__ == "format" and keywords:
+            return self.format_by_name(owner, arguments, keywords, node)
         return self.plain_method(self.materialize(Const(owner)), obj.__name__, arguments, keywords, node)
 
     def _call_bound(self, obj, arguments, keywords, node):
-        """A Python method of an object that is known."""
-        owner = obj.__self__
+        """A Python method of an object that is known, and whose attributes stay what they are now."""
+        owner, fn = obj.__self__, obj.__func__
         if isinstance(owner, type):
-            return self.call_inline(obj.__func__, [Const(owner), *arguments], keywords, None, node)
+            return self.call_inline(fn, [Const(owner), *arguments], keywords, None, node)
+        if inspect.isfunction(fn) and not isinstance(owner, Module) and not self.program.is_library(type(owner)):
+            return self.call_inline(fn, [Const(owner), *arguments], keywords, type(owner), node)
         return self.fail(f"the method '{obj.__name__}' of a Python object cannot be called in a script", node)
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 
 from wisp import _C
+from wisp._legacy import tensortype
 from wisp.jit._script import annotations
 from wisp.jit._script import types as T
 from wisp.jit._script.emitter import Frame
@@ -56,7 +57,7 @@ class Classes:
             self.unsupported(
                 f"making a module ('{cls.__name__}')", "Make it in __init__ and assign it as an attribute.", node
             )
-        if issubclass(cls, _C.Tensor):
+        if issubclass(cls, _C.Tensor) or isinstance(cls, tensortype):
             self.unsupported(f"{cls.__name__}(...)", "Use tensor(), zeros() and the like.", node)
         try:
             spec = self.program.class_spec(cls)

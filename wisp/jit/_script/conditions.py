@@ -222,7 +222,10 @@ class Conditions:
         condition = self.condition(node.test)
         saved = dict(self.scope)
         value = self.choose(
-            condition, lambda: self.expression(node.body, hint), lambda: self.expression(node.orelse, hint)
+            condition,
+            lambda: self.expression(node.body, hint),
+            lambda: self.expression(node.orelse, hint),
+            hint=hint,
         )
         if isinstance(condition.value, Const):
             for name in {*condition.if_true, *condition.if_false} & set(saved):

@@ -125,8 +125,8 @@ class Control:
                 now = NONE
             elif known == "some" and value.type.kind == "optional":
                 now = self.emit_one("prim::UncheckedCast", [value], value.type.items[0])
-            elif known in ("some", "none") and value.type.kind == "Any" and T.NONE in (value.type.host or ()):
-                rest = [t for t in value.type.host if (t == T.NONE) == (known == "none")]
+            elif known in ("some", "none") and T.NONE in T.members(value.type):
+                rest = [t for t in T.members(value.type) if (t == T.NONE) == (known == "none")]
                 now = self.emit_one("prim::UncheckedCast", [value], T.one_of(rest))
             elif (
                 isinstance(known, T.Type)
@@ -149,6 +149,12 @@ class Control:
             status = self.statements(node.body if value.obj else node.orelse)
             return status if status != FALLS else None
         then = self.branch(condition.if_true, lambda: self.statements(node.body))
+        if (
+            then.status != FALLS and node.orelse and rest
+        ):  # what follows belongs to the other branch, and knows what it knows
+            other = self.branch(condition.if_false, lambda: self.statements([*node.orelse, *rest]))
+            self.at = node
+            return self.join(value, then, other)
         other = self.branch(condition.if_false, lambda: self.statements(node.orelse))
         self.at = node
         left, live = (then, other) if other.status == FALLS else (other, then)
@@ -293,9 +299,9 @@ class Control:
         except (TypeError, ValueError, RuntimeError):
             return False
 
-    def choose(self, condition, if_true, if_false, or_truth=False):
+    def choose(self, condition, if_true, if_false, or_truth=False, hint=None):
         """The value of a conditional expression: two functions that emit its parts. With `or_truth`, of values that have
-        no common type, which of them are true."""
+        no common type, which of them are true. `hint` is the type that is wanted, if that is known."""
         if isinstance(condition.value, Const):
             self.refine(condition.if_true if condition.value.obj else condition.if_false)
             return if_true() if condition.value.obj else if_false()
@@ -307,6 +313,8 @@ class Control:
         node = ir.Node("prim::If", [condition.value], {}, self.place())
         node.blocks = [then.block, other.block]
         merged = self.merge(node, *values)
+        if merged is None and hint == T.ANY:
+            merged = self.merge(node, *values, hint)
         if merged is None and or_truth:
             merged = self.merge(node, *(self._truth_in(block, v) for block, v in zip(node.blocks, values)))
         if merged is None:

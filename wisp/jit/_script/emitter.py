@@ -16,6 +16,7 @@ class Frame:
         self.library, self.parent, self.place, self.owner = library, parent, place, owner
         self.scope = {}
         self.declared = {}  # types that annotations gave to names
+        self.annotated = {}  # types of parameters, which may be given other values later
         self.result = None  # the type of what is returned, if it is annotated
         self.loops = []  # numbers of the loops around, innermost last
         self.loop_count = 0
@@ -227,7 +228,7 @@ class EmitterBase:
         if found is None:
             return None
         if T.is_subtype(found, wanted):
-            return self.materialize(value)
+            return self.as_any(value) if wanted.kind == "Any" else self.materialize(value)
         if isinstance(value, ir.Value) and value.is_new and found.kind == inner.kind:
             return self.emit_one("prim::ListConstruct" if found.kind == "list" else "prim::DictConstruct", [], inner)
         return self._convert_value(self.materialize(value), inner, implicit)
@@ -287,7 +288,7 @@ class EmitterBase:
             return None if None in items else self.emit_one("prim::ListConstruct", items, inner)
         if inner.kind != "tuple" or len(inner.items) != len(value.items):
             found = self.type_of(value)
-            return self.materialize(value) if found is not None and T.is_subtype(found, wanted) else None
+            return self.as_any(value) if found is not None and T.is_subtype(found, wanted) else None
         if inner.name and value.name and inner.name != value.name:
             return None
         items = [self.try_convert(item, t) for item, t in zip(value.items, inner.items)]

@@ -29,9 +29,11 @@ _BINARY = {
     ast.RShift: ("bitwise_right_shift", "__rshift__"), ast.Eq: ("eq", "eq"), ast.NotEq: ("ne", "ne"),
     ast.Lt: ("lt", "lt"), ast.LtE: ("le", "le"), ast.Gt: ("gt", "gt"), ast.GtE: ("ge", "ge"),
 }  # fmt: skip
-_DUNDER = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+_REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+DUNDER = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
            ast.Pow: "pow", ast.MatMult: "matmul", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le",
-           ast.Gt: "gt", ast.GtE: "ge", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}  # fmt: skip
+           ast.Gt: "gt", ast.GtE: "ge", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+          ast.LShift: "lshift", ast.RShift: "rshift"}  # fmt: skip
 
 _UNSUPPORTED = {
     ast.Await: ("await", "Use jit.wait()."),
@@ -118,8 +120,8 @@ class Expressions:
             return same if isinstance(op, ast.Eq) else self.builtin("__not__", same)
         for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
             found = self.type_of(owner)
-            if found is not None and found.kind == "class" and type(op) in _DUNDER:
-                method = self.find_method(owner, f"{prefix}{_DUNDER[type(op)]}__")
+            if found is not None and found.kind == "class" and type(op) in DUNDER:
+                method = self.find_method(owner, f"{prefix}{DUNDER[type(op)]}__")
                 if method is not None:
                     return self.call(method, [other], {}, node)
         tensor_name, plain_name = _BINARY.get(type(op), (None, None))
@@ -129,7 +131,7 @@ class Expressions:
             return self.equality(plain_name, left, right, node)
         if plain_name is None:
             self.fail(
-                f"{_DUNDER.get(type(op), 'this')} is not defined for {self.what_is(left)} and {self.what_is(right)}"
+                f"{DUNDER.get(type(op), 'this')} is not defined for {self.what_is(left)} and {self.what_is(right)}"
             )
         return self.plain_binary(plain_name, left, right)
 
@@ -146,6 +148,8 @@ class Expressions:
                 if name in ("eq", "ne"):
                     return self.equality(name, left, right, node)
                 self.fail(f"{name} is not defined for {self.what_is(left)} and {self.what_is(right)}")
+        if name in _REFLECTED and self.type_of(left) != T.TENSOR:  # comparisons have their tensor in front
+            name, left, right = _REFLECTED[name], right, left
         return self.operator(name, left, right)
 
     def plain_binary(self, name, left, right):

@@ -8,7 +8,6 @@ from wisp.jit._script import types as T
 from wisp.jit._script.control import FALLS
 from wisp.jit._script.emitter import Frame
 from wisp.jit._script.errors import CompileError
-from wisp.jit._script.imported import _Given
 from wisp.jit._script.values import (
     FALSE,
     NONE,
@@ -72,10 +71,6 @@ class Functions:
             if value is None:
                 if not param.has_default:
                     self.fail(f"{compiled.shown}(): Argument {param.name} not provided", node)
-                if param.default is _Given:
-                    self.fail(
-                        f"{compiled.shown}() needs the argument '{param.name}' here: its default is not known", node
-                    )
                 value = Const(param.default)
             converted = self.try_convert(value, param.type)
             if converted is None:
@@ -91,8 +86,9 @@ class Functions:
         """A call of a Python function that stays one."""
         host = self.program.host_function(fn, owner)
         values = self.bind(host, arguments, keywords, node)
-        outputs = self.emit("prim::HostCall", values, [host.result_type(self)], {"name": host.name})
-        return outputs[0]
+        unknown = host.result is None
+        result = host.result if not unknown else T.ANY if getattr(node, "is_dropped", False) else T.TENSOR
+        return self.emit_one("prim::HostCall", values, result, {"name": host.name})
 
     def call_library(self, fn, arguments, keywords, owner=None):
         """Compiles one of the library's functions into this one, for the arguments of this call."""

@@ -8,6 +8,7 @@ import json
 import re
 
 from wisp.jit._module import RecursiveScriptModule
+from wisp.jit._names import without_shapes
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import Parameter
 from wisp.jit._script.source import Source
@@ -15,14 +16,11 @@ from wisp.jit._script.source import Source
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
 _NAMED = re.compile(r"prim::(?:CallFunction|CreateObject)\[name=$")
 _CLASS = re.compile(r"__wisp__\.[\w.]+")
-_SHAPED = re.compile(
-    r"\b(?:Tensor|Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool|ComplexFloat|ComplexDouble)\b(?:\([\d*, ]*\))?"
-)
 
 
 def plain_type(text, classes):
     """The type of a text, without what it says of shapes."""
-    text = _SHAPED.sub("Tensor", text)
+    text = without_shapes(text)
     if _CLASS.fullmatch(text):
         return classes[text].type
     return T.from_schema(text)
@@ -33,18 +31,14 @@ class ImportedFunction:
 
     def __init__(self, name, function, classes):
         self.name, self.shown = name, function.name
-        self.params = [Parameter(n, plain_type(t, classes), _Given if has_default else inspect.Parameter.empty)
-                       for n, t, has_default in function.params]  # fmt: skip
+        self.params = [Parameter(n, plain_type(t, classes), default if has_default else inspect.Parameter.empty)
+                       for n, t, has_default, default in function.params]  # fmt: skip
         outputs = [plain_type(value.type, classes) for value in function.graph.outputs()]
         self.result = outputs[0] if len(outputs) == 1 else T.tuple_of(outputs)
         self.function = function
 
     def result_type(self, emitter):
         return self.result
-
-
-class _Given:
-    """Stands for a default that only the other program knows."""
 
 
 class ImportedSpec:
@@ -56,7 +50,8 @@ class ImportedSpec:
     def __init__(self, name, bare, others):
         self.name, self.bare, self.others = name, bare, others
         self.type = T.class_of(name, self)
-        self.children = {n: None for n, _, _ in bare.attributes() if bare.part(n) is not None}
+        parts = {n: bare.part(n) for n, _, _ in bare.attributes()}
+        self.children = {n: None for n, part in parts.items() if part is not None and part.is_module}
 
     def part(self, name):
         """The class of an object among the attributes, or None."""

@@ -233,6 +233,9 @@ class Members:
         if isinstance(owner, StaticDict) and self.is_static(index):
             owner.items[self.static(index)] = value
             return
+        if isinstance(owner, Const) and isinstance(owner.obj, (list, dict)):
+            self.fail(f"an item of a {type(owner.obj).__name__} that is a constant of the script would be changed: pass it "
+                      "as an argument, or keep it in an attribute of the module", node)  # fmt: skip
         owner = self.materialize(owner)
         if owner.type == T.TENSOR:
             self.put_tensor_item(owner, index, value)

@@ -1,19 +1,21 @@
 """Modules: what is known of an instance, and how scripts see its members."""
 
+import ast
 import enum
 import inspect
 import typing
 
 from wisp import _C
 from wisp.jit._marks import Attribute as Declared
-from wisp.jit._marks import marker, scripted_classes
-from wisp.jit._module import ScriptModule
+from wisp.jit._marks import marker, overloaded, scripted_classes
+from wisp.jit._module import RecursiveScriptModule, ScriptModule
 from wisp.jit._script import annotations, ir
 from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.hooks import hooks_of
 from wisp.jit._script.imported import ImportedFunction, ImportedSpec, plain_type
 from wisp.jit._script.interfaces import interface_of
+from wisp.jit._script.objects import assigned_in_methods, type_of_changing
 from wisp.jit._script.values import NONE, UNSET, Attribute, Const, Method, ModuleValue, StaticDict, Tuple
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
@@ -98,12 +100,44 @@ class ModuleSpec:
                 self.attributes[name] = ("plain", annotations.from_object(value.type, self.program, lookup))
             elif name in declared and name not in fixed:
                 self.attributes[name] = ("plain", declared[name])
+            elif name not in fixed and not library and (kind := self._declared_in_init(name, value)) is not None:
+                self.attributes[name] = ("plain", kind)
             elif type(value) in scripted_classes and name not in fixed:
                 self.attributes[name] = ("plain", self.program.class_type(type(value)))
-            elif name in fixed or library or not self._is_value(value):
+            elif name in fixed or library:
                 self.constants[name] = value
+            elif not self._is_value(value):
+                self._find_other(name, value)
             else:
                 self.attributes[name] = ("plain", ir.type_of_constant(value))
+
+    def _find_other(self, name, value):
+        """Objects of Python's are constants, but for those that change themselves."""
+        kind = type_of_changing(value, self.program)
+        if kind is None:
+            self.constants[name] = value
+        else:
+            self.attributes[name] = ("plain", kind)
+
+    def _declared_in_init(self, name, value):
+        """The type that __init__ gives by `self.name: T = ...` to an empty list or dict, or to None if a method changes
+        that, or None."""
+        empty = isinstance(value, (list, dict)) and not value
+        if not empty and (value is not None or not assigned_in_methods(self.python_class, name, self.program)):
+            return None
+        for cls in self.python_class.__mro__:
+            init = vars(cls).get("__init__")
+            if not inspect.isfunction(init) or self.program.is_library(init):
+                continue
+            try:
+                for node in ast.walk(self.program.parsed(init)[1]):
+                    if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == f"self.{name}":
+                        return annotations.type_of_annotation(
+                            node.annotation, self.program.lookup_of(init), self.program
+                        )
+            except (OSError, CompileError, TypeError, NameError, ValueError):
+                continue  # without source, or of something that only Python uses
+        return None
 
     def _has_member(self, name):
         return name in self.attributes or name in self.constants or name in self.children
@@ -247,8 +281,6 @@ class Modules:
 
     def attribute_type(self, target):
         """The type of an attribute that is assigned to, for what has no type of its own."""
-        import ast
-
         if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
             return None
         owner = self.scope.get(target.value.id)
@@ -278,6 +310,8 @@ class Modules:
 
     def children_of(self, owner):
         """The modules of a ModuleList or Sequential, or the keys of a ModuleDict; None if it is no container."""
+        if isinstance(owner.spec, ImportedSpec):
+            return [self.module_attribute(owner, name, None) for name in owner.spec.children]
         cls = owner.spec.python_class
         if issubclass(cls, ModuleDict):
             return [Const(name) for name in owner.spec.children]
@@ -292,10 +326,13 @@ class Modules:
         return [name for name, (role, _) in owner.spec.attributes.items() if role == "parameter"]
 
     def module_item(self, owner, index, node, hint=None):
+        own = self.own_special(owner, "__getitem__")
+        if own is not None:
+            return self.call_method(own, [index], {}, node)
         cls, names = owner.spec.python_class, list(owner.spec.children)
         known = self._static_index(index)
-        if issubclass(cls, (ModuleDict, ParameterDict)) and isinstance(known, str):
-            if issubclass(cls, ModuleDict) and known not in names:
+        if issubclass(cls, (ModuleDict, ParameterDict, RecursiveScriptModule)) and isinstance(known, str):
+            if not issubclass(cls, ParameterDict) and known not in names:
                 self.fail(f"Key Error, {known}: the keys are {', '.join(names)}", node)
             return self.module_attribute(owner, known, node)
         if issubclass(cls, ParameterList):
@@ -321,7 +358,16 @@ class Modules:
             every = self.list_value(modules, hint)
         return self.get_item(every, index, node)
 
+    def own_special(self, owner, name):
+        """A method like __len__ that the class of a module defines itself, or None."""
+        found = inspect.getattr_static(owner.spec.python_class, name, None)
+        own = inspect.isfunction(found) and not self.program.is_library(found)
+        return Method(owner, found) if own else None
+
     def module_contains(self, owner, item):
+        own = self.own_special(owner, "__contains__")
+        if own is not None:
+            return self.call_method(own, [item], {}, self.at)
         return Const(self.static(item) in owner.spec.children)
 
     def _container_method(self, owner, name):
@@ -333,9 +379,16 @@ class Modules:
         if name in parts:
             return Tuple([parts[name](k) for k in children])
         if name in ("modules", "named_modules"):
-            return self.unsupported(f"{name}()", "Name the members, or loop over a ModuleList.")
+            every = [(path, self._module_at(owner, path)) for path, _ in owner.spec.module.named_modules()]
+            return Tuple([Tuple([Const(k), v]) if name == "named_modules" else v for k, v in every])
         found = self._tensors_below(owner, "parameter" if "parameters" in name else "buffer", "")
         return Tuple([Tuple([Const(k), v]) if name.startswith("named") else v for k, v in found])
+
+    def _module_at(self, owner, path):
+        """The module at a dotted path below another."""
+        for name in path.split(".") if path else ():
+            owner = self.attribute(owner, name)
+        return owner
 
     def _tensors_below(self, owner, role, prefix):
         """(name, value) of the parameters or buffers of a module and all below it."""
@@ -386,6 +439,8 @@ class Modules:
             return self._container_method(owner, name)
         if name != "forward" and self.program.is_library(fn):
             return self.call_library(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn))
+        if (fn.__module__, fn.__qualname__) in overloaded:  # of other types with every call
+            return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
         if getattr(spec.python_class, name, None) is not fn:  # of a base class, by super()
             return self.call_inline(fn, [owner, *arguments], keywords, _class_of(spec.python_class, fn), node)
         if self.program.is_library(fn) and self._needs_own(spec, fn, arguments, keywords):

@@ -28,8 +28,7 @@ class Operators:
 
     def operator(self, name, *arguments):
         """Calls an operator by its full name, with arguments in the order of the schema."""
-        op = self.program.tables.named(name)
-        return self._emit_operator(op, False, self._bind(op, False, arguments, {}, True), {})
+        return self.call_operator([self.program.tables.named(name)], False, False, arguments, {}, name)
 
     def call_operator(self, overloads, in_place, method, arguments, keywords, shown):
         """Calls the first overload that fits the arguments; a tensor stands for a number only if nothing else fits."""

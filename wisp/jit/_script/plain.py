@@ -5,11 +5,13 @@ import builtins
 from collections import OrderedDict
 
 from wisp import _C
-from wisp.jit._script import ir
+from wisp.jit._script import ir, written
 from wisp.jit._script import types as T
+from wisp.jit._script.control import Condition
 from wisp.jit._script.errors import FrontendError
+from wisp.jit._script.signatures import method_arguments
 from wisp.jit._script.sorting import Sorting
-from wisp.jit._script.values import NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
+from wisp.jit._script.values import FALSE, NONE, TRUE, Const, Iterable, ModuleValue, Slice, StaticDict, Tuple
 
 _STRING_DEFAULTS = {
     "strip": [NONE], "lstrip": [NONE], "rstrip": [NONE], "split": [NONE, Const(-1)], "replace": [None, None, Const(-1)],
@@ -30,7 +32,8 @@ class Plain(Sorting):
         if isinstance(value, Tuple):
             return Const(len(value.items))
         if isinstance(value, ModuleValue):
-            return Const(len(self.children_of(value) or ()))
+            own = self.own_special(value, "__len__")
+            return Const(len(self.children_of(value) or ())) if own is None else self.call_method(own, [], {}, node)
         if isinstance(value, StaticDict):
             return Const(len(value.items))
         value = self.materialize(value)
@@ -42,8 +45,6 @@ class Plain(Sorting):
 
     def function_range(self, arguments, keywords, node):
         values = [self.convert(a, T.INT) if not self.is_static(a) else a for a in arguments]
-        if not 1 <= len(values) <= 3:
-            self.fail(f"range expected at {'most 3' if values else 'least 1'} arguments, got {len(values)}")
         start, stop, step = [*([Const(0)] if len(values) == 1 else []), *values, Const(1)][:3]
         if all(isinstance(v, Const) for v in (start, stop, step)):
             items = range(start.obj, stop.obj, step.obj)
@@ -85,12 +86,30 @@ class Plain(Sorting):
     def function_zip(self, arguments, keywords, node):
         parts = [self.iterable(a, node) for a in arguments]
         fixed = [p.count for p in parts if p.unrolled]
+        if keywords and self.truth(keywords["strict"]) is not FALSE:
+            self._check_lengths(parts, self.truth(keywords["strict"]))
         if fixed:
             return Iterable(min(fixed), lambda i: Tuple([p.item(i if p.unrolled else Const(i)) for p in parts]), True)
         count = self.materialize(parts[0].count)
         for part in parts[1:]:
             count = self.builtin("min.int", count, part.count)
         return Iterable(count, lambda i: Tuple([p.item(i) for p in parts]))
+
+    def _check_lengths(self, parts, strict):
+        """zip(strict=True)"""
+        first = self.materialize(self._count(parts[0]))
+        for place, part in enumerate(parts[1:], 2):
+            same = self.builtin("eq.int", first, self._count(part))
+            held = self.choose(Condition(strict), lambda same=same: same, lambda: TRUE)
+            self.fail_unless(
+                self.materialize(held),
+                "ValueError",
+                Const(f"zip() argument {place} is of another length than argument 1"),
+            )
+
+    @staticmethod
+    def _count(iterable):
+        return Const(iterable.count) if isinstance(iterable.count, int) else iterable.count
 
     def function_reversed(self, arguments, keywords, node):
         inner = self.iterable(arguments[0], node)
@@ -210,10 +229,10 @@ class Plain(Sorting):
         return self.builtin("divmod", *(self.as_number(a, wanted) for a in arguments))
 
     def function_min(self, arguments, keywords, node):
-        return self._extreme("min", arguments, node)
+        return self._chosen("min", arguments, keywords, node)
 
     def function_max(self, arguments, keywords, node):
-        return self._extreme("max", arguments, node)
+        return self._chosen("max", arguments, keywords, node)
 
     def _extreme(self, name, arguments, node):
         if len(arguments) == 1:
@@ -348,17 +367,24 @@ class Plain(Sorting):
         kind = owner.type.kind
         if (kind, name) == ("list", "sort"):
             return self.list_sort(owner, arguments, **keywords)
+        if (kind, name) == ("str", "format") and keywords:
+            self.unsupported("format() by names of a text that is not constant", "Number the fields, as in {0}.", node)
+        defaults = _STRING_DEFAULTS.get(name, []) if kind == "str" else []
+        try:
+            values = method_arguments(kind, name, arguments, keywords, defaults)
+        except TypeError as error:
+            self.fail(str(error), node)
         handler = getattr(self, f"{kind}_{name}", None)
         if handler is not None and kind in ("list", "dict", "str"):
-            return handler(owner, [*arguments, *keywords.values()])
+            return handler(owner, values)
         if kind == "str":
-            values = [*arguments, *keywords.values()]
-            defaults = _STRING_DEFAULTS.get(name, [])
             values += defaults[len(values) :]
             if name in _PARTS_OF_STRINGS and len(values) > 1:
                 return self.builtin(f"{name}.range", owner, *values, *[NONE] * (3 - len(values)))
             if self.program.tables.builtins(f"{name}.str"):
                 return self.builtin(f"{name}.str", owner, *values)
+        if kind in ("complex", "float", "int") and name == "conjugate":
+            return self.call_library(written.conjugate, [owner], {}) if kind == "complex" else owner
         if kind == "Generator" and name in ("manual_seed", "initial_seed"):
             return self.builtin(name, owner, *arguments, *keywords.values())
         if kind == "tuple" and name in ("index", "count"):

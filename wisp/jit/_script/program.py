@@ -14,14 +14,17 @@ from wisp.jit._module import RecursiveScriptModule
 from wisp.jit._names import _fresh
 from wisp.jit._script import annotations, enums, ir
 from wisp.jit._script import types as T
+from wisp.jit._script.anys import Anys
 from wisp.jit._script.calls import Calls
 from wisp.jit._script.classes import Classes, ClassSpec
 from wisp.jit._script.conditions import Conditions
+from wisp.jit._script.contexts import Contexts
 from wisp.jit._script.displays import Displays
 from wisp.jit._script.emitter import EmitterBase, Frame
 from wisp.jit._script.errors import CompileError
 from wisp.jit._script.expressions import Expressions
 from wisp.jit._script.functions import Functions
+from wisp.jit._script.gradients import Gradients
 from wisp.jit._script.hooks import HookCalls
 from wisp.jit._script.imported import Imports
 from wisp.jit._script.interfaces import Interface, Interfaces
@@ -46,8 +49,8 @@ _LIBRARY_TYPES = {("LSTM", "hx"): _STATE, ("LSTMLanguageModel", "hidden"): _STAT
                   ("_MaxUnpoolNd", "output_size"): T.optional_of(T.list_of(T.INT))}  # fmt: skip
 
 
-class Emitter(Calls, Functions, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Maths, Tensors, Operators, Displays, Texts, Conditions, Expressions,
-              Statements, Loops, EmitterBase):  # fmt: skip
+class Emitter(Calls, Functions, Gradients, Interfaces, HookCalls, Special, Members, Classes, Modules, Plain, Maths, Tensors, Operators, Displays, Texts, Conditions, Expressions,
+              Statements, Loops, Anys, Contexts, EmitterBase):  # fmt: skip
     """All of the compiler for one function."""
 
 
@@ -170,6 +173,7 @@ class Program:
             params, result = self.signature_of(spec, fn)
         except (TypeError, NameError, ValueError, SyntaxError) as error:
             emitter.fail(f"the signature cannot be understood: {error}")
+        self._check_defaults(emitter, params)
         if tree.args.vararg is not None or tree.args.kwarg is not None:
             emitter.unsupported("* and ** parameters of compiled functions", "Name the parameters one by one.", tree)
         method = "__call__" if with_hooks else fn.__name__
@@ -187,6 +191,17 @@ class Program:
                 del spec.methods[method]
             raise
         self.functions.append(compiled)
+
+    def _check_defaults(self, emitter, params):
+        """Fails where a default is of another type than its parameter."""
+        block, emitter.block = emitter.block, ir.Block(emitter.block)
+        for param in params:
+            if param.has_default and emitter.try_convert(emitter.wrap(param.default), param.type) is None:
+                kind, found = T.shown(param.type), emitter.type_shown(emitter.wrap(param.default))
+                emitter.fail(
+                    f"Expected a default value of type {kind} for the parameter '{param.name}', but it is {found}"
+                )
+        emitter.block = block
 
     def signature_of(self, spec, fn):
         """(parameters, type of the result) of a function, or of a method without self."""
@@ -208,9 +223,11 @@ class Program:
             name = (tree.args.posonlyargs + tree.args.args)[0].arg
             scope[name] = ModuleValue(own, spec) if isinstance(spec, ModuleSpec) else own
         for param in compiled.params:
-            value = ir.Value(param.type, top, param.name)
+            value = scope[param.name] = ir.Value(param.type, top, param.name)
             top.params.append(value)
-            scope[param.name] = value
+            emitter.frame.annotated[param.name] = param.type
+        for param in compiled.params:
+            emitter.check_union(param, scope[param.name], tree)
         emitter.frame.result = compiled.result
         if with_hooks:
             owner, *arguments = scope.values()
@@ -237,7 +254,7 @@ class Program:
                 params.insert(0, annotations.Parameter("self", owner.spec.type))
             name = f"{fn.__module__}.{fn.__qualname__}.{id(fn):x}"
             _C._jit.host_functions[name] = fn
-            self._hosts[fn] = Compiled(name, fn.__name__, params, result or T.TENSOR)
+            self._hosts[fn] = Compiled(name, fn.__name__, params, result)
         return self._hosts[fn]
 
     @functools.lru_cache(512)  # noqa: B019 (a program lives as long as its compilation)
@@ -368,13 +385,13 @@ class Program:
 
 @functools.cache
 def _handlers():
-    from wisp import functional, random
+    from wisp import autograd, functional, random
     from wisp.nn import _images
 
     table = {_C.tensor: "tensor", _C.as_tensor: "as_tensor", _C.is_grad_enabled: "grad_enabled",
-             _C.get_default_dtype: "default_dtype", marks.is_scripting: "true", warnings.warn: "warn", _C._jit.current_recorder: "none",
+             _C.get_default_dtype: "default_dtype", _C.promote_types: "promote_types", _C.can_cast: "can_cast", _C.result_type: "result_type", marks.is_scripting: "true", warnings.warn: "warn", _C._jit.current_recorder: "none",
              _C.device: "device", functional.einsum: "einsum", _images._known: "known",
-             random.manual_seed: "manual_seed", _C.Generator: "generator"}  # fmt: skip
+             autograd.grad: "grad", autograd.backward: "backward", random.manual_seed: "manual_seed", _C.Generator: "generator"}  # fmt: skip
     return {id(obj): f"handle_{name}" for obj, name in table.items()}
 
 

@@ -49,6 +49,21 @@ class Sorting:
         made = self._sorted(owner, reverse, key, self.at)
         return self.builtin("_set_slice", owner, NONE, NONE, made)
 
+    def _chosen(self, name, arguments, keywords, node):
+        """The least or greatest of several, by a key, or what stands for those of nothing."""
+        if not keywords:
+            return self._extreme(name, arguments, node)
+        items = self.function_list(arguments, {}, node) if len(arguments) == 1 else self.list_value(arguments, None)
+        items, key = self.materialize(items), keywords.get("key", NONE)
+        some = self.builtin("Bool", self.builtin("len", items))
+        if "default" not in keywords:
+            self.fail_unless(some, "ValueError", Const(f"{name}() arg is an empty sequence"))
+
+        def found():
+            return self.get_item(self._sorted(items, Const(name == "max"), key, node), Const(0), node)
+
+        return self.choose(Condition(some), found, lambda: keywords["default"]) if "default" in keywords else found()
+
     def _sorted(self, items, reverse, key, node):
         items, reverse = self.materialize(items), self._direction(reverse)
         inner = items.type.items[0]

@@ -3,10 +3,13 @@
 import ast
 import inspect
 import linecache
+import re
 from dataclasses import dataclass, field
 from functools import partial
 
 from wisp.jit._script.errors import FrontendError
+
+_LONE_TYPE = re.compile(r"(?m)^(\s*#\s*type):(?!\s*\()")
 
 
 @dataclass(eq=False)
@@ -52,12 +55,20 @@ def _outdented(indent, line):
     return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]
 
 
+def _syntax(text):
+    """The syntax tree of a text, with types in comments, but for those on lines where only a signature may stand."""
+    try:
+        return ast.parse(text, type_comments=True)
+    except SyntaxError:
+        return ast.parse(_LONE_TYPE.sub(r"\1 ", text), type_comments=True)
+
+
 def _parsed(text, indent):
     """The statements of an indented text, at the places that they have in the outdented one. What stands inside of
     quotes over several lines keeps its spaces."""
     if indent == 0:
-        return ast.parse(text, type_comments=True).body
-    tree = ast.parse("if True:\n" + text, type_comments=True)
+        return _syntax(text).body
+    tree = _syntax("if True:\n" + text)
     for node in ast.walk(tree):
         if hasattr(node, "end_lineno"):  # a "type: ignore" is at a line only
             node.lineno, node.end_lineno = node.lineno - 1, node.end_lineno - 1

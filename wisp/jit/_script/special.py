@@ -1,12 +1,12 @@
 """isinstance(), and functions that have rules of their own."""
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 
 from wisp import _C
 from wisp.jit._script import annotations
 from wisp.jit._script import types as T
-from wisp.jit._script.control import Condition
+from wisp.jit._script.control import FALLS, RAISES, Condition
 from wisp.jit._script.values import (
     FALSE,
     NONE,
@@ -16,8 +16,8 @@ from wisp.jit._script.values import (
     Tuple,
 )
 
+_ABSTRACT = (Iterable, Sequence, Mapping, Sized)
 _CONTAINERS = {list: "list", tuple: "tuple", dict: "dict"}  # whatever their items are
-_GRAD_SWITCHES = (_C.no_grad, _C.inference_mode, _C.enable_grad, _C.set_grad_enabled)
 
 
 def _shown(cls):
@@ -31,6 +31,8 @@ class Special:
 
     def isinstance_condition(self, node):
         """isinstance(x, T): known now, or asked of an Optional."""
+        if len(node.args) != 2 or node.keywords:
+            self.fail(f"isinstance expected 2 arguments, got {len(node.args)}", node)
         value = self.expression(node.args[0])
         kinds = (
             self.expression(node.args[1])
@@ -63,6 +65,22 @@ class Special:
             return Condition(found)
         return Condition(found, *({node.args[0].id: kind} if kind else {} for kind in self._told(value.type, wanted)))
 
+    def check_union(self, param, value, node):
+        """Fails at run time if an argument is none of what its Union names: callers from Python may pass anything."""
+        if not T.members(param.type):
+            return
+        found, outer, self.at = FALSE, self.at, node
+        for kind in T.members(param.type):
+            found = self._either(found, self.builtin("_is_instance", value, Const(str(kind))))
+        message = f"{self.frame.name}() Expected a member of {T.shown(param.type)} for argument '{param.name}'"
+
+        def otherwise():
+            self.raise_error("RuntimeError", Const(message + " but found another type"))
+            return RAISES
+
+        self.join(found, self.branch({}, lambda: FALLS), self.branch({}, otherwise))
+        self.at = outer
+
     def _type_words(self, cls, value, node):
         """The types that a class means, as the program writes them: more than one for a Union."""
         if cls in _CONTAINERS:
@@ -73,7 +91,7 @@ class Special:
         if kind is None:
             self.fail(f"isinstance() cannot tell whether a value of type {T.shown(value.type)} is a {_shown(cls)}: "
                       "a container needs the types of its items, as in List[int]", node)  # fmt: skip
-        return [str(each) for each in (kind.host if kind.kind == "Any" and kind.host else (kind,))]
+        return [str(each) for each in T.members(kind) or (kind,)]
 
     def _type_meant(self, cls):
         try:
@@ -84,10 +102,10 @@ class Special:
     def _told(self, found, wanted):
         """What a value is where isinstance() holds, and where it does not; None where that is not known."""
         kind = self._type_meant(wanted[0]) if len(wanted) == 1 else None
-        if found.kind != "Any" or not found.host:
+        if not T.members(found):
             return kind, None
-        fitting = [t for t in found.host if self._type_answer(t, wanted)]
-        rest = [t for t in found.host if t not in fitting]
+        fitting = [t for t in T.members(found) if self._type_answer(t, wanted)]
+        rest = [t for t in T.members(found) if t not in fitting]
         return (T.one_of(fitting) if fitting else kind), (T.one_of(rest) if rest else None)
 
     @staticmethod
@@ -133,6 +151,8 @@ class Special:
         for cls in wanted:
             if cls in plain.get(found.kind, ()) or (found.name and found.host is cls):
                 return True
+            if cls in _ABSTRACT and found.kind in plain and issubclass(plain[found.kind][0], cls):
+                return True
             if (
                 found.kind == "class"
                 and isinstance(cls, type)
@@ -144,7 +164,7 @@ class Special:
                 continue
             try:
                 meant = annotations.from_object(cls, self.program)
-                every = meant.host if meant.kind == "Any" and meant.host else (meant,)
+                every = T.members(meant) or (meant,)
                 if cls is not object and any(T.is_subtype(found, kind) for kind in every):
                     return True
             except (TypeError, NameError):
@@ -172,6 +192,23 @@ class Special:
 
     def handle_default_dtype(self, arguments, keywords, node):
         return self.builtin("get_default_dtype")
+
+    def handle_promote_types(self, arguments, keywords, node):
+        return self.builtin("promote_types", *self._two_of("promote_types", arguments, keywords, T.DTYPE))
+
+    def handle_can_cast(self, arguments, keywords, node):
+        return self.builtin("can_cast", *self._two_of("can_cast", arguments, keywords, T.DTYPE))
+
+    def handle_result_type(self, arguments, keywords, node):
+        return self.builtin("result_type", *self._two_of("result_type", arguments, keywords, T.TENSOR, T.NUMBER))
+
+    def _two_of(self, name, arguments, keywords, *kinds):
+        values = [*arguments, *keywords.values()]
+        types = list(map(self.type_of, values))
+        if len(values) != 2 or not all(t is not None and any(T.is_subtype(t, k) for k in kinds) for t in types):
+            shown = ", ".join(self.type_shown(value) for value in values)
+            self.fail(f"Arguments for call are not valid: {name}() cannot be called with ({shown})")
+        return values
 
     def handle_manual_seed(self, arguments, keywords, node):
         (seed,) = [*arguments, *keywords.values()]
@@ -206,19 +243,3 @@ class Special:
     def handle_einsum(self, arguments, keywords, node):
         found = self.program.tables.overloads("einsum", "function")
         return self.call_operator(found, False, False, arguments, keywords, "einsum")
-
-    def is_grad_switch(self, item):
-        """Whether `with` is given no_grad() or the like."""
-        call = item.context_expr
-        if not isinstance(call, ast.Call):
-            return False
-        function = self.expression(call.func)
-        return isinstance(function, Const) and any(function.obj is switch for switch in _GRAD_SWITCHES)
-
-    def grad_switch(self, item):
-        """Whether gradients are recorded inside of `with no_grad():` and the like."""
-        call = item.context_expr
-        obj = self.expression(call.func).obj
-        if obj is _C.set_grad_enabled:
-            return self.truth(self.expression(call.args[0]))
-        return Const(obj is _C.enable_grad)

@@ -8,7 +8,7 @@ from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.annotations import type_of_annotation
 from wisp.jit._script.control import FALLS, RAISES, Control
-from wisp.jit._script.errors import FrontendError
+from wisp.jit._script.expressions import DUNDER
 from wisp.jit._script.values import NONE, Closure, Const, ModuleValue, StaticObject, Tuple
 
 _IN_PLACE = {
@@ -47,6 +47,7 @@ class Statements(Control):
 
     def do_Expr(self, node):
         if not isinstance(node.value, ast.Constant):
+            node.value.is_dropped = True  # whatever it is
             self.expression(node.value)
 
     def do_For(self, node):
@@ -70,6 +71,8 @@ class Statements(Control):
     def returned(self, value):
         """A value as the function returns it."""
         if self.frame.result is None:
+            if self.frame.parent is None and self.type_of(value) is None:
+                return self.materialize(value)  # or an error that shows this place
             return value
         if isinstance(value, (Const, Tuple)) and self.frame.parent is not None and self.frame.library:
             return value
@@ -90,7 +93,7 @@ class Statements(Control):
         if node.type_comment:
             hint = self.annotation(node.type_comment)
         elif len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            hint = self.frame.declared.get(node.targets[0].id)
+            hint = self.frame.declared.get(node.targets[0].id) or self._type_if_empty(node)
         elif len(node.targets) == 1:
             hint = self.attribute_type(node.targets[0])
         self._declare_by_call(node)
@@ -100,6 +103,13 @@ class Statements(Control):
             value = self.declared_value(value, hint)
         for target in node.targets:
             self.assign(target, value)
+
+    def _type_if_empty(self, node):
+        """For an empty list or dict, the type that a parameter of the name was annotated with."""
+        value = node.value
+        if getattr(value, "elts", None) == [] or getattr(value, "keys", None) == []:
+            return self.frame.annotated.get(node.targets[0].id)
+        return None
 
     def _declare_by_call(self, node):
         """self.name = annotate(Optional[T], None)"""
@@ -170,6 +180,9 @@ class Statements(Control):
     def unpack(self, target, value):
         """a, *b, c = value"""
         starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
+        if starred and (found := self.type_of(value)) is not None and (found.kind == "list" or found == T.TENSOR):
+            self._unpack_list(target, starred[0], value)
+            return
         items = self.items_of(value, None if starred else len(target.elts), target)
         count = len(target.elts)
         if (len(items) < count - 1) if starred else (len(items) != count):
@@ -186,6 +199,23 @@ class Statements(Control):
             return
         for part, item in zip(target.elts, items):
             self.assign(part, item)
+
+    def _unpack_list(self, target, at, value):
+        """a, *b, c = value, of as many items as it has when the program runs"""
+        if self.type_of(value) == T.TENSOR:
+            value = self.operator("unbind", value, Const(0))
+        value, after = self.materialize(value), len(target.elts) - at - 1
+        count = self.builtin("len", value)
+        message = self.builtin(
+            "format", Const(f"not enough values to unpack (expected at least {at + after}, got {{}})"), count
+        )
+        self.fail_unless(self.builtin("ge.int", count, Const(at + after)), "ValueError", message)
+        end = NONE if after == 0 else Const(-after)
+        rest = self.builtin("slice", value, Const(at), end, NONE)
+        places = [*range(at), *range(-after, 0)]
+        items = [self.builtin("__getitem__", value, Const(place)) for place in places]
+        for part, item in zip(target.elts, [*items[:at], rest, *items[at:]]):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, item)
 
     def starred_rest(self, rest):
         """A starred name holds a list; a tuple where the types of the items differ, or in the library's own code."""
@@ -232,6 +262,13 @@ class Statements(Control):
         if found is not None and found.kind == "list" and isinstance(op, ast.Add) and isinstance(value, ir.Value):
             self.builtin("extend", value, self.convert(operand, found))
             return value
+        if found is not None and found.kind == "list" and isinstance(op, ast.Mult) and isinstance(value, ir.Value):
+            self.builtin("_set_slice", value, NONE, NONE, self.binary(op, value, operand, node))
+            return value
+        if found is not None and found.kind == "class" and type(op) in DUNDER:
+            method = self.find_method(value, f"__i{DUNDER[type(op)]}__")
+            if method is not None:
+                return self.call(method, [operand], {}, node)
         return self.binary(op, value, operand, node)
 
     def augment_item(self, node, operand):
@@ -334,6 +371,15 @@ class Statements(Control):
         self.raise_error(_error_name(kind.obj), message)
         return RAISES
 
+    def fail_unless(self, condition, name, message):
+        """An error when the program runs, where a condition does not hold."""
+
+        def fails():
+            self.raise_error(name, message)
+            return RAISES
+
+        self.join(condition, self.branch({}, lambda: FALLS), self.branch({}, fails))
+
     def raise_error(self, name, message):
         self.emit("prim::RaiseException", [self.materialize(message), self.materialize(Const(name))], [])
 
@@ -355,42 +401,6 @@ class Statements(Control):
                 self.scope[alias.asname or alias.name] = self.wrap(getattr(module, alias.name))
         except (ImportError, AttributeError) as error:
             self.fail(str(error), node)
-
-    def do_With(self, node):
-        """Switches of grad mode, and objects of the program's classes. What leaves the block (it sets flags) does not
-        skip what is done at its end."""
-        ends = [self.enter(item) for item in node.items]
-        status = self.statements(node.body)
-        self.at = node
-        if status != RAISES:
-            for end in reversed(ends):
-                end()
-        return status
-
-    def enter(self, item):
-        """Enters a context; returns what leaves it."""
-        if self.is_grad_switch(item):
-            previous = self.builtin("_set_grad_enabled", self.grad_switch(item))
-            return lambda: self.builtin("_set_grad_enabled", previous)
-        manager = NONE if self._calls_builtin(item.context_expr) else self.expression(item.context_expr)
-        kind = self.type_of(manager)
-        if kind is None or kind.kind != "class" or self.find_method(manager, "__exit__") is None:
-            self.fail("the context does not define __enter__ and __exit__ methods that scripts can call: no_grad() "
-                      "and its like, and objects of classes of yours, can be used", item.context_expr, FrontendError)  # fmt: skip
-        entered = self.call(self.attribute(manager, "__enter__", item.context_expr), [], {}, item.context_expr)
-        if item.optional_vars is not None:
-            self.assign(item.optional_vars, entered)
-        self.builtin("_enter_context", manager)
-
-        def leave():
-            self.builtin("_leave_context")
-            self.call(self.attribute(manager, "__exit__", item.context_expr), [NONE] * 3, {}, item.context_expr)
-
-        return leave
-
-    def _calls_builtin(self, node):
-        function = self.expression(node.func) if isinstance(node, ast.Call) else None
-        return isinstance(function, Const) and inspect.isbuiltin(function.obj)
 
 
 def _loaded(target):

@@ -7,7 +7,9 @@ from wisp import _C
 from wisp.jit._script import types as T
 
 HOMES = {"function": 1, "method": 2, "functional": 4, "linalg": 8, "special": 16, "internal": 32, "fft": 64}
-IN_PLACE, FACTORY, IN_PLACE_ONLY = 1 << 4, 1 << 6, 1 << 9
+POINTWISE, RANDOM, IN_PLACE, FACTORY, IN_PLACE_ONLY, SPELLED_OUT = 1, 1 << 3, 1 << 4, 1 << 6, 1 << 9, 1 << 14
+# Operators that are made in one step with the pointwise ones around them.
+_CUT_JOIN_OR_MULTIPLY = {"chunk", "split", "cat", "mm", "matmul", "linear", "addmm"}
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,15 @@ class Tables:
     def named(self, name):
         """The operator of a full name, wherever it lives."""
         return next(op for op in self.operators[name.partition(".")[0]] if op.name == name)
+
+    def is_fused(self, name):
+        """Whether calls of an operator can be made in one step with others. ("__getitem__" and the like are no operators.)"""
+        found = [op for op in self.operators.get(name.partition(".")[0], ()) if op.name == name]
+        if not found:
+            return name.partition(".")[0] in self._builtins
+        traits = found[0].traits
+        alike = traits & SPELLED_OUT or (traits & POINTWISE and not traits & (RANDOM | IN_PLACE_ONLY))
+        return bool(alike) or found[0].base in _CUT_JOIN_OR_MULTIPLY
 
 
 @cache

@@ -42,8 +42,10 @@ class Tensors:
             return self.operator("detach", value)
         if name in ("real", "imag"):
             return self.operator(name, value)
-        if name in ("grad", "grad_fn"):
-            self.unsupported(f"'{name}' of a tensor", "Scripts compute; gradients are read outside of them.", node)
+        if name == "grad":
+            return self.builtin("grad", value)
+        if name == "grad_fn":
+            self.unsupported("'grad_fn' of a tensor", "Use autograd.grad(), or read it outside of the script.", node)
         if not hasattr(_C.Tensor, name):
             self.fail(f"'Tensor' object has no attribute or method '{name}'", node)
         return Attribute(value, name)
@@ -197,8 +199,6 @@ class Tensors:
                 dim = -rest - (0 if self._consumes(item) else 1)
             if isinstance(item, Const) and item.obj is Ellipsis:
                 behind = True
-                if indices and rest:
-                    self.unsupported("an index with ... behind tensors", "Write one : for every dimension instead.")
             elif isinstance(item, slice):
                 value = self._sliced(value, dim, item)
                 dim += 1
@@ -254,12 +254,19 @@ class Tensors:
 
     def _index_list(self, view, indices):
         """Tensors by dimension, which are counted from the front or from the end, as a list."""
-        first, last = min(indices), max(indices)
-        at_end = first < 0
-        items = [indices.get(i, NONE) for i in (range(first, 0) if at_end else range(last + 1))]
         wanted = T.list_of(T.optional_of(T.TENSOR))
+        first, in_front = min(indices), [NONE] * (max(indices) + 1)
+        items = [indices.get(i, NONE) for i in (range(first, 0) if first < 0 else range(len(in_front)))]
+        if first < 0:  # room for those in front of ...
+            items = [*in_front, *items]
         made = self.emit_one("prim::ListConstruct", [self.materialize(i) for i in items], wanted)
-        return self.builtin("_indices_at_end", view, made) if at_end else made
+        if first >= 0:
+            return made
+        made = self.builtin("_indices_at_end", view, made)
+        for i in range(len(in_front)):
+            if i in indices:
+                self.builtin("_set_item", made, Const(i), self.convert(indices[i], wanted.items[0]))
+        return made
 
     def put_tensor_item(self, owner, index, value):
         """owner[index] = value"""

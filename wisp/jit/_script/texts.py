@@ -2,6 +2,7 @@
 
 import ast
 import re
+import string
 
 from wisp.jit._script import types as T
 from wisp.jit._script.values import Const, Tuple
@@ -45,6 +46,20 @@ class Texts:
         kind = self.type_of(value)
         return self.to_string(value) if kind is not None and kind.kind == "class" else value
 
+    def format_by_name(self, pattern, values, keywords, node):
+        """pattern.format(name=...), by the numbers of its values."""
+        numbers = {name: str(len(values) + i) for i, name in enumerate(keywords)}
+        text = "".join(self._numbered(*part, numbers, node) for part in string.Formatter().parse(pattern))
+        return self.builtin("format", Const(text), *map(self.formatted, [*values, *keywords.values()]))
+
+    def _numbered(self, text, field, spec, conversion, numbers, node):
+        if field is None:
+            return _escaped(text)
+        if field and not field.isdigit() and field not in numbers:
+            self.fail(f"format(): there is no value for the field '{field}'", node)
+        conversion, spec = "!" + conversion if conversion else "", ":" + spec if spec else ""
+        return _escaped(text) + "{" + numbers.get(field, field) + conversion + spec + "}"
+
     def percent(self, pattern, values, node):
         """pattern % values, as the format() that says the same."""
         if not isinstance(pattern, Const):
@@ -85,8 +100,12 @@ class Texts:
         signs = "".join(c for c in "+ #" if c in flags)
         zero = "0" if "0" in flags and "-" not in flags else ""
         align, digits = (width[:1], width[1:]) if width[:1] in ("<", ">") else ("", width)
+        found = self.type_of(value)
+        if kind == "c" and found == T.STR:
+            return "{:" + (align or ">") + digits + "}" if digits else "{}", value
         if kind in "diuxXoc":
-            found = self.type_of(value)
+            if found != T.TENSOR and found not in T.NUMBERS:
+                self.fail(f"%{kind} needs a number, and is given {self.what_is(value)}", node)
             value = self.builtin("Int", value) if found == T.TENSOR else self.as_number(value, T.INT)
             kind = "d" if kind in "iu" else kind
         elif self.type_of(value) == T.TENSOR:

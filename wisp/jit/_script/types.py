@@ -57,6 +57,11 @@ def one_of(types):
     return types[0] if len(types) == 1 else Type("Any", host=tuple(types))
 
 
+def members(t):
+    """The types that a Union names; of other types, none."""
+    return t.host if t.kind == "Any" and isinstance(t.host, tuple) else ()
+
+
 def future_of(result):
     return Type("future", (result,))
 
@@ -83,7 +88,9 @@ def without_none(t):
 
 def is_subtype(a, b):
     """Whether a value of type a may stand where b is expected, without a conversion."""
-    if a == b or b == ANY:
+    if b.kind == "Any":
+        return not members(b) or _is_member(a, b)
+    if a == b:
         return True
     if b == NUMBER:
         return a in NUMBERS
@@ -96,6 +103,15 @@ def is_subtype(a, b):
     if b.name and (a.name, a.fields) != (b.name, b.fields):
         return False
     return all(map(is_subtype, a.items, b.items))
+
+
+def _is_member(a, union):
+    """Whether a value of type a is one of a Union."""
+    if a.kind == "Any":
+        return bool(members(a)) and all(is_subtype(each, union) for each in members(a))
+    if a.kind == "optional":
+        return is_subtype(NONE, union) and is_subtype(a.items[0], union)
+    return any(is_subtype(a, each) for each in members(union))
 
 
 def unify(a, b):
@@ -171,4 +187,6 @@ def shown(t):
         return f"Dict[{shown(t.items[0])}, {shown(t.items[1])}]"
     if t.kind == "tuple":
         return t.name or f"Tuple[{', '.join(map(shown, t.items))}]"
+    if members(t):
+        return f"Union[{', '.join(map(shown, members(t)))}]"
     return {"NoneType": "None", "Scalar": "number", "Dtype": "dtype", "Device": "device"}.get(t.kind, str(t))

@@ -22,7 +22,7 @@ def functions_in(text, frames_up=0):
     file = f"<compilation unit {next(_units)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names = {name: getattr(typing, name) for name in typing.__all__}
-    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor}
+    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "Generator": wisp.Generator}
     names |= names_around(frames_up) | {"__name__": "__wisp_unit__"}
     try:
         code = compile(text, file, "exec", __future__.annotations.compiler_flag)
