@@ -7,7 +7,7 @@ import pytest
 
 import wisp
 from wisp import nn, optim
-from wisp.optim import algorithms
+from wisp.optim import variants
 
 EPS = {wisp.float64: 2.0**-52, wisp.float32: 2.0**-23, wisp.float16: 2.0**-10, wisp.bfloat16: 2.0**-7}
 
@@ -251,8 +251,8 @@ def test_the_number_of_threads_changes_nothing():
 
 @pytest.mark.parametrize("name", ["Adafactor", "Muon"])
 def test_a_step_of_a_group_is_one_call(name, monkeypatch):
-    calls, update = [], algorithms._fused_update
-    monkeypatch.setattr(algorithms, "_fused_update", lambda *given: (calls.append(given), update(*given)))
+    calls, update = [], variants._fused_update
+    monkeypatch.setattr(variants, "_fused_update", lambda *given: (calls.append(given), update(*given)))
     params = parameters([(4, 3), (2, 5), (6, 6)] + [(3,)] * (name == "Adafactor"), wisp.float32)
     getattr(optim, name)(params).step()
     assert len(calls) == 1 and len(calls[0][0]) == len(params)

@@ -36,11 +36,11 @@ def _number(value):
 
 def _settings(group, *names):
     """Settings as numbers, "betas" as two; as tensors where the step is to be differentiated by them."""
+    if not group["differentiable"]:
+        return _C._settings(group, names)
     values = []
     for name in names:
         values += group[name] if name == "betas" else (group[name],)
-    if not group["differentiable"]:
-        return [_number(value) for value in values]
     return [
         value.reshape(()) if isinstance(value, Tensor) and value.requires_grad else _number(value) for value in values
     ]
@@ -51,35 +51,18 @@ def _real(*tensors):
     return [_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
 
 
-def _gradient(param, group):
-    return param.grad.neg() if group["maximize"] else param.grad
+def _by_operators(group, columns):
+    """Rows of a step that is to be differentiated: the number of the step, and parameter, gradient and states or None."""
+    rows = zip(*(column or [None] * len(columns[0]) for column in columns))
+    for param, grad, step, *states in rows:
+        if step is not None:
+            step += 1
+        yield _number(step), (param, grad.neg() if group["maximize"] else grad, *states)
 
 
-def _next_step(state):
-    """Counts one more step."""
-    state["step"] += 1
-    return _number(state["step"])
-
-
-def _step_of(state):
-    """The count of steps as a tensor; files of old versions have numbers."""
-    step = state["step"]
-    if not isinstance(step, Tensor):
-        step = state["step"] = _C.tensor(float(step))
-    return step
-
-
-def _fused(rule, rows, numbers):
-    """One step of ``rule`` for rows of (param, step or None, up to three states or None)."""
-    columns = [[], [], [], [], [], []]
-    for param, step, *states in rows:
-        grad = param.grad
-        if param.is_complex():
-            param, grad, *states = _real(param, grad, *states)
-        for column, tensor in zip(columns, (param, grad, step, *states)):
-            if tensor is not None:
-                column.append(tensor)
-    _fused_update(*columns, rule, [float(n) for n in numbers])
+def _count_and(param, *names):
+    """A state before the first step: a count of steps, and zeros."""
+    return {"step": _C.tensor(0.0), **{name: _zeros_like(param) for name in names}}
 
 
 class SGD(Optimizer):
@@ -109,27 +92,32 @@ class SGD(Optimizer):
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
 
+    def _complete(self, param, group):
+        self.state[param]["momentum_buffer"] = _zeros_like(param)
+
+    def _starting(self, params, group):
+        """Parameters whose momentum is the next gradient. Without dampening, that is what zeros become anyway."""
+        if not (group["momentum"] and group["dampening"]):
+            return []
+        return [param for param in params if self.state[param].get("momentum_buffer") is None]
+
     def _update(self, group, params):
         settings = _settings(group, "lr", "momentum", "dampening", "weight_decay", "nesterov")
         if group["differentiable"]:
             return self._update_by_operators(group, params, settings)
-        started, starting = [], []
-        for param in params:
-            rows, buffer = started, None
-            if group["momentum"]:
-                state = self.state[param]
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
-                    rows, buffer = starting, state.setdefault("momentum_buffer", _zeros_like(param))
-            rows.append((param, None, buffer))
-        for rows, first in ((started, False), (starting, True)):
-            if rows:
-                _fused("sgd", rows, (*settings, first, group["maximize"]))
+        starting = self._starting(params, group)
+        if starting and len(starting) < len(params):
+            known = {id(param) for param in starting}
+            self._update(group, [param for param in params if id(param) not in known])
+            params = starting
+        columns = self._columns(group, params, None, "momentum_buffer" if group["momentum"] else None, None, None)
+        _fused_update(*columns, "sgd", [*settings, bool(starting), group["maximize"]])
 
     def _update_by_operators(self, group, params, settings):
         for param in params:
             buffer = self.state[param].get("momentum_buffer") if group["momentum"] else None
-            made = _updates.sgd(*_real(param, _gradient(param, group), buffer), *settings)
+            grad = param.grad.neg() if group["maximize"] else param.grad
+            made = _updates.sgd(*_real(param, grad, buffer), *settings)
             if group["momentum"] and buffer is None:
                 self.state[param]["momentum_buffer"] = (
                     _C._functions["view_as_complex"](made) if param.is_complex() else made
@@ -164,25 +152,17 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         })  # fmt: skip
 
-    def _start(self, param, amsgrad):
-        """The state of a parameter before its first step."""
-        state = {"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
-        return {**state, "max_exp_avg_sq": _zeros_like(param)} if amsgrad else state
+    def _first_state(self, param, group):
+        return _count_and(param, "exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"])
 
     def _update(self, group, params):
         settings = _settings(group, "lr", "betas", "weight_decay", "eps", "decoupled_weight_decay")
-        rows = []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update(self._start(param, group["amsgrad"]))
-            largest = state["max_exp_avg_sq"] if group["amsgrad"] else None
-            rows.append((param, _step_of(state), state["exp_avg"], state["exp_avg_sq"], largest))
+        largest = "max_exp_avg_sq" if group["amsgrad"] else None
+        columns = self._columns(group, params, "step", "exp_avg", "exp_avg_sq", largest)
         if not group["differentiable"]:
-            return _fused("adam", rows, (*settings, group["maximize"]))
-        for param, _, *states in rows:
-            step = _next_step(self.state[param])
-            _updates.adam(*_real(param, _gradient(param, group), *states), step, *settings)
+            return _fused_update(*columns, "adam", [*settings, group["maximize"]])
+        for step, tensors in _by_operators(group, columns):
+            _updates.adam(*tensors, step, *settings)
 
 
 class AdamW(Adam):
@@ -227,21 +207,18 @@ class RMSprop(Optimizer):
             "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        names = ["momentum_buffer"] * bool(group["momentum"]) + ["grad_avg"] * bool(group["centered"])
+        return _count_and(param, "square_avg", *names)
+
     def _update(self, group, params):
-        names = ["square_avg"] + ["momentum_buffer"] * bool(group["momentum"]) + ["grad_avg"] * group["centered"]
         settings = _settings(group, "lr", "alpha", "eps", "weight_decay", "momentum")
-        rows = []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update({"step": _C.tensor(0.0), **{name: _zeros_like(param) for name in names}})
-            held = (state.get(name) for name in ("square_avg", "grad_avg", "momentum_buffer"))
-            rows.append((param, _step_of(state), *held))
+        mean, buffer = "grad_avg" if group["centered"] else None, "momentum_buffer" if group["momentum"] else None
+        columns = self._columns(group, params, "step", "square_avg", mean, buffer)
         if not group["differentiable"]:
-            return _fused("rmsprop", rows, (*settings, group["maximize"]))
-        for param, _, *states in rows:
-            _next_step(self.state[param])
-            _updates.rmsprop(*_real(param, _gradient(param, group), *states), *settings)
+            return _fused_update(*columns, "rmsprop", [*settings, group["maximize"]])
+        for _, tensors in _by_operators(group, columns):
+            _updates.rmsprop(*tensors, *settings)
 
 
 class Adagrad(Optimizer):
@@ -284,12 +261,11 @@ class Adagrad(Optimizer):
 
     def _update(self, group, params):
         settings = _settings(group, "lr", "lr_decay", "weight_decay", "eps")
-        rows = [(param, _step_of(self.state[param]), self.state[param]["sum"]) for param in params]
+        columns = self._columns(group, params, "step", "sum", None, None)
         if not group["differentiable"]:
-            return _fused("adagrad", rows, (*settings, group["maximize"]))
-        for param, _, total in rows:
-            step = _next_step(self.state[param])
-            _updates.adagrad(*_real(param, _gradient(param, group), total), step, *settings)
+            return _fused_update(*columns, "adagrad", [*settings, group["maximize"]])
+        for step, (param, grad, total, *_) in _by_operators(group, columns):
+            _updates.adagrad(param, grad, total, step, *settings)
 
 
 class Adadelta(Optimizer):
@@ -318,21 +294,16 @@ class Adadelta(Optimizer):
             "foreach": foreach, "differentiable": differentiable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        return _count_and(param, "square_avg", "acc_delta")
+
     def _update(self, group, params):
         settings = _settings(group, "lr", "rho", "eps", "weight_decay")
-        rows = []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update(
-                    {"step": _C.tensor(0.0), "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)}
-                )
-            rows.append((param, _step_of(state), state["square_avg"], state["acc_delta"]))
+        columns = self._columns(group, params, "step", "square_avg", "acc_delta", None)
         if not group["differentiable"]:
-            return _fused("adadelta", rows, (*settings, group["maximize"]))
-        for param, _, *states in rows:
-            _next_step(self.state[param])
-            _updates.adadelta(*_real(param, _gradient(param, group), *states), *settings)
+            return _fused_update(*columns, "adadelta", [*settings, group["maximize"]])
+        for _, (*tensors, _) in _by_operators(group, columns):
+            _updates.adadelta(*tensors, *settings)
 
 
 class Adamax(Optimizer):
@@ -349,16 +320,13 @@ class Adamax(Optimizer):
             "differentiable": differentiable, "capturable": capturable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        return _count_and(param, "exp_avg", "exp_inf")
+
     def _update(self, group, params):
         settings = _settings(group, "lr", "betas", "weight_decay", "eps")
-        rows = []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update({"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_inf": _zeros_like(param)})
-            rows.append((param, _step_of(state), state["exp_avg"], state["exp_inf"]))
+        columns = self._columns(group, params, "step", "exp_avg", "exp_inf", None)
         if not group["differentiable"]:
-            return _fused("adamax", rows, (*settings, False, group["maximize"]))
-        for param, _, *states in rows:
-            step = _next_step(self.state[param])
-            _updates.adamax(*_real(param, _gradient(param, group), *states), step, *settings)
+            return _fused_update(*columns, "adamax", [*settings, False, group["maximize"]])
+        for step, (*tensors, _) in _by_operators(group, columns):
+            _updates.adamax(*tensors, step, *settings)

@@ -106,7 +106,7 @@ class Optimizer:
                 loss = closure()
         with _C.set_grad_enabled(self.defaults.get("differentiable", False)):
             for group in self.param_groups:
-                params = [p for p in group["params"] if p.grad is not None]
+                params = _C._with_gradients(group["params"])
                 if params:
                     self._update(group, params)
         return loss
@@ -117,12 +117,30 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Forgets the gradients of all parameters, or sets them to zero."""
         for group in self.param_groups:
-            for param in group["params"]:
-                if set_to_none:
-                    param.grad = None
-                elif param.grad is not None:
-                    param.grad = param.grad.detach()
-                    param.grad.zero_()
+            if set_to_none:
+                _C._forget_gradients(group["params"])
+                continue
+            for param in _C._with_gradients(group["params"]):
+                param.grad = param.grad.detach()
+                param.grad.zero_()
+
+    # --- what a step works with
+
+    def _first_state(self, param, group):
+        """The state of a parameter before its first step, as a dict."""
+        raise NotImplementedError(f"{type(self).__name__} has no state")
+
+    def _complete(self, param, group):
+        """Makes the state of a parameter. In files of old versions, the count of steps is a number."""
+        state = self.state[param]
+        if not state:
+            state.update(self._first_state(param, group))
+        elif "step" in state and not isinstance(state["step"], Tensor):
+            state["step"] = _C.tensor(float(state["step"]))
+
+    def _columns(self, group, params, *names):
+        """Lists of parameters, gradients, and states by name (none for None), complex ones as pairs of real numbers."""
+        return _C._update_columns(params, self.state, names, self._complete, group)
 
     # --- groups
 

@@ -6,16 +6,14 @@ from wisp import _C
 from wisp._C import Tensor
 from wisp.optim import _updates
 from wisp.optim.algorithms import (
+    _by_operators,
     _check,
     _check_betas,
     _check_lr,
-    _fused,
-    _gradient,
-    _next_step,
+    _count_and,
+    _fused_update,
     _number,
-    _real,
     _settings,
-    _step_of,
 )
 from wisp.optim.optimizer import Optimizer
 
@@ -65,20 +63,17 @@ class NAdam(Optimizer):
             "capturable": capturable, "differentiable": differentiable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        return {**_count_and(param, "exp_avg", "exp_avg_sq"), "mu_product": _C.tensor(1.0)}
+
     def _update(self, group, params):
         settings = _settings(group, "lr", "betas", "weight_decay", "eps", "decoupled_weight_decay")
-        (decay,), rows = _settings(group, "momentum_decay"), []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update({"step": _C.tensor(0.0), "mu_product": _C.tensor(1.0), "exp_avg": _zeros_like(param),
-                              "exp_avg_sq": _zeros_like(param)})  # fmt: skip
-            rows.append((param, _step_of(state), state["exp_avg"], state["exp_avg_sq"], state["mu_product"]))
+        (decay,) = _settings(group, "momentum_decay")
+        columns = self._columns(group, params, "step", "exp_avg", "exp_avg_sq", "mu_product")
         if not group["differentiable"]:
-            return _fused("nadam", rows, (*settings, group["maximize"], decay))
-        for param, _, *states in rows:
-            step = _next_step(self.state[param])
-            _updates.nadam(*_real(param, _gradient(param, group), *states), step, *settings, decay)
+            return _fused_update(*columns, "nadam", [*settings, group["maximize"], decay])
+        for step, tensors in _by_operators(group, columns):
+            _updates.nadam(*tensors, step, *settings, decay)
 
 
 class RAdam(Optimizer):
@@ -97,19 +92,16 @@ class RAdam(Optimizer):
             "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        return _count_and(param, "exp_avg", "exp_avg_sq")
+
     def _update(self, group, params):
         settings = _settings(group, "lr", "betas", "weight_decay", "eps", "decoupled_weight_decay")
-        rows = []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update({"step": _C.tensor(0.0), "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)})
-            rows.append((param, _step_of(state), state["exp_avg"], state["exp_avg_sq"]))
+        columns = self._columns(group, params, "step", "exp_avg", "exp_avg_sq", None)
         if not group["differentiable"]:
-            return _fused("radam", rows, (*settings, group["maximize"]))
-        for param, _, *states in rows:
-            step = _next_step(self.state[param])
-            _updates.radam(*_real(param, _gradient(param, group), *states), step, *settings)
+            return _fused_update(*columns, "radam", [*settings, group["maximize"]])
+        for step, (*tensors, _) in _by_operators(group, columns):
+            _updates.radam(*tensors, step, *settings)
 
 
 class ASGD(Optimizer):
@@ -137,24 +129,20 @@ class ASGD(Optimizer):
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        rate = _C.tensor(float(_number(group["lr"])))
+        return {**_count_and(param, "ax"), "eta": rate, "mu": _C.tensor(1.0)}
+
     def _update(self, group, params):
-        lr, lambd, rows = _number(group["lr"]), group["lambd"], []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                state.update({"step": _C.tensor(0.0), "eta": _C.tensor(float(lr)), "mu": _C.tensor(1.0),
-                              "ax": _zeros_like(param)})  # fmt: skip
-            rows.append((param, _step_of(state), state["ax"], state["eta"], state["mu"]))
+        columns = self._columns(group, params, "step", "ax", "eta", "mu")
         if not group["differentiable"]:
-            numbers = lr, lambd, group["alpha"], group["t0"], _number(group["weight_decay"]), group["maximize"]
-            return _fused("asgd", rows, numbers)
-        for param, *_ in rows:
-            state = self.state[param]
-            step = _next_step(state)
-            tensors = _real(param, _gradient(param, group), state["ax"])
-            _updates.asgd(*tensors, state["eta"].item(), state["mu"].item(), lambd, group["weight_decay"])
-            state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
-            state["mu"].fill_(1 / max(1, step - group["t0"]))
+            settings = _settings(group, "lr", "lambd", "alpha", "t0", "weight_decay")
+            return _fused_update(*columns, "asgd", [*settings, group["maximize"]])
+        lr, lambd = _number(group["lr"]), group["lambd"]
+        for step, (*tensors, rate, share) in _by_operators(group, columns):
+            _updates.asgd(*tensors, rate.item(), share.item(), lambd, group["weight_decay"])
+            rate.fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
+            share.fill_(1 / max(1, step - group["t0"]))
 
 
 class Rprop(Optimizer):
@@ -181,20 +169,18 @@ class Rprop(Optimizer):
             "differentiable": differentiable, "capturable": capturable,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        lr = _number(group["lr"])
+        first = complex(lr, lr) if param.is_complex() else lr
+        return {**_count_and(param, "prev"), "step_size": _full_like(param.grad, first)}
+
     def _update(self, group, params):
-        lr, rows = _number(group["lr"]), []
-        for param in params:
-            state = self.state[param]
-            if not state:
-                first = complex(lr, lr) if param.is_complex() else lr
-                state.update({"step": _C.tensor(0.0), "prev": _zeros_like(param),
-                              "step_size": _full_like(param.grad, first)})  # fmt: skip
-            rows.append((param, _step_of(state), state["prev"], state["step_size"]))
+        columns = self._columns(group, params, "step", "prev", "step_size", None)
+        settings = *group["etas"], *group["step_sizes"]
         if not group["differentiable"]:
-            return _fused("rprop", rows, (*group["etas"], *group["step_sizes"], group["maximize"]))
-        for param, _, *states in rows:
-            _next_step(self.state[param])
-            _updates.rprop(*_real(param, _gradient(param, group), *states), *group["etas"], *group["step_sizes"])
+            return _fused_update(*columns, "rprop", [*settings, group["maximize"]])
+        for _, (*tensors, _) in _by_operators(group, columns):
+            _updates.rprop(*tensors, *settings)
 
 
 class Adafactor(Optimizer):
@@ -227,6 +213,9 @@ class Adafactor(Optimizer):
             "maximize": maximize,
         })  # fmt: skip
 
+    def _first_state(self, param, group):
+        return self._start(param.grad)
+
     @staticmethod
     def _start(grad):
         if grad.dim() < 2:
@@ -236,19 +225,17 @@ class Adafactor(Optimizer):
                 "col_var": grad.new_zeros((*lead, 1, columns))}  # fmt: skip
 
     def _update(self, group, params):
+        if any(param.is_complex() for param in params):
+            raise RuntimeError("Adafactor does not support complex parameters")
         smallest, smallest_size = group["eps"]
-        rows, nothing = [], params[0].new_empty(0)
-        for param in params:
-            if param.is_complex():
-                raise RuntimeError("Adafactor does not support complex parameters")
-            state = self.state[param]
-            if not state:
-                state.update(self._start(param.grad))
-            held = (state["variance"], nothing) if param.dim() < 2 else (state["row_var"], state["col_var"])
-            rows.append((param, _step_of(state), *held))
-        settings = (_number(group[name]) for name in ("d", "weight_decay", "maximize"))
         smallest = -1 if smallest is None else smallest  # by dtype
-        _fused("adafactor", rows, (_number(group["lr"]), group["beta2_decay"], smallest, smallest_size, *settings))
+        settings = (_number(group[name]) for name in ("d", "weight_decay", "maximize"))
+        numbers = [_number(group["lr"]), group["beta2_decay"], smallest, smallest_size, *settings]
+        vectors = self._columns(group, [p for p in params if p.dim() < 2], "step", "variance", None)
+        vectors[-1] = [params[0].new_empty(0)] * len(vectors[0])
+        matrices = self._columns(group, [p for p in params if p.dim() >= 2], "step", "row_var", "col_var")
+        columns = (a + b for a, b in zip(vectors, matrices))
+        _fused_update(*columns, [], "adafactor", numbers)
 
 
 class Muon(Optimizer):
@@ -287,22 +274,20 @@ class Muon(Optimizer):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
                     )
 
+    def _complete(self, param, group):
+        self.state[param]["momentum_buffer"] = _zeros_like(param.grad)
+
     def _update(self, group, params):
         if group["ns_steps"] >= 100:
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(group["ns_coefficients"]) != 3:
             raise ValueError("Coefficients must be a tuple of exactly 3 values")
-        rows = []
-        for param in params:
-            if param.is_complex():
-                raise RuntimeError("Muon does not support complex parameters")
-            state = self.state[param]
-            if "momentum_buffer" not in state:
-                state["momentum_buffer"] = _zeros_like(param.grad)
-            rows.append((param, None, state["momentum_buffer"]))
+        if any(param.is_complex() for param in params):
+            raise RuntimeError("Muon does not support complex parameters")
         settings = (_number(group[name]) for name in ("lr", "weight_decay", "momentum", "nesterov"))
         iteration = *group["ns_coefficients"], group["ns_steps"], group["eps"]
-        _fused("muon", rows, (*settings, *iteration, group["adjust_lr_fn"] == "match_rms_adamw"))
+        numbers = [*settings, *iteration, group["adjust_lr_fn"] == "match_rms_adamw"]
+        _fused_update(*self._columns(group, params, None, "momentum_buffer", None, None), "muon", numbers)
 
 
 class SparseAdam(Optimizer):
