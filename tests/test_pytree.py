@@ -1,5 +1,7 @@
 """Nests of containers as lists of leaves, with classes of users among the containers."""
 
+from collections import OrderedDict, defaultdict, namedtuple
+
 import pytest
 
 import wisp
@@ -14,6 +16,7 @@ class Pair:
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setattr(pytree, "_REGISTERED", {})
+    monkeypatch.setattr(pytree, "SUPPORTED_NODES", dict(pytree.SUPPORTED_NODES))
     pytree.register_pytree_node(Pair, lambda p: ([p.left, p.right], "pair"), lambda items, context: Pair(*items))
 
 
@@ -40,3 +43,16 @@ def test_leaves_are_chosen():
     assert pytree.tree_is_leaf(3) and not pytree.tree_is_leaf([3]) and pytree.tree_structure(3).is_leaf()
     seen = []
     assert pytree.tree_map_(seen.append, nest) is nest and seen == [1, 2, 3, 4]
+
+
+def test_nodes_can_be_walked_through_by_hand():
+    """One level at a time, as those do who keep something beside every container."""
+    Point = namedtuple("Point", "x y")
+    for nest in ([1, 2], (1, 2), {"a": 1, "b": 2}, OrderedDict(a=1), defaultdict(list, a=1), Point(1, 2), Pair(1, 2)):
+        node = pytree.SUPPORTED_NODES[pytree._get_node_type(nest)]
+        items, context = node.flatten_fn(nest)
+        again = node.unflatten_fn([item * 10 for item in items], context)
+        assert type(again) is type(nest) and pytree.tree_leaves(again) == [
+            10 * leaf for leaf in pytree.tree_leaves(nest)
+        ]
+    assert pytree.LeafSpec() == pytree.tree_structure(3)

@@ -216,6 +216,7 @@ def test_helpers():
         module.detach_variable([x])
     with pytest.warns(UserWarning, match="None of the inputs"):
         module.check_backward_validity([wisp.ones(1)])
+    module.set_device_states(*module.get_device_states(x, 3))
     with module.set_checkpoint_early_stop(False), module.set_checkpoint_debug_enabled(True):
         pass
     assert doctest.testmod(module, extraglobs={"wisp": wisp}).failed == 0

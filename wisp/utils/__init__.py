@@ -1,6 +1,17 @@
 """Things around tensors and modules."""
 
-_SUBMODULES = ("checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo", "safetensors", "tensorboard")
+_SUBMODULES = (
+    "_pytree",
+    "checkpoint",
+    "collect_env",
+    "data",
+    "dlpack",
+    "flop_counter",
+    "hooks",
+    "model_zoo",
+    "safetensors",
+    "tensorboard",
+)
 
 
 def __getattr__(name):

@@ -1,7 +1,9 @@
 """Nested containers as flat lists: what function transforms take apart and put together again."""
 
 from collections import OrderedDict, defaultdict, namedtuple
+from typing import Any
 
+PyTree = Any  # a nest, in annotations
 LEAF = object()
 _DICTS = (dict, OrderedDict, defaultdict)
 _REGISTERED = {}  # class: (flatten, unflatten)
@@ -34,6 +36,11 @@ class TreeSpec(namedtuple("TreeSpec", "kind context children")):
 _LEAF_SPEC = TreeSpec(LEAF, None, ())
 
 
+def LeafSpec():
+    """The structure of a leaf."""
+    return _LEAF_SPEC
+
+
 def register_pytree_node(
     cls,
     flatten_fn,
@@ -49,6 +56,7 @@ def register_pytree_node(
     if cls in _REGISTERED:
         raise ValueError(f"{cls} is already registered as pytree node.")
     _REGISTERED[cls] = (flatten_fn, unflatten_fn)
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
 
 
 def _children(tree):
@@ -75,9 +83,33 @@ def _build(kind, context, items):
         return kind(zip(context, items))
     if kind is defaultdict:
         return defaultdict(context[0], zip(context[1], items))
+    if kind is namedtuple:
+        return context(*items)
     if hasattr(kind, "_fields"):
         return kind(*items)
     return kind(items)
+
+
+# --- for those who walk through nests by themselves
+
+NodeDef = namedtuple("NodeDef", "type flatten_fn unflatten_fn")
+
+
+def _get_node_type(tree):
+    """The class of a container, and the function `namedtuple` for all that it has made."""
+    return namedtuple if isinstance(tree, tuple) and hasattr(type(tree), "_fields") else type(tree)
+
+
+def _flatten_once(tree):
+    kind, context, items = _children(tree)
+    return items, kind if _get_node_type(tree) is namedtuple else context
+
+
+def _node(kind):
+    return NodeDef(kind, _flatten_once, lambda items, context: _build(kind, context, items))
+
+
+SUPPORTED_NODES = {kind: _node(kind) for kind in (list, tuple, *_DICTS, namedtuple)}
 
 
 def tree_is_leaf(tree, is_leaf=None):

@@ -11,7 +11,8 @@ from wisp.utils import _pytree
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "check_backward_validity", "checkpoint", "checkpoint_sequential",
-    "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+    "set_device_states",
 ]  # fmt: skip
 
 
@@ -249,6 +250,17 @@ def check_backward_validity(inputs):
     """Warns if no tensor among the inputs requires a gradient."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def get_device_states(*args):
+    """The devices of some tensors that have random states of their own, and these: there are none."""
+    return [], []
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Puts back what get_device_states() gave."""
+    for device in devices:
+        wisp._C._usable_device(f"cuda:{device}")  # says that there is none
 
 
 @contextmanager

@@ -325,3 +325,11 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if batch is END:
             raise StopIteration
         return batch
+
+
+def __getattr__(name):
+    if name == "_MultiProcessingDataLoaderIter":  # what PyTorch calls an iterator with workers
+        from wisp.utils.data._utils.workers import WorkersIter
+
+        return WorkersIter
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

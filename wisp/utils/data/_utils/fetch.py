@@ -101,9 +101,9 @@ class MapFetcher:
             return self._fetch(keys, None)
         return self._seeding.run(partial(self._fetch, keys), seed)
 
-    def _fetch(self, keys, before, seed=None):
+    def _fetch(self, keys, before, seed=None, twister=None):
         try:
-            return self._batch(keys, before, seed) if self.batched else self._one(keys, before)
+            return self._batch(keys, before, seed, twister) if self.batched else self._one(keys, before)
         except StopIteration as stop:  # it would end the loop over the loader
             raise RuntimeError("the dataset raised StopIteration") from stop
 
@@ -113,17 +113,17 @@ class MapFetcher:
             before(key)
         return self.collate(self.dataset[key])
 
-    def _batch(self, keys, before, seed):
+    def _batch(self, keys, before, seed, twister):
         if self._many or self._draws_nothing:
             samples = self._together(keys, before)
         else:
-            samples = self._each(keys, before, seed)
+            samples = self._each(keys, before, seed, twister)
         self.progress[self.slot] = len(keys)
         return self.collate(samples)
 
-    def _each(self, keys, before, seed=None):
+    def _each(self, keys, before, seed=None, twister=None):
         dataset = self.dataset
-        return [dataset[key] for key in _SampleKeys(keys, self.progress, self.slot, before, seed)]
+        return [dataset[key] for key in _SampleKeys(keys, self.progress, self.slot, before, seed, twister)]
 
     def _together(self, keys, before):
         """Samples that are fetched by one call, or that draw nothing: one seed for the batch will do."""
@@ -153,7 +153,7 @@ class IterableFetcher:
         self._ended = batch is END
         return batch
 
-    def _fetch(self, skip, before, seed=None):
+    def _fetch(self, skip, before, seed=None, twister=None):
         before(self._batches)
         if self._samples is None:
             self.progress[self.slot] = 0

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from wisp import _C
 
-_wisp, _python = _C.default_generator, random._inst
+_wisp, _python, _seed_twister = _C.default_generator, random._inst, _C._seed_twister
 _GOLDEN, _MASK = 0x9E3779B97F4A7C15, (1 << 63) - 1
 _SIZE = 4 * 625  # bytes of a twister
 
@@ -55,6 +55,11 @@ def others():
     return (_PYTHONS,) if numpys is None else (_PYTHONS, _of_numpy(numpys))
 
 
+def twister_to_seed(generators):
+    """The memory of Python's twister, if that is the only one of these generators and lies where it is known."""
+    return _pythons_twister() if len(generators) == 1 and generators[0] is _PYTHONS else None
+
+
 def _twister_at(address):
     """The memory of a twister: its attribute ``raw`` reads and writes it."""
     from ctypes import c_char
@@ -66,8 +71,12 @@ class _Pythons:
     """Python's generator. Its twister lies behind the head of the object, as in all versions so far."""
 
     def seed(self, seed):
-        """Starts it anew."""
-        random.seed(seed)
+        """Starts it anew. Its own way to do that takes as long as many a sample."""
+        twister = _pythons_twister()
+        if twister is None:
+            random.seed(seed)
+        else:
+            _seed_twister(twister, seed)
 
     def saved(self):
         """Where it stands, for is_at() and put_back()."""
