@@ -10,6 +10,7 @@ import json
 import os
 import time
 
+import result_tables as tables
 import workload_models as models
 from workload_models import numbers, words
 
@@ -97,17 +98,12 @@ def main():
     for T in libraries.values():
         T.set_num_threads(options.threads)
     rows = []
-    print("| case | wisp | with autocast | gain | PyTorch with autocast | times faster |\n|---|---|---|---|---|---|")
     for case in CASES:
         if options.only not in case:
             continue
         best = measure(libraries, case, options.rounds)
-        for what in ("training", "inference"):
-            row = row_of(case, what, best)
-            rows.append(row)
-            times = [f"{1e3 * row[key]:.1f} ms" if key in row else "" for key in ("wisp", "wisp_autocast")]
-            rival = f"{1e3 * row['torch_autocast']:.1f} ms | {row['times_faster']:.2f}" if "torch" in row else " | "
-            print(f"| {case}, {what} | {' | '.join(times)} | {row['gain']:.2f} | {rival} |", flush=True)
+        rows += [row_of(case, what, best) for what in ("training", "inference")]
+    print(tables.autocast(rows))
     if not options.only:
         with open(options.json, "w") as f:
             json.dump(rows, f, indent=1)

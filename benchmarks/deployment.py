@@ -29,6 +29,7 @@ import wisp.onnx
 from wisp import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import result_tables as tables
 import workload_models
 
 THREADS = 2
@@ -127,13 +128,6 @@ def summary(found):
             for name, (best, medians) in ((name, zip(*times, strict=True)) for name, times in found.items())}  # fmt: skip
 
 
-def row(name, result, nothing):
-    ours, other = result["wisp"], result["onnxruntime"]
-    extra = max(0, nothing["onnxruntime"][0] - nothing["wisp"][0])
-    ratios = other[0] / ours[0], other[1] / ours[1], (other[0] - extra) / ours[0]
-    return f"| {name} | {ours[0]:.4f} ms | {other[0]:.4f} ms | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |"
-
-
 def start_time(case, rounds):
     """Milliseconds from the start of a process to its end, with one result in between; and of the result alone."""
     command = case.command("run", "--output", f"{case.compiled}.first.npy")
@@ -157,7 +151,7 @@ def main():
         cases = {name: Case(folder, name, *each) for name, each in chosen.items()}
         for name, case in cases.items():
             results[name] = summary(compare(case, options.rounds))
-            print(row(name, results[name], results["call"]), flush=True)
+        print(tables.deployment(results))
         if "ResNet-18" in cases:
             results["start"] = start_time(cases["ResNet-18"], options.rounds)
             shown = "first result of ResNet-18: {process:.1f} ms, of which the call alone {call:.1f} ms"

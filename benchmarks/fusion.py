@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import result_tables as tables
 import workloads
 
 import wisp
@@ -136,28 +137,6 @@ def scripts(rounds):
     return results
 
 
-def table_of_scripts(results):
-    lines = ["| script | Python | interpreter | ratio |", "|---|---|---|---|"]
-    for name, best in results.items():
-        times = f"{1e6 * best['eager']:.0f} µs | {1e6 * best['script']:.0f} µs"
-        lines.append(f"| {name} | {times} | {best['eager'] / best['script']:.1f} |")
-    return "\n".join(lines)
-
-
-def table(results):
-    """Milliseconds of every way, and how many times faster wisp compiled is."""
-    names = list(next(iter(results.values()))["best"])
-    others = [name for name in names if name != "wisp compiled"]
-    lines = ["| chain | " + " | ".join(names) + " | " + " | ".join(f"times {name}" for name in others) + " |"]
-    lines.append("|---" * (1 + len(names) + len(others)) + "|")
-    for case, result in results.items():
-        best = result["best"]
-        times = [f"{1e3 * best[name]:.3f} ms" for name in names]
-        ratios = [f"{best[name] / best['wisp compiled']:.1f}" for name in others]
-        lines.append("| " + " | ".join([f"`{case}`", *times, *ratios]) + " |")
-    return "\n".join(lines)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", nargs="*", choices=SIZES, default=list(SIZES))
@@ -171,11 +150,11 @@ def main():
     for size in options.sizes:
         results.update(chains(size, options))
     if results:
-        print(table(results))
+        print(tables.chains(results))
     results["first calls"] = first_calls()
     print(json.dumps(results["first calls"], indent=1))
     results["scripts"] = scripts(options.rounds)
-    print(table_of_scripts(results["scripts"]))
+    print(tables.scripts(results["scripts"]))
     with open(options.json, "w") as f:
         json.dump(results, f, indent=1)
 

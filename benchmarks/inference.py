@@ -18,6 +18,7 @@ import wisp
 from wisp import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import result_tables as tables
 import workload_models as make
 import workloads
 from timing import measured
@@ -126,10 +127,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in (name for name in MODELS if re.search(options.only, name)):
             results[name] = compare(name, options.rounds, folder)
-            wisp_, compiled, other = (results[name][program] for program in PROGRAMS)
-            ratios = [f"{other[i] / ours[i]:.2f}" for ours in (wisp_, compiled) for i in (0, 1)]
-            times = [f"{each[0]:.4g} ms" for each in (wisp_, compiled, other)]
-            print("| " + " | ".join([name, *times, *ratios]) + " |", flush=True)
+    print(tables.inference(results))
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)

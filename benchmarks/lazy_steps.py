@@ -9,6 +9,7 @@ import math
 import os
 import time
 
+import result_tables as tables
 import workloads
 
 import wisp
@@ -42,25 +43,13 @@ def measure(build, sizes, seconds):
     return best
 
 
-def table(results):
-    lines = [
-        "| step | eager | lazy | compile | lazy against eager | compile against eager |",
-        "|---|---|---|---|---|---|",
-    ]
-    for case, best in results.items():
-        times = " | ".join(f"{1e3 * best[way]:.3f} ms" for way in WAYS)
-        ratios = " | ".join(f"{best['eager'] / best[way]:.2f}" for way in ("lazy", "compile"))
-        lines.append(f"| {case} | {times} | {ratios} |")
-    return "\n".join(lines)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="for each case")
     parser.add_argument("--json", default=os.path.join(HERE, "lazy_steps.json"))
     options = parser.parse_args()
     results = {case: measure(build, sizes, options.seconds) for case, (build, sizes) in CASES.items()}
-    print(table(results))
+    print(tables.steps(results))
     with open(options.json, "w") as f:
         json.dump(results, f, indent=1)
 

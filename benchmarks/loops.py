@@ -7,8 +7,9 @@ import argparse
 import json
 import math
 import os
-import statistics
 import time
+
+import result_tables as tables
 
 import wisp
 from wisp import Tensor, nn
@@ -365,18 +366,6 @@ def measure(way, make, batch, width, rounds):
     return best
 
 
-def table(results, sizes):
-    lines = ["| loop | " + " | ".join(f"{batch} x {width}" for batch, width in sizes) + " |"]
-    lines.append("|---" * (len(sizes) + 1) + "|")
-    for name, row in results.items():
-        cells = [f"{1e6 * best['script']:.0f} µs, {best['python'] / best['script']:.1f}" for best in row.values()]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    columns = zip(*(row.values() for row in results.values()), strict=True)
-    medians = [statistics.median(best["python"] / best["script"] for best in column) for column in columns]
-    lines.append("| median | " + " | ".join(f"{median:.1f}" for median in medians) + " |")
-    return "\n".join(lines)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
@@ -395,7 +384,7 @@ def main():
                 continue
             results[name] = {f"{batch}x{width}": measure(way, make, batch, width, options.rounds)
                              for batch, width in sizes}  # fmt: skip
-        print(f"{way}: interpreter, and how many times faster than Python\n\n{table(results, sizes)}\n", flush=True)
+        print(f"{way}: interpreter, and how many times faster than Python\n\n{tables.loops(results)}\n", flush=True)
     if not options.only and options.ways == WAYS:
         with open(options.json, "w") as f:
             json.dump(everything, f, indent=1)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import result_tables as tables
 from network_cases import CASES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -65,14 +66,6 @@ def measured_elsewhere(library, options):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def table(results):
-    lines = ["| network | wisp | PyTorch | times faster |", "|---|---|---|---|"]
-    for case, best in sorted(results.items(), key=lambda item: item[1]["torch"] / item[1]["wisp"]):
-        times = " | ".join(f"{1e3 * best[library]:.3g} ms" for library in ("wisp", "torch"))
-        lines.append(f"| {case} | {times} | {best['torch'] / best['wisp']:.2f} |")
-    return "\n".join(lines)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=2)
@@ -90,7 +83,7 @@ def main():
         for library in LIBRARIES:
             for case, best in measured_elsewhere(library, options).items():
                 results[case][library] = min(results[case][library], best)
-    print(table(results))
+    print(tables.networks(results))
     with open(options.json, "w") as f:
         json.dump(results, f, indent=1)
         f.write("\n")

@@ -1,16 +1,20 @@
 """Ordinary functions and steps, run eagerly, under ``wisp.lazy`` and compiled: alternately, in one process.
 
-Prints a table and writes ways.json. Compiled, no row is to be slower than eager; functions of less than a microsecond that
-cannot be recorded apart, which show what the wrapper costs.
+Machines that are shared change their speed for seconds, by half and more: so each time is compared with those taken next to it, and a
+figure is the median of these ratios. Prints a table and writes ways.json. Compiled, no row is to be slower than eager; functions of less
+than a microsecond that cannot be recorded apart, which show what the wrapper costs.
 """
 
 import argparse
 import json
 import math
 import os
+import statistics
 import time
 
+import result_tables as tables
 import way_cases
+import way_changing
 import workloads
 from way_cases import KB, MB, of
 
@@ -249,6 +253,7 @@ CASES = {
     "GPT 2 x 128 step": lambda: workloads.gpt_step(wisp, **GPT),
     "momentum by hand": own_optimiser,
     **way_cases.CASES,
+    **way_changing.CASES,
 }
 WAYS = {"eager": lambda f: f, "lazy": lambda f: wisp.lazy()(f), "compile": wisp.compile}
 
@@ -264,7 +269,7 @@ def sample(f, inputs, count):
 
 
 def measure(make, seconds):
-    """Best seconds of a call in every way, taken in turns."""
+    """Seconds of a call in every way, taken in turns."""
     # All on the same tensors: where these lie in memory makes differences of its own.
     made = make()
     f, inputs, around = (*made, lambda f: f)[:3] if isinstance(made, tuple) else (made, (), lambda f: f)
@@ -272,20 +277,16 @@ def measure(make, seconds):
     for f in calls.values():
         sample(f, inputs, 40)  # what is learnt in the first calls is known then
     count = max(1, round(SAMPLE / sample(calls["eager"], inputs, 20)))
-    best, end = dict.fromkeys(calls, math.inf), time.perf_counter() + seconds
+    turns, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
-        for way, f in calls.items():
-            best[way] = min(best[way], sample(f, inputs, count))
-    return best
+        turns.append({way: sample(f, inputs, count) for way, f in calls.items()})
+    return typical(turns)
 
 
-def table(results):
-    lines = ["| function or step | eager | lazy against eager | compile against eager |", "|---|---|---|---|"]
-    for case, best in results.items():
-        ratios = " | ".join(f"{best['eager'] / best[way]:.2f}" for way in ("lazy", "compile"))
-        digits = 2 if best["eager"] < 1e-5 else 1
-        lines.append(f"| {case} | {1e6 * best['eager']:.{digits}f} µs | {ratios} |")
-    return "\n".join(lines)
+def typical(turns):
+    """The least seconds of an eager call, and those of the other ways by the median of their ratios to it."""
+    best = min(turn["eager"] for turn in turns)
+    return {way: best * statistics.median(turn[way] / turn["eager"] for turn in turns) for way in WAYS}
 
 
 def main():
@@ -296,7 +297,7 @@ def main():
     options = parser.parse_args()
     chosen = {case: make for case, make in CASES.items() if options.only in case}
     results = {case: measure(make, options.seconds) for case, make in chosen.items()}
-    print(table(results))
+    print(tables.steps(results))
     if options.only:
         return
     with open(options.json, "w") as f:

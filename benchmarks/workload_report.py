@@ -1,13 +1,8 @@
 """The tables of the workloads in Markdown."""
 
+from result_tables import duration
+
 NAMES = {"wisp": "wisp", "torch": "PyTorch"}
-
-
-def duration(seconds):
-    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * scale >= 1:
-            break
-    return f"{seconds * scale:.3g} {unit}" if seconds * scale < 100 else f"{seconds * scale:.0f} {unit}"
 
 
 def size(count):

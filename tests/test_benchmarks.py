@@ -185,8 +185,16 @@ def test_chains_are_measured_in_a_process_of_their_own():
 
 
 def test_functions_in_three_ways():
-    (ways,) = modules("ways")
+    ways, tables = modules("ways", "result_tables")
     cases = ("chain, 100", "branch by values, 64k", "LayerNorm step, 512 x 256", "momentum by hand")
     results = {case: ways.measure(ways.CASES[case], 0.01) for case in cases}
     assert all(list(best) == list(ways.WAYS) and min(best.values()) > 0 for best in results.values())
-    assert all(f"| {case} |" in ways.table(results) for case in cases)
+    assert all(f"| {case} |" in tables.steps(results) for case in cases)
+
+
+# --- tables
+
+
+def test_the_committed_tables_are_those_of_the_committed_figures():
+    (tables,) = modules("result_tables")
+    assert (FOLDER / "results.md").read_text() == tables.markdown()
