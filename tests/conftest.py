@@ -21,6 +21,12 @@ def clean_state():
 
 
 @pytest.fixture
+def one_thread():
+    """Of a busy machine, another thread may not be had for milliseconds: no time for those who compare times."""
+    wisp.set_num_threads(1)
+
+
+@pytest.fixture
 def unchecked():
     """Distributions are asked about values outside of their support too."""
     from wisp.distributions import Distribution

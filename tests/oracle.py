@@ -17,6 +17,7 @@ MODULES = (
     "test_conversion",
     "test_creation",
     "test_distributions",
+    "test_foreach",
     "test_nn",
     "test_nn_layers",
     "test_nn_utils",
@@ -27,6 +28,7 @@ MODULES = (
     "test_promotion",
     "test_random",
     "test_sequences",
+    "test_stored_dtypes",
     "test_transforms",
     "test_views_inplace",
 )

@@ -373,11 +373,13 @@ def test_only_what_headers_declare_is_exported():
         pytest.skip("needs nm")
     names = run(nm, "-DC", "--defined-only", pathlib.Path(wisp.config.lib_dir()) / "libwisp.so").splitlines()
     ours = [line.split(" ", 2)[2] for line in names if " wisp::" in line or line.split(" ", 2)[2].startswith("wisp::")]
-    # Of the inner names, headers call those that put messages together.
+    # Of the inner names, headers call those that put messages together, and convert numbers.
     inner = re.compile(
-        r"wisp::(ops|cpu|autograd|python|detail)::(?!(fail|join)\b.*detail::Part)|wisp::(call|registry)\("
+        r"wisp::(ops|cpu|autograd|python|detail)::(?!(fail|join)\b.*detail::Part|float8_to_float|float_to_float8)"
+        r"|wisp::(call|registry)\("
     )
-    assert len(ours) > 1000 and not [name for name in ours if inner.match(name)]
+    by_std = re.compile(r"wisp::[^(]* std::")  # made from its templates, which are visible
+    assert len(ours) > 1000 and not [name for name in ours if inner.match(name) and not by_std.match(name)]
 
 
 def test_guide(tmp_path):

@@ -51,7 +51,7 @@ def test_what_libraries_do_when_they_are_imported():
             print(torch.backends.cuda.flash_sdp_enabled(), end=" ")
         torch.backends.cuda.enable_math_sdp(False)
         print(torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled(), half(4))
-        print(HASH_REGEX.search("net-5c106cde.pth")[1], List[int], hasattr(torch.fx, "Graph"))
+        print(HASH_REGEX.search("net-5c106cde.pth")[1], List[int], hasattr(torch.fx, "symbolic_trace"))
         x = torch.ones(1)
         print(torch._C._get_tracing_state(), x._cdata == x._cdata != torch.ones(1)._cdata)
     """)
@@ -106,9 +106,9 @@ def test_names_of_what_is_not_there():
         import torch.distributed.fsdp
         import torch.distributed.optim
 
-        assert "uint16" not in dir(torch)  # who goes through what there is would take it for a dtype
-        print(torch.__name__, torch.float8_e4m3fn, torch.float32 in (torch.uint16, torch.uint64), torch.uint16.itemsize)
-        print(pickle.loads(pickle.dumps(torch.uint32)) is torch.uint32)
+        assert "qint8" not in dir(torch)  # who goes through what there is would take it for a dtype
+        print(torch.__name__, torch.qint8, torch.float32 in (torch.qint8, torch.chalf), torch.complex32.itemsize)
+        print(pickle.loads(pickle.dumps(torch.qint8)) is torch.qint8)
         x = torch.ones(2)
         print(isinstance(x, torch.fx.Proxy), isinstance(x, torch.distributed.fsdp.FullyShardedDataParallel))
         print(isinstance(x, torch.distributed.optim.ZeroRedundancyOptimizer), torch.torch.Tensor is torch.Tensor)
@@ -121,7 +121,7 @@ def test_names_of_what_is_not_there():
         y.backward(torch.tensor([1.0, 3.0]))
         given = torch._softmax_backward_data(torch.tensor([1.0, 3.0]), y.detach(), 0, y.dtype)
         print(given.tolist() == x.grad.tolist())
-        for wrong in (lambda: x.to(torch.float8_e4m3fn), lambda: torch.zeros(2, dtype=torch.uint16), torch.fx.Proxy):
+        for wrong in (lambda: x.to(torch.qint8), lambda: torch.zeros(2, dtype=torch.chalf), torch.fx.Proxy):
             try:
                 wrong()
             except TypeError as error:
@@ -129,9 +129,9 @@ def test_names_of_what_is_not_there():
     """)
     words = [
         "torch",
-        "torch.float8_e4m3fn",
+        "torch.qint8",
         "False",
-        "2",
+        "4",
         "True",
         "False",
         "False",
@@ -144,6 +144,46 @@ def test_names_of_what_is_not_there():
         "False",
     ]
     assert printed.split() == [*words, "True", *["TypeError"] * 3]
+
+
+def test_what_libraries_of_training_loops_ask_for():
+    printed = as_torch("""
+        import torch
+        from torch._higher_order_ops.associative_scan import associative_scan
+        from torch._subclasses.fake_tensor import FakeTensor, is_fake
+        from torch.autograd.profiler import record_function
+        from torch.distributed.tensor import DTensor
+        from torch.fx.experimental.proxy_tensor import get_proxy_mode
+        from torch.profiler import ProfilerAction, ProfilerActivity, profile, schedule
+        from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+        x = torch.ones(2)
+        with record_function("a part"):
+            absent = (DTensor, FakeTensor, torch.distributed.device_mesh.DeviceMesh, torch.Stream, torch.Event)
+            absent += (torch.distributed.ProcessGroup,)
+            print(isinstance(x, absent), is_fake(x), get_proxy_mode())
+        print([schedule(wait=1, warmup=1, active=2, repeat=1)(step).name for step in range(5)])
+        try:
+            profile(activities=[ProfilerActivity.CPU])
+        except RuntimeError as error:
+            print(error)
+        print(torch._C._nn._parse_to("cpu", torch.float64, non_blocking=True), torch._C._nn.gelu is torch.nn.functional.gelu)
+        print(torch._C._nn._parse_to(torch.ones(1, dtype=torch.int64), memory_format=torch.channels_last))
+        print(torch.Size([1]), torch.float32, x.type(), torch.channels_last, repr(x.sort()).split("(")[0])
+        compiled = torch.compile(torch.nn.Linear(1, 1))
+        print(*(isinstance(m, torch._dynamo.eval_frame.OptimizedModule) for m in (compiled, torch.nn.Linear(1, 1))))
+        print(torch.jit.ScriptModule is torch.ScriptModule, associative_scan(torch.add, torch.arange(3), 0).tolist())
+    """)
+    assert printed.splitlines() == [
+        "False False None",
+        "['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']",
+        "there is no profiler while wisp stands in for torch",
+        "(device(type='cpu'), torch.float64, True, None) True",
+        "(device(type='cpu'), torch.int64, False, torch.channels_last)",
+        "torch.Size([1]) torch.float32 torch.FloatTensor torch.channels_last torch.return_types.sort",
+        "True False",
+        "True [0, 1, 3]",
+    ]
 
 
 def test_exit_codes(tmp_path):
@@ -306,3 +346,34 @@ def test_the_guide_tells_the_truth():
     if not page.exists():
         pytest.skip("the guide is not here")
     fresh.python("\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)))
+
+
+def test_settings_of_the_compiler_that_programs_make():
+    printed = as_torch("""
+        import torch
+        import torch._dynamo.config
+        import torch._functorch.config
+        import torch._inductor.config as inductor
+        from torch._dynamo.backends.registry import register_backend
+        from torch._dynamo.utils import counters
+
+        inductor.coordinate_descent_tuning = inductor.triton.cudagraphs = True
+        torch._functorch.config.activation_memory_budget = 0.5
+        torch._logging.set_logs(recompiles=True)
+        with torch._dynamo.config.patch("cache_size_limit", 64), inductor.patch({"triton.cudagraphs": False}):
+            print(torch._dynamo.config.cache_size_limit, inductor.triton.cudagraphs)
+        print(torch._dynamo.config.cache_size_limit, inductor.triton.cudagraphs, counters["stats"]["unique_graphs"])
+        for settings in (torch._dynamo.config, inductor, inductor.triton):
+            try:
+                settings.cach_size = 1
+            except AttributeError as error:
+                print(str(error).split()[0])
+        register_backend(lambda graph, inputs: graph.forward, name="mine")
+        print(torch.compile(lambda x: x + 1, backend="mine")(1), "triton.cudagraphs" in torch._inductor.list_options())
+        print(torch.compile(lambda x: x + 1, backend=lambda graph, inputs: graph.forward)(1), torch.compiler.config.job_id)
+    """)
+    names = [
+        f"torch.{name}.config{part}.cach_size"
+        for name, part in (("_dynamo", ""), ("_inductor", ""), ("_inductor", ".triton"))
+    ]
+    assert printed.split() == ["64", "False", "8", "True", "0", *names, "2", "True", "2", "None"]

@@ -365,7 +365,7 @@ def test_extra_state_and_state_hooks():
     net.count = 8
     net.register_state_dict_post_hook(lambda m, state, prefix, meta: state.__setitem__(prefix + "more", wisp.ones(1)))
     state = net.state_dict()
-    assert state["_extra_state"] == 8
+    assert state[nn.modules.module._EXTRA_STATE_KEY_SUFFIX] == state["_extra_state"] == 8
     assert "more" in state
     other.register_load_state_dict_pre_hook(lambda m, state, prefix, *rest: state.pop(prefix + "more"))
     other.load_state_dict(state)

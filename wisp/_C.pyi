@@ -25,6 +25,7 @@ _enter_vmap: Any
 _fft: Any
 _forbid_saved_hooks: Any
 _forget_casts: Any
+_forget_gradients: Any
 _function_apply: Any
 _functional: Any
 _functions: Any
@@ -40,7 +41,9 @@ _is_torch_function_enabled: Any
 _is_watched: Any
 _jit: Any
 _lazy_collect: Any
+_lazy_compiles: Any
 _lazy_counts: Any
+_lazy_forget: Any
 _lazy_report: Any
 _lazy_run: Any
 _leave_level: Any
@@ -64,17 +67,24 @@ _queue_callback: Any
 _reaches_other_leaves: Any
 _return_types: Any
 _run_backward: Any
+_seed_twister: Any
 _set_anomaly: Any
 _set_autocast: Any
 _set_default_device: Any
 _set_function_modes: Any
 _set_grad_enabled: Any
 _set_library_folder: Any
+_settings: Any
+_show_as: Any
+_shown_package: Any
 _special: Any
 _tangent: Any
+_update_columns: Any
 _usable_device: Any
+_watch_reads: Any
 _winograd_enabled: Any
 _winograd_set_enabled: Any
+_with_gradients: Any
 _without_history: Any
 
 _Number: TypeAlias = _int | _float | _bool | complex
@@ -151,6 +161,11 @@ float: Final[dtype]
 float16: Final[dtype]
 float32: Final[dtype]
 float64: Final[dtype]
+float8_e4m3fn: Final[dtype]
+float8_e4m3fnuz: Final[dtype]
+float8_e5m2: Final[dtype]
+float8_e5m2fnuz: Final[dtype]
+float8_e8m0fnu: Final[dtype]
 half: Final[dtype]
 int: Final[dtype]
 int16: Final[dtype]
@@ -159,6 +174,9 @@ int64: Final[dtype]
 int8: Final[dtype]
 long: Final[dtype]
 short: Final[dtype]
+uint16: Final[dtype]
+uint32: Final[dtype]
+uint64: Final[dtype]
 uint8: Final[dtype]
 
 _dtype = dtype

@@ -22,7 +22,7 @@ newaxis = None
 
 # Imported on first use, by `wisp.name`.
 _SUBMODULES = (
-    "__config__", "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "__config__", "_utils", "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "functional", "futures", "hub", "jit", "library", "linalg", "masked", "memory", "models",
     "multiprocessing", "nn", "onnx", "optim", "overrides", "random", "return_types", "serialization", "signal", "special",
     "storage", "testing", "torch_version", "types", "utils", "version",
@@ -58,7 +58,7 @@ _HOMES = {
         "poisson_nll_loss", "triplet_margin_loss",
     ),
     "_settings": (
-        "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+        "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode", "get_device_module",
         "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
         "set_default_device", "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
         "is_warn_always_enabled", "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms",
@@ -73,6 +73,8 @@ _HOMES = {
         "broadcast_shapes", "cond", "einsum", "gradient", "histogramdd", "lu", "segment_reduce", "tensordot", "unique",
         "unique_consecutive", "unravel_index",
     ),
+    "cuda": ("Event", "Stream"),
+    "jit": ("ScriptFunction", "ScriptModule"),
     "random": ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
     "serialization": ("load", "save"),
 }  # fmt: skip
@@ -87,8 +89,9 @@ def __getattr__(name):
 
     if name in _SUBMODULES:
         return import_module(f"wisp.{name}")
-    if name in _HOME_OF:
-        value = globals()[name] = getattr(import_module(f"wisp.{_HOME_OF[name]}"), name)
+    home = "_foreach" if name.startswith("_foreach_") else _HOME_OF.get(name)
+    if home is not None and hasattr(module := import_module(f"wisp.{home}"), name):
+        value = globals()[name] = getattr(module, name)
         return value
     from wisp._missing import MissingName
 

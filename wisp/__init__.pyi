@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, overload
 
 from wisp import __config__ as __config__
+from wisp import _utils as _utils
 from wisp import accelerator as accelerator
 from wisp import amp as amp
 from wisp import array_api as array_api
@@ -106,6 +107,11 @@ from wisp._C import double as double
 from wisp._C import dtype as dtype
 from wisp._C import enable_grad as enable_grad
 from wisp._C import float as float
+from wisp._C import float8_e4m3fn as float8_e4m3fn
+from wisp._C import float8_e4m3fnuz as float8_e4m3fnuz
+from wisp._C import float8_e5m2 as float8_e5m2
+from wisp._C import float8_e5m2fnuz as float8_e5m2fnuz
+from wisp._C import float8_e8m0fnu as float8_e8m0fnu
 from wisp._C import float16 as float16
 from wisp._C import float32 as float32
 from wisp._C import float64 as float64
@@ -141,6 +147,9 @@ from wisp._C import sparse_csr as sparse_csr
 from wisp._C import strided as strided
 from wisp._C import tensor as tensor
 from wisp._C import uint8 as uint8
+from wisp._C import uint16 as uint16
+from wisp._C import uint32 as uint32
+from wisp._C import uint64 as uint64
 from wisp._checkpoint import Checkpoint as Checkpoint
 from wisp._lazy import compile as compile
 from wisp._lazy import lazy as lazy
@@ -181,6 +190,7 @@ from wisp._ops import ops as ops
 from wisp._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from wisp._settings import get_default_device as get_default_device
 from wisp._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from wisp._settings import get_device_module as get_device_module
 from wisp._settings import get_float32_matmul_precision as get_float32_matmul_precision
 from wisp._settings import get_num_interop_threads as get_num_interop_threads
 from wisp._settings import (
@@ -217,6 +227,8 @@ from wisp.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dt
 from wisp.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from wisp.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from wisp.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from wisp.cuda import Event as Event
+from wisp.cuda import Stream as Stream
 from wisp.func import vmap as vmap
 from wisp.functional import broadcast_shapes as broadcast_shapes
 from wisp.functional import cond as cond
@@ -230,6 +242,8 @@ from wisp.functional import unique as unique
 from wisp.functional import unique_consecutive as unique_consecutive
 from wisp.functional import unravel_index as unravel_index
 from wisp.futures import Future as Future
+from wisp.jit import ScriptFunction as ScriptFunction
+from wisp.jit import ScriptModule as ScriptModule
 from wisp.random import get_rng_state as get_rng_state
 from wisp.random import initial_seed as initial_seed
 from wisp.random import manual_seed as manual_seed
@@ -363,7 +377,13 @@ def as_strided_copy(
     out: Tensor | None = None,
 ) -> Tensor: ...
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
+    input: Tensor,
+    src: Tensor,
+    size: Sequence[_int],
+    stride: Sequence[_int],
+    storage_offset: _int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor: ...
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def asin_(input: Tensor) -> Tensor: ...
@@ -673,7 +693,9 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
 def diagonal_copy(
     input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None
 ) -> Tensor: ...
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None
+) -> Tensor: ...
 def diff(
     input: Tensor,
     n: _int = 1,
@@ -920,7 +942,7 @@ def hann_window(
     requires_grad: _bool = False,
     pin_memory: _bool | None = None,
 ) -> Tensor: ...
-def hardshrink(input: Tensor, lambd: _Number = 0.5) -> Tensor: ...
+def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor: ...
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def histc(
     input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Tensor | None = None
@@ -959,7 +981,14 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _Number) -> Tensor: ...
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor: ...
 def index_reduce(
-    input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: _bool = True,
+    out: Tensor | None = None,
 ) -> Tensor: ...
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
@@ -1311,9 +1340,11 @@ def normal(
 ) -> Tensor: ...
 def not_equal(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor: ...
 @overload
-def nuclear_norm(input: Tensor, keepdim: _bool = False) -> Tensor: ...
+def nuclear_norm(input: Tensor, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
 @overload
-def nuclear_norm(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor: ...
+def nuclear_norm(
+    input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor: ...
 @overload
 def ones(
     size: Sequence[_int],
@@ -1685,7 +1716,7 @@ def searchsorted(
 ) -> Tensor: ...
 def select(input: Tensor, dim: _int, index: _int) -> Tensor: ...
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor: ...
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor: ...
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor: ...
 def selu(input: Tensor, inplace: _bool = False) -> Tensor: ...
 def selu_(input: Tensor) -> Tensor: ...
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
@@ -1714,7 +1745,14 @@ def slice_inverse(
     input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
 ) -> Tensor: ...
 def slice_scatter(
-    input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+    input: Tensor,
+    src: Tensor,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor: ...
 def slogdet(input: Tensor, *, out: _Tensors | None = None) -> return_types.slogdet: ...
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor: ...
@@ -1848,7 +1886,9 @@ def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 
 def tensor_split(input: Tensor, sections: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
 @overload
 def tensor_split(input: Tensor, indices: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
-def threshold(input: Tensor, threshold: _Number, value: _Number, inplace: _bool = False) -> Tensor: ...
+def threshold(
+    input: Tensor, threshold: _Number, value: _Number, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor: ...
 def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor: ...
 @overload
 def tile(input: Tensor, dims: Sequence[_int]) -> Tensor: ...

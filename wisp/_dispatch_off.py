@@ -9,6 +9,23 @@ DispatchKey = enum.Enum("DispatchKey", [
 ])  # fmt: skip
 
 
+class NativeFunctions:
+    """torch._C._nn: functions of torch.nn.functional, and what reads the arguments of Module.to()."""
+
+    def __init__(self, functional, parse_to):
+        self._functional, self._parse_to = functional, parse_to
+
+    def __getattr__(self, name):
+        return getattr(self._functional, name)
+
+
+class PyTorchFileReader:
+    """What reads parts of PyTorch's archives; named in annotations. Loading them is wisp.load()."""
+
+    def __new__(cls, *args, **kwargs):
+        raise TypeError("PyTorchFileReader: not there while wisp stands in for torch; torch.load() reads such files")
+
+
 class DispatchKeySet(frozenset):
     """Some of the keys."""
 

@@ -13,11 +13,22 @@ from wisp import _dispatch_off, _dtypes_off, _sharded_off, version
 _HOMES = {f"torch.optim.{name}": "wisp.optim" for name in (
     "_adafactor", "_muon", "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop",
     "rprop", "sgd", "sparse_adam",
-)} | {
-    "torch._custom_ops": "wisp.library", "torch._dynamo": "wisp._dynamo_off", "torch._dynamo.utils": "wisp._dynamo_off",
+)} | {f"torch._dynamo.{name}": f"wisp._dynamo_off.{name}" for name in ("config", "exc", "utils")} | {
+    "torch._custom_ops": "wisp.library", "torch._dynamo": "wisp._dynamo_off", "torch._dynamo.decorators": "wisp._dynamo_off",
+    "torch._dynamo.external_utils": "wisp._dynamo_off", "torch._functorch": "wisp._functorch_off",
+    "torch._functorch.config": "wisp._functorch_off.config", "torch._dynamo.backends": "wisp._dynamo_off",
+    "torch._dynamo.backends.registry": "wisp._dynamo_off",
+    "torch._inductor": "wisp._inductor_off", "torch._inductor.config": "wisp._inductor_off.config",
+    "torch._logging": "wisp._logging_off",
     "torch.ao": "wisp._quantized_off", "torch.ao.quantization": "wisp._quantized_off",
-    "torch.distributed.fsdp": "wisp._sharded_off",
-    "torch.distributed.optim": "wisp._sharded_off", "torch.fx": "wisp._fx_off",
+    "torch._dynamo._trace_wrapped_higher_order_op": "wisp._dynamo_off", "torch._dynamo.eval_frame": "wisp._dynamo_off",
+    "torch._subclasses": "wisp._tracing_off", "torch._subclasses.fake_tensor": "wisp._tracing_off",
+    "torch.distributed.device_mesh": "wisp._sharded_off", "torch.distributed.fsdp": "wisp._sharded_off",
+    "torch.distributed.fsdp.fully_sharded_data_parallel": "wisp._sharded_off",
+    "torch.distributed.optim": "wisp._sharded_off", "torch.distributed.tensor": "wisp._sharded_off",
+    "torch.fx": "wisp._fx_off", "torch.fx.experimental": "wisp._fx_off",
+    "torch.fx.experimental.proxy_tensor": "wisp._tracing_off", "torch.nn.parallel.distributed": "wisp._sharded_off",
+    "torch.autograd.profiler": "wisp._profiler_off", "torch.profiler": "wisp._profiler_off",
     "torch.onnx.symbolic_helper": "wisp._onnx_off", "torch.onnx.symbolic_opset11": "wisp._onnx_off",
 }  # fmt: skip
 
@@ -134,6 +145,7 @@ def install():
     sys.modules["torch"] = wisp
     _find_hidden("wisp")
     wisp.__name__ = "torch"  # some libraries look at it,
+    wisp._C._show_as("torch")  # or at the names of dtypes,
     wisp.torch = wisp  # and some write torch.torch.Tensor
     wisp.__version__ = version.__version__ = version.as_torch()
     wisp._C._log_api_usage_once = wisp._C._get_tracing_state = _nothing  # libraries call them,
@@ -141,9 +153,21 @@ def install():
     wisp._softmax_backward_data = _softmax_backward_data
     _dtypes_off.add_to(wisp)
     wisp._C.DispatchKey, wisp._C.DispatchKeySet = _dispatch_off.DispatchKey, _dispatch_off.DispatchKeySet
+    wisp._C._TensorMeta, wisp.PyTorchFileReader = type(wisp.Tensor), _dispatch_off.PyTorchFileReader
+    functional, conversions = (import_module(f"wisp.nn.{name}") for name in ("functional", "modules._conversions"))
+    wisp._C._nn = _dispatch_off.NativeFunctions(functional, conversions._parse_to)
     wisp._C.Graph, wisp._C.Value = wisp._C._jit.Graph, wisp._C._jit.Value  # named in annotations
-    for name in ("torch._dynamo", "torch.fx"):
+    for name in (
+        "torch._dynamo",
+        "torch._functorch",
+        "torch._inductor",
+        "torch._logging",
+        "torch.distributed.device_mesh",
+        "torch.fx",
+        "torch.profiler",
+    ):
         import_module(name)  # programs that import torch alone find them too
     import_module("wisp.nn.parallel").DistributedDataParallel = _sharded_off.DistributedDataParallel
+    import_module("wisp.distributed").ProcessGroup = _sharded_off.ProcessGroup
     if STAND_IN not in sys.path:
         sys.path.insert(1, STAND_IN)

@@ -1,14 +1,34 @@
 """What programs find as torch.fx while wisp has no symbolic traces: wrap(), with which they mark functions at import, and
-Proxy, which they ask values whether they are."""
+classes, which they ask values whether they are."""
 
-__all__ = ["Proxy", "wrap"]
+__all__ = ["Graph", "GraphModule", "Node", "Proxy", "Tracer", "wrap"]
+
+__path__ = []  # torch.fx.experimental is this module too
 
 
-class Proxy:
+class _Absent:
+    def __new__(cls, *args, **kwargs):
+        raise TypeError(f"torch.fx.{cls.__name__}: there are no symbolic traces while wisp stands in for torch")
+
+
+class Proxy(_Absent):
     """What stands for values in a symbolic trace. There are none here: nothing is one."""
 
-    def __new__(cls, *args, **kwargs):
-        raise TypeError("torch.fx.Proxy: there are no symbolic traces while wisp stands in for torch")
+
+class Tracer(_Absent):
+    """What makes symbolic traces."""
+
+
+class Node(_Absent):
+    """A step of a symbolic trace. There are none here: nothing is one."""
+
+
+class Graph(_Absent):
+    """A symbolic trace. There are none here: nothing is one."""
+
+
+class GraphModule(_Absent):
+    """A module that runs a symbolic trace. There are none here: nothing is one."""
 
 
 def wrap(fn_or_name):

@@ -9,6 +9,10 @@ from wisp.autograd import Function, _samples
 __all__ = ["OpOverload", "OpOverloadPacket", "ops"]
 
 
+# What a call does instead while a trace is recorded (see wisp/jit/_custom_ops.py).
+_traced_call = None
+
+
 def _tensors(values):
     for value in values:
         if isinstance(value, Tensor):
@@ -34,6 +38,9 @@ class OpOverload:
 
     def __call__(self, /, *args, **kwargs):
         values = self._schema.bind(args, kwargs)
+        return self._call(values) if _traced_call is None else _traced_call(self, values)
+
+    def _call(self, values):
         above = self._above_autograd()
         if above is not None:
             return self._run(above, values)

@@ -1,5 +1,7 @@
 """Settings of the process that wisp accepts for scripts written for more than one kind of machine."""
 
+from importlib import import_module
+
 from wisp import _C
 
 _state = {"deterministic": False, "warn_only": False, "interop_threads": 1, "matmul_precision": "highest",
@@ -14,6 +16,14 @@ def get_default_device():
 def set_default_device(device):
     """Where new tensors live from now on: "cpu" (or None), or "meta" for shapes without values."""
     _C._set_default_device(device)
+
+
+def get_device_module(device=None):
+    """The module of a kind of device, ``wisp.cpu`` if none is named."""
+    name = "cpu" if device is None else _C.device(device).type
+    if name not in ("cpu", "cuda"):
+        raise RuntimeError(f"Device '{name}' does not have a corresponding module registered as 'wisp.{name}'.")
+    return import_module(f"wisp.{name}")
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):

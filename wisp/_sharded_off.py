@@ -1,12 +1,29 @@
-"""What programs find as torch.distributed.fsdp, torch.distributed.optim and in torch.nn.parallel while wisp does not train with
-several processes: classes, which they ask objects whether they are."""
+"""What programs find as torch.distributed.fsdp, .optim, .tensor and .device_mesh and in torch.nn.parallel while wisp does not train with several
+processes: classes, which they ask objects whether they are."""
 
-__all__ = ["DistributedDataParallel", "FullyShardedDataParallel", "ZeroRedundancyOptimizer"]
+__all__ = [
+    "DTensor",
+    "DeviceMesh",
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "ProcessGroup",
+    "ZeroRedundancyOptimizer",
+]
+
+__path__ = []  # torch.distributed.fsdp.fully_sharded_data_parallel is this module too
 
 
 class _Absent:
     def __new__(cls, *args, **kwargs):
         raise TypeError(f"{cls.__name__}: there is no training with several processes while wisp stands in for torch")
+
+
+class DTensor(_Absent):
+    """A tensor whose parts lie in several processes. There are none here: nothing is one."""
+
+
+class DeviceMesh(_Absent):
+    """Processes in rows and columns. There are none here: nothing is one."""
 
 
 class DistributedDataParallel(_Absent):
@@ -15,6 +32,10 @@ class DistributedDataParallel(_Absent):
 
 class FullyShardedDataParallel(_Absent):
     """A model whose parameters are divided among processes. There are none here: nothing is one."""
+
+
+class ProcessGroup(_Absent):
+    """Processes that know of each other. There are none here: nothing is one."""
 
 
 class ZeroRedundancyOptimizer(_Absent):

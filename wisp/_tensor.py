@@ -32,10 +32,10 @@ class _Methods:
             raise ValueError("to_device(): expected no stream, there are none on the CPU")
         return self.to(device)
 
-    def __format__(self, spec):
+    def __format__(self, format_spec):
         if self.dim() == 0 and type(self) is Tensor:
-            return format(self.item(), spec)
-        return object.__format__(self, spec)
+            return format(self.item(), format_spec)
+        return object.__format__(self, format_spec)
 
     def __contains__(self, element):
         if isinstance(element, (Tensor, int, float, complex)):
@@ -129,9 +129,11 @@ class _Methods:
             size = (untyped.nbytes() // self.element_size() - storage_offset,)
         return self._set(untyped._bytes, storage_offset, size, stride)
 
-    def resize_(self, *sizes, memory_format=None):
+    def resize_(self, *sizes, size=None, memory_format=None):
         """Takes other sizes in place; new elements, if there are any, are uninitialised."""
-        if len(sizes) == 1 and not isinstance(sizes[0], int):
+        if size is not None:
+            sizes = size
+        elif len(sizes) == 1 and not isinstance(sizes[0], int):
             sizes = sizes[0]
         return self._resize(sizes, memory_format)
 
@@ -228,9 +230,9 @@ class _Methods:
         """Replaces every element by ``callable(element)``."""
         return self._by_element("apply_", callable)
 
-    def map_(self, tensor, callable):
-        """Replaces every element by ``callable(element, element of tensor)``."""
-        return self._by_element("map_", callable, tensor)
+    def map_(self, other, callable):
+        """Replaces every element by ``callable(element, element of other)``."""
+        return self._by_element("map_", callable, other)
 
     def map2_(self, x, y, callable):
         """Replaces every element by ``callable(element, element of x, element of y)``."""

@@ -42,7 +42,8 @@ void check_interrupt() {
 }
 
 void warn_user(const std::string& message) {
-  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) != 0) throw PythonError();
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), wisp_place_level()) != 0)
+    throw PythonError();
 }
 
 // A thread that asks for the lock of an interpreter that is going away is ended by unwinding its
@@ -99,6 +100,7 @@ void fill(PyObject* module) {
   add_creation_functions(module);
   add_interop_functions(module);
   add_lazy_functions(module);
+  add_optimizer_functions(module);
   add_runtime_functions(module);
   add_sample_keys(module);
   add_transforms(module);

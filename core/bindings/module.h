@@ -13,6 +13,7 @@ void add_collected_functions(PyObject* module);
 void add_creation_functions(PyObject* module);
 void add_interop_functions(PyObject* module);
 void add_lazy_functions(PyObject* module);
+void add_optimizer_functions(PyObject* module);
 void add_runtime_functions(PyObject* module);
 void add_sample_keys(PyObject* module);
 void add_transforms(PyObject* module);

@@ -21,6 +21,7 @@ struct OpObject {
   std::string* name;                  // as the user writes it
   std::string* home;                  // "wisp", "wisp.nn.functional", ...
   PyTypeObject* result_type;          // named tuple, if the results have names
+  PyObject* attributes;               // what programs have set, as they may for Python's functions
   Spelling spelling;
 };
 
@@ -259,6 +260,7 @@ void op_dealloc(PyObject* self) {
   delete op->overloads;
   delete op->name;
   delete op->home;
+  Py_XDECREF(op->attributes);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -273,6 +275,7 @@ PyGetSetDef op_getset[] = {{"__doc__", op_doc, nullptr, nullptr, nullptr},
 PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};
 PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, attributes), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -300,7 +303,7 @@ PyType_Spec method_spec = {"wisp._C.builtin_method", sizeof(OpObject), 0,
 // One field a line, as tensors take several.
 PyObject* result_repr(PyObject* self) {
   return guarded([&] {
-    std::string text = std::string(Py_TYPE(self)->tp_name) + "(\n";
+    std::string text = shown_package() + std::string(Py_TYPE(self)->tp_name).substr(4) + "(\n";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
       const Ref value = owned(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
       text += (i ? ",\n" : "") + std::string(Py_TYPE(self)->tp_members[i].name) + "=" +

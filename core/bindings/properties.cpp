@@ -3,6 +3,7 @@
 #include "bindings/arguments.h"
 #include "bindings/node_object.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 #include "dispatch/call.h"
 #include "ops/ops.h"
@@ -363,6 +364,11 @@ Py_ssize_t tensor_length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
+  const auto note = [] {
+    note_read("len()");
+    return 0;
+  };
+  if (WISP_UNLIKELY(tracing != nullptr) && guarded_int(note) < 0) return -1;
   return static_cast<Py_ssize_t>(impl->size(0));
 }
 

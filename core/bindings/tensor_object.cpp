@@ -62,15 +62,16 @@ bool keep_alive(PyObject* object) {
 void drop_wrapper(void* wrapper) {
   // The tensor dies while it owns its object.
   const FreeingLock lock;
-  if (!lock) return;
   TensorObject* self = static_cast<TensorObject*>(wrapper);
-  if (Py_REFCNT(self) == 1) {
+  if (lock && Py_REFCNT(self) == 1) {
     self->impl = nullptr;
-  } else {  // a weak reference has given the object out: it owns the tensor again
+  } else {
+    // A weak reference has given the object out, or the interpreter is going and its garbage
+    // collector will look at the object once more: it owns the tensor again.
     if (self->impl->use_count() == 0) self->impl->retain();
     self->impl->set_keeps_wrapper(false);
   }
-  Py_DECREF(reinterpret_cast<PyObject*>(self));
+  if (lock) Py_DECREF(reinterpret_cast<PyObject*>(self));
 }
 
 void free_contents(PyObject* object) {
@@ -170,6 +171,7 @@ PyObject* tensor_repr(PyObject* self) {
 PyObject* tensor_iter(PyObject* self) {
   return guarded([&]() -> PyObject* {
     WISP_CHECK_TYPE(impl_of(self)->ndim() > 0, "iteration over a 0-d tensor");
+    note_read("iter()");
     static PyObject* unbind =
         must(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "unbind"));
     const Ref parts = owned(PyObject_CallOneArg(unbind, self));

@@ -9,6 +9,10 @@ from wisp.autograd import _samples
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
+# What apply() does instead while a trace is recorded (see wisp/jit/_custom_calls.py).
+_traced_apply = None
+
+
 def _default_setup_context(ctx, inputs, output):
     raise NotImplementedError("setup_context is not implemented.")
 
@@ -104,6 +108,10 @@ class Function(FunctionCtx):
     @classmethod
     def apply(cls, *args):
         """Calls forward(), recording the call for backward."""
+        return cls._apply(*args) if _traced_apply is None else _traced_apply(cls, *args)
+
+    @classmethod
+    def _apply(cls, *args):
         if cls.setup_context is not _default_setup_context:
             args = _with_defaults(cls.forward, args)
         return _samples.apply(cls, args) if _samples.running else _C._function_apply(cls, *args)

@@ -140,7 +140,24 @@ class Stream:
         _unavailable()
 
 
-Event = Stream
+CUDAGraph = Event = graph = Stream
+
+
+class StreamContext:
+    """A with block on a stream; only None, which is none, can be entered."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __enter__(self):
+        if self.stream is not None:
+            _unavailable()
+
+    def __exit__(self, *exc):
+        return False
+
+
+stream = StreamContext
 
 
 def __getattr__(name):

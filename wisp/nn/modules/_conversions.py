@@ -4,6 +4,12 @@ from wisp import _C
 from wisp._C import Tensor
 
 
+def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None):
+    """Arguments of Module.to() as PyTorch hands them to modules that have one of their own."""
+    dtype, device = _target(*args, tensor, device, dtype)
+    return device, dtype, any(arg is True for arg in args) or non_blocking, memory_format
+
+
 def _target(*targets):
     """The dtype and the device that arguments of Module.to() ask for; they may be dtypes, devices or tensors."""
     dtype = device = None
@@ -14,8 +20,6 @@ def _target(*targets):
             dtype = target
         elif target is not None and not isinstance(target, bool):
             device = _C._usable_device(target)  # refuses what does not exist
-    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
     return dtype, device
 
 
@@ -49,12 +53,16 @@ class Conversions:
                 tensor.grad.share_memory_()
         return self
 
-    def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None, tensor=None):
+    def to(self, *args, **kwargs):
         """Converts parameters and buffers: ``to(dtype)``, ``to(device)``, ``to(tensor)``, or keywords; returns the module.
 
         Only floating-point and complex tensors change their dtype.
         """
-        wanted, place = _target(*args, tensor, device, dtype)
+        place, wanted, _, memory_format = _parse_to(*args, **kwargs)
+        if wanted is not None and not (wanted.is_floating_point or wanted.is_complex):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted}"
+            )
 
         def convert(t):
             form = memory_format if t.dim() in (4, 5) else None

@@ -9,7 +9,7 @@ from wisp.nn.modules._hooks import hook_dict
 from wisp.nn.parameter import Parameter
 from wisp.utils.hooks import add_hook
 
-_EXTRA = "_extra_state"
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
@@ -67,7 +67,7 @@ class StateDict:
         for name, t in self._saved_tensors():
             destination[prefix + name] = t if keep_vars else t.detach()
         if type(self).get_extra_state is not StateDict.get_extra_state:
-            destination[prefix + _EXTRA] = self.get_extra_state()
+            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def _saved_tensors(self):
         for name, t in self._parameters.items():
@@ -120,7 +120,7 @@ class StateDict:
         self._load_extra_state(state_dict, prefix, strict, missing_keys, unexpected_keys)
         if strict:
             for key in state_dict:
-                if key.startswith(prefix) and key != prefix + _EXTRA:
+                if key.startswith(prefix) and key != prefix + _EXTRA_STATE_KEY_SUFFIX:
                     name = key[len(prefix) :].split(".", 1)
                     known = name[0] in self._modules if len(name) > 1 else name[0] in own
                     if not known:
@@ -148,7 +148,7 @@ class StateDict:
         return None
 
     def _load_extra_state(self, state_dict, prefix, strict, missing_keys, unexpected_keys):
-        key = prefix + _EXTRA
+        key = prefix + _EXTRA_STATE_KEY_SUFFIX
         if type(self).set_extra_state is not StateDict.set_extra_state:
             if key in state_dict:
                 self.set_extra_state(state_dict[key])

@@ -13,7 +13,11 @@ from wisp.nn.modules._hooks import (
     register_module_parameter_registration_hook,
 )
 from wisp.nn.modules._members import KINDS, Members
-from wisp.nn.modules._state_dict import StateDict, _IncompatibleKeys  # noqa: F401  (libraries look for it here)
+from wisp.nn.modules._state_dict import (
+    _EXTRA_STATE_KEY_SUFFIX,  # noqa: F401  (libraries look for it here)
+    StateDict,
+    _IncompatibleKeys,  # noqa: F401  (and for this)
+)
 
 __all__ = [
     "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
@@ -51,6 +55,7 @@ class Module(Members, StateDict, ModuleHooks, Conversions):
 
     call_super_init = False  # whether __init__() goes on to the next class, with its arguments: for several bases
     dump_patches = False  # of old programs; says nothing here
+    _compiled_call_impl = None  # forward() as compile() has made it
 
     def __init__(self, *args, **kwargs):
         if (args or kwargs) and not self.call_super_init:
@@ -78,10 +83,10 @@ class Module(Members, StateDict, ModuleHooks, Conversions):
 
     def compile(self, *args, **kwargs):
         """From now on calls of this module are recorded and fused, as ``wisp.compile(module)`` does. It takes the same
-        arguments."""
+        arguments. Copies of the module, and what is pickled, are without."""
         from wisp._lazy import compile
 
-        self.forward = compile(self.forward, *args, **kwargs)
+        self._compiled_call_impl = self.forward = compile(self.forward, *args, **kwargs)
 
     def forward(self, *input):
         """What the module computes; to be defined by subclasses."""
@@ -196,6 +201,11 @@ class Module(Members, StateDict, ModuleHooks, Conversions):
         for kind in KINDS:
             state[kind] = dict(self.__dict__[kind])
         state["_non_persistent_buffers_set"] = set(self._non_persistent_buffers_set)
+        compiled = state.pop("_compiled_call_impl", None)
+        if compiled is not None and state.get("forward") is compiled:
+            state["forward"] = compiled.__wrapped__
+            if getattr(compiled.__wrapped__, "__self__", None) is self:
+                del state["forward"]
         return state
 
     def __setstate__(self, state):
