@@ -13,6 +13,21 @@ import pathlib
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 FOLDER = pathlib.Path(__file__).parent / "golden"
+# What every operator is asked with.
+DTYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 MODULES = (
     "test_conversion",
     "test_creation",

@@ -9,20 +9,6 @@ import pytest
 import wisp
 from tests import oracle
 
-DTYPES = (
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-)
 NUMBERS = {"True": True, "2": 2, "2.5": 2.5, "2j": 2j}
 OPERATORS = ("add", "mul", "sub", "truediv", "floordiv", "mod", "pow", "eq", "lt", "and_", "lshift")
 FUNCTIONS = ("maximum", "logical_or", "atan2", "hypot")
@@ -41,9 +27,9 @@ def attempt(f):
 
 def operands(lib):
     """(label, value): tensors with a dimension, without, and numbers."""
-    for dtype in DTYPES:
+    for dtype in oracle.DTYPES:
         yield dtype, lib.ones(2, dtype=getattr(lib, dtype))
-    for dtype in DTYPES:
+    for dtype in oracle.DTYPES:
         yield dtype + "()", lib.ones((), dtype=getattr(lib, dtype))
     yield from NUMBERS.items()
 
@@ -71,9 +57,9 @@ def make(lib):
     for a, x, b, y in pairs(lib):
         result["result_type"].setdefault(a, []).append(name(lib.result_type(x, y)))
     result["result_type"] = {a: " ".join(v) for a, v in result["result_type"].items()}
-    tensors = [lib.ones(2, dtype=getattr(lib, d)) for d in DTYPES]
+    tensors = [lib.ones(2, dtype=getattr(lib, d)) for d in oracle.DTYPES]
     result["cat"] = {name(x.dtype): " ".join(attempt(lambda: lib.cat([x, y])) for y in tensors) for x in tensors}
-    types = [getattr(lib, d) for d in DTYPES]
+    types = [getattr(lib, d) for d in oracle.DTYPES]
     result["promote_types"] = {name(a): " ".join(name(lib.promote_types(a, b)) for b in types) for a in types}
     result["can_cast"] = {name(a): " ".join(str(lib.can_cast(a, b)) for b in types) for a in types}
     return result
@@ -82,11 +68,11 @@ def make(lib):
 def make_in_place(lib):
     """Which in-place operations are allowed, and what sums and unary functions return."""
     result = {"add_": {}, "unary": {}}
-    for a, b in itertools.product(DTYPES, repeat=2):
+    for a, b in itertools.product(oracle.DTYPES, repeat=2):
         x, y = (lib.ones(2, dtype=getattr(lib, d)) for d in (a, b))
         result["add_"].setdefault(a, []).append(attempt(lambda: x.add_(y)))
     result["add_"] = {a: " ".join(v) for a, v in result["add_"].items()}
-    for d in DTYPES:
+    for d in oracle.DTYPES:
         x = lib.ones(2, dtype=getattr(lib, d))
         unary = (
             "neg",
@@ -138,7 +124,7 @@ def test_result_types(what):
 @pytest.mark.parametrize("what", ["add_", "unary"])
 def test_in_place_and_unary(what):
     want, got = oracle.answers("promotion_in_place", make_in_place)[what], make_in_place(wisp)[what]
-    for dtype in DTYPES:
+    for dtype in oracle.DTYPES:
         assert got[dtype] == want[dtype], dtype
 
 

@@ -60,7 +60,11 @@ static struct _PyInterpreterFrame* current_frame(PyThreadState* state) {
 #endif
 }
 
+// Null for frames that are not of Python code.
 static PyCodeObject* code_of(struct _PyInterpreterFrame* frame) {
+#if PY_VERSION_HEX >= 0x030C0000
+  if (frame->owner == FRAME_OWNED_BY_CSTACK) return NULL;
+#endif
 #if PY_VERSION_HEX >= 0x030E0000
   PyObject* code = PyStackRef_AsPyObjectBorrow(frame->f_executable);
 #elif PY_VERSION_HEX >= 0x030D0000
@@ -78,9 +82,6 @@ PyObject* wisp_place_here(int* instruction) {
   for (; frame; frame = frame->previous) {
     PyCodeObject* code = code_of(frame);
     if (!code) continue;
-#if PY_VERSION_HEX >= 0x030C0000
-    if (frame->owner == FRAME_OWNED_BY_CSTACK) continue;
-#endif
     found = code;
 #if PY_VERSION_HEX >= 0x030D0000
     *instruction = (int)(frame->instr_ptr - _PyCode_CODE(code)) * (int)sizeof(_Py_CODEUNIT);
@@ -99,9 +100,6 @@ int wisp_place_level(void) {
   for (; frame; frame = frame->previous) {
     PyCodeObject* code = code_of(frame);
     if (!code) continue;
-#if PY_VERSION_HEX >= 0x030C0000
-    if (frame->owner == FRAME_OWNED_BY_CSTACK) continue;
-#endif
     ++level;
     if (!is_library(code)) return level;
   }
