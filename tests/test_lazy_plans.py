@@ -150,6 +150,7 @@ def test_a_bound_of_the_programs_own_is_kept_to():
             assert pending(x * 2)
 
 
+@pytest.mark.usefixtures("joining_gains")
 def test_calls_between_those_that_gain_do_not_part_them():
     x, w = wisp.randn(1 << 22), wisp.randn(256, 256)
 

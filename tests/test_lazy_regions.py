@@ -8,18 +8,13 @@ import wisp
 from tests.lazy_runs import pending
 from wisp import _lazy
 
-pytestmark = pytest.mark.usefixtures("one_thread", "nothing_learnt")
+pytestmark = pytest.mark.usefixtures("joining_gains")
 CODES = []  # kept: what is learnt belongs to a code object, wherever it lies
-
-
-@pytest.fixture
-def nothing_learnt():
-    """There is room for a thousand places, which a long process may have used up."""
-    wisp.compiler.reset()
+MANY = 1 << 20
 
 
 def rest(y):
-    """Many small steps, which joined take a fraction of the time: no noise hides what putting them off gains."""
+    """Many small steps on more than the second-level cache holds, which joined take half the time: no noise hides that."""
     for _ in range(12):
         y = y * 0.5 + 1
     return y
@@ -51,7 +46,7 @@ def block(f):
 @pytest.mark.parametrize("wrap", [wisp.lazy(), block], ids=["decorator", "block"])
 @pytest.mark.parametrize("slow_way", [True, False])
 def test_the_faster_way_is_kept(slow_way, wrap):
-    seen, x = [], wisp.randn(70_000)
+    seen, x = [], wisp.randn(MANY)
     f = wrap(function(slow_way, seen))
     want = rest(x * 2)
     for _ in range(60):
@@ -64,12 +59,12 @@ def test_code_that_runs_a_few_times_is_put_off():
     seen = []
     f = wisp.lazy()(function(True, seen))
     for _ in range(8):
-        f(wisp.randn(70_000)).sum().item()
+        f(wisp.randn(MANY)).sum().item()
     assert all(seen)
 
 
 def test_nothing_is_decided_for_the_rest_of_a_program():
-    seen, x = [], wisp.randn(70_000)
+    seen, x = [], wisp.randn(MANY)
     f = function(True, seen)
     lazily = wisp.lazy()(f)
     for _ in range(40):
@@ -89,7 +84,7 @@ def test_nothing_is_decided_for_the_rest_of_a_program():
 
 
 def test_what_is_switched_on_is_told_where_nothing_is_put_off():
-    enabled, x = [], wisp.randn(70_000)
+    enabled, x = [], wisp.randn(MANY)
     f = function(True, [])
 
     def told(x):
@@ -104,7 +99,7 @@ def test_what_is_switched_on_is_told_where_nothing_is_put_off():
 
 
 def test_a_bound_of_the_programs_own_is_kept_to():
-    seen, x = [], wisp.randn(70_000)
+    seen, x = [], wisp.randn(MANY)
     f = wisp.lazy(least=1000)(function(True, seen))
     for _ in range(40):
         f(x).sum().item()
@@ -155,7 +150,7 @@ def test_what_waits_for_later_calls_is_part_of_what_is_timed():
 
 
 def test_what_is_forgotten_makes_room():
-    seen, x = [], wisp.randn(70_000)
+    seen, x = [], wisp.randn(MANY)
     for n in range(1500):  # places that are new, each called often enough to be tried
         f = wisp.lazy()(function(None, seen))
         for _ in range(9):

@@ -159,15 +159,15 @@ def resident():
 draw = random.Random(0).randrange
 weight, deep = wisp.randn(32, 3, 3, 3, requires_grad=True), wisp.randn(32, 32, 5, 5, requires_grad=True)
 conv2d = wisp.nn.functional.conv2d
-for step in range(900):
-    if step == 400:
+for step in range(1500):
+    if step == 900:
         before = resident()
     x = conv2d(wisp.randn(draw(1, 6), 3, draw(12, 40), draw(12, 40)), weight).relu()
     conv2d(x, deep, stride=2).sum().backward()
 print(resident() - before)
 """
     )
-    assert int(grown) < 12_000_000  # 500 sizes, four primitives each, took 24 MB when none was given back
+    assert int(grown) < 12_000_000  # 600 sizes, four primitives each, took 29 MB when none was given back
 
 
 @pytest.mark.parametrize(
