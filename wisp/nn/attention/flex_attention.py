@@ -189,7 +189,7 @@ def create_block_mask(
 
 def _check(query, key, value, block_mask, enable_gqa):
     if not query.dim() == key.dim() == value.dim() == 4:
-        raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
+        raise NotImplementedError("flex_attention(): expected query, key and value of 4 dimensions")
     if not query.dtype == key.dtype == value.dtype:
         raise ValueError(
             f"Expected query, key, and value to have the same dtype, but got {query.dtype}, {key.dtype} and {value.dtype}"
