@@ -233,6 +233,8 @@ void mvlgamma_body(const Args& args, TensorList& outs) {
   const Tensor& self = args.tensor(0);
   const int64_t p = args.integer(1);
   WISP_CHECK(p >= 1, "p has to be greater than or equal to 1");
+  constexpr int64_t most = 1 << 20;  // nobody waits for the end of more
+  WISP_CHECK(p <= most, "mvlgamma(): expected p of at most ", most, ", got ", p);
   Tensor sum;
   for (int64_t j = 0; j < p; ++j) {
     const Tensor term = lgamma(sub(self, static_cast<double>(j) / 2));

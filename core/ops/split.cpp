@@ -119,12 +119,22 @@ void push_all(TensorList& outs, std::vector<Tensor> tensors) {
   for (Tensor& t : tensors) outs.push(std::move(t));
 }
 
+// Of pieces that hold nothing there could be any number.
+void check_count(int64_t pieces, int64_t total) {
+  constexpr int64_t most_empty = 1 << 20;
+  WISP_CHECK(pieces - total <= most_empty, "expected at most ", most_empty,
+             " pieces that are empty, but a dimension of ", total, " is to be cut into ", pieces);
+}
+
 void chunk_body(const Args& args, TensorList& outs) {
   const int64_t chunks = args.integer(1), dim = split_dim(args, 2),
                 total = args.tensor(0)->size(dim);
   WISP_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  if (total == 0) return push_all(outs, split_with_sizes(args.tensor(0), Dims(chunks, 0), dim));
-  const Arg pieces[] = {args.tensor(0), (total + chunks - 1) / chunks, dim};
+  if (total == 0) {
+    check_count(chunks, total);
+    return push_all(outs, split_with_sizes(args.tensor(0), Dims(chunks, 0), dim));
+  }
+  const Arg pieces[] = {args.tensor(0), total / chunks + (total % chunks != 0), dim};
   call(op_def<"split">(), pieces, outs);
 }
 
@@ -132,6 +142,7 @@ void chunk_body(const Args& args, TensorList& outs) {
 void split_evenly(const Tensor& self, int64_t sections, int64_t dim, TensorList& outs) {
   WISP_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
   const int64_t total = self->size(dim);
+  check_count(sections, total);
   int64_t start = 0;
   for (int64_t i = 0; i < sections; ++i) {
     const int64_t size = total / sections + (i < total % sections);

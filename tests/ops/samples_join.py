@@ -341,11 +341,13 @@ def bad_split():
 @errors("chunk")
 def bad_chunk():
     yield E(RuntimeError, "to be greater than 0, got: 0", T(3), 0)
+    yield E(RuntimeError, "at most 1048576 pieces that are empty", T(2, 0), 1 << 62, 1)
 
 
 @errors("tensor_split")
 def bad_tensor_split():
     yield E(RuntimeError, "larger than 0, got 0", T(3), 0)
+    yield E(RuntimeError, "at most 1048576 pieces that are empty", T(3), (1 << 63) - 1)
     yield E(RuntimeError, "at least a 1-dimensional tensor", T(), 1)
     yield E(RuntimeError, "dtype of long, but got Float", T(3), T(2))
     yield E(RuntimeError, "zero-dimensional or one-dimensional", T(3), I(1, 2))

@@ -159,6 +159,7 @@ def bad_polygamma():
 @errors("mvlgamma")
 def bad_mvlgamma():
     yield E(RuntimeError, "p has to be greater", T(2), 0)
+    yield E(RuntimeError, "p of at most 1048576", T(2), 1 << 62)
 
 
 @errors("deg2rad", "rad2deg")

@@ -29,11 +29,11 @@ class ClassSpec:
         return "\n".join([f"class {self.name} {{", *lines, "}"])
 
     def is_generated(self, name):
-        """Whether a method was written by @dataclass (__repr__ with a function of that module around it)."""
+        """Whether a method was written by @dataclass (__repr__ with a function of the standard library around it)."""
         method = getattr(self.python_class, name, None)
         if not dataclasses.is_dataclass(self.python_class) or not inspect.isfunction(method):
             return False
-        return method.__code__.co_filename in ("<string>", dataclasses.__file__)
+        return inspect.unwrap(method).__code__.co_filename in ("<string>", dataclasses.__file__)
 
     def declared(self, name):
         """The type that an annotation of the class gives to an attribute, or None."""
