@@ -11,6 +11,7 @@ from wisp import _lazy
 pytestmark = pytest.mark.usefixtures("joining_gains")
 CODES = []  # kept: what is learnt belongs to a code object, wherever it lies
 MANY = 1 << 20
+SLOW = 0.025  # seconds: many times what either way takes
 
 
 def rest(y):
@@ -27,7 +28,7 @@ def function(slow_way, seen):
         y = x * 2
         seen.append(bool(pending(y)))
         if seen[-1] == slow_way:
-            time.sleep(0.01)
+            time.sleep(SLOW)
         return rest(y)
 
     CODES.append(f.__code__.replace())
@@ -122,7 +123,7 @@ def convolved(weight, put_off, waits):
         z = (y * 2 + 1).tanh()
         put_off.append(wisp.lazy.counts()["kernels"] > before)
         if put_off[-1]:
-            time.sleep(0.01)
+            time.sleep(SLOW)
         return z
 
     CODES.append(f.__code__.replace())
