@@ -28,11 +28,16 @@ def one_thread():
 
 
 @pytest.fixture
-def joining_gains(one_thread):
-    """Lazy evaluation finds out by the clock what is worth joining, as if nothing had run before in this process."""
+def nothing_learnt():
+    """Lazy evaluation finds out what is worth joining, and counts calls, as if nothing had run before in this process."""
+    wisp.compiler.reset()
+
+
+@pytest.fixture
+def joining_gains(one_thread, nothing_learnt):
+    """Kernels that are joined are faster."""
     if wisp.backends.cpu.get_cpu_capability() == "DEFAULT" or "WISP_SANITIZED" in os.environ:
         pytest.skip("kernels of the oldest processors, and sanitised ones, are limited by arithmetic: nothing gains")
-    wisp.compiler.reset()
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import wisp
 from wisp import nn
 from wisp._dynamo_off import exc
 
+pytestmark = pytest.mark.usefixtures("nothing_learnt")
+
 
 class Net(nn.Module):
     def __init__(self):

@@ -8,6 +8,8 @@ import wisp
 from tests.lazy_runs import counts_of, pending
 from wisp import nn
 
+pytestmark = pytest.mark.usefixtures("nothing_learnt")
+
 
 def test_calls_on_few_elements_run_at_once_unless_they_read_what_is_pending():
     small, large = wisp.ones(10), wisp.ones(100_000)

@@ -279,9 +279,15 @@ void sum_by_pieces(Work& threads, const WeightWork& work, const Planes& sums, in
       sum_alone(work, count * i / pieces, count * (i + 1) / pieces, own);
     }
   });
-  threads.each(size, 1 << 14, [&](int64_t begin, int64_t end) {
-    for (int64_t k = 1; k < pieces; ++k) {
-      for (int64_t i = begin; i < end; ++i) sums.data[i] += sums.data[k * size + i];
+  // Between planes lies memory that nobody has written: what is found there is not to be added.
+  const int64_t used = sums.rows * sums.channels;
+  threads.each(work.method.planes(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      float* to = sums.data + plane * sums.step();
+      for (int64_t k = 1; k < pieces; ++k) {
+        const float* from = to + k * size;
+        for (int64_t i = 0; i < used; ++i) to[i] += from[i];
+      }
     }
   });
 }
