@@ -73,6 +73,7 @@ def test_printing(checks):
     assert run(checks, "printing") == "".join(f"{t!r}\n" for t in shown)
 
 
+@pytest.mark.usefixtures("notes_apart")
 def test_errors_say_the_same(checks):
     a = wisp.ones(2, 3)
     wrong = [

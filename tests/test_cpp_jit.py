@@ -184,6 +184,7 @@ def message(f):
     return str(caught.value)
 
 
+@pytest.mark.usefixtures("notes_apart")
 def test_members(program, tmp_path):
     wisp.jit.script(net()).save(tmp_path / "net.pt")
     loaded = wisp.jit.load(tmp_path / "net.pt")

@@ -11,6 +11,7 @@ import wisp
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "jit.md"
 
 
+@pytest.mark.usefixtures("notes_apart")
 def test_the_guide():
     text = PAGE.read_text().replace("```", "\n")
     guide = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)

@@ -269,6 +269,7 @@ PARTS = (reprs, names, complaints, hook_calls, containers)
 ORACLES = {"nn": lambda lib: {part.__name__: part(lib) for part in PARTS}}
 
 
+@pytest.mark.usefixtures("notes_apart")
 @pytest.mark.parametrize("part", PARTS, ids=lambda f: f.__name__)
 def test_like_pytorch(part):
     want, got = oracle.answers("nn", ORACLES["nn"])[part.__name__], part(wisp)

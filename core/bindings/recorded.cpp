@@ -35,8 +35,18 @@ uint64_t version_of([[maybe_unused]] PyObject* dict) {
 
 // The same of a class; 0: unknown.
 unsigned version_of(PyTypeObject* type) {
-  const bool valid = PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG);
-  return valid ? type->tp_version_tag : 0;
+#if PY_VERSION_HEX < 0x030d0000
+  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+  return type->tp_version_tag;
+}
+
+// A class that nobody has looked anything up in since it was changed has no version.
+unsigned given_version_of(PyTypeObject* type) {
+#if PY_VERSION_HEX >= 0x030c0000
+  PyUnstable_Type_AssignVersionTag(type);
+#endif
+  return version_of(type);
 }
 
 PyFunctionObject* as_function(const Ref& function) {
@@ -98,7 +108,7 @@ Premises::Premises(PyObject* found) {
                           Ref::borrow(now->func_kwdefaults)});
   });
   each(item(found, 3), [&](PyObject* type) {
-    types_.emplace_back(Ref::borrow(type), version_of(reinterpret_cast<PyTypeObject*>(type)));
+    types_.emplace_back(Ref::borrow(type), given_version_of(reinterpret_cast<PyTypeObject*>(type)));
   });
   each(item(found, 4), [&](PyObject* tensor) { tensors_.push_back(Ref::borrow(tensor)); });
 }
