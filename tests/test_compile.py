@@ -12,8 +12,6 @@ import wisp
 from tests.lazy_runs import checked_product, counts_of, pending
 from wisp import _lazy, nn
 
-pytestmark = pytest.mark.usefixtures("nothing_learnt")
-
 
 def test_compile_fuses_large_calls_and_leaves_small_ones():
     f = wisp.compile(lambda x: (x * 2 + 1).tanh().exp())

@@ -12,8 +12,6 @@ from tests.lazy_runs import counts_of, pending
 from wisp import nn
 from wisp.nn import functional as F
 
-pytestmark = pytest.mark.usefixtures("nothing_learnt")
-
 
 def test_nothing_runs_until_somebody_looks():
     x = wisp.arange(3.0)

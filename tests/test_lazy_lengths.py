@@ -10,7 +10,6 @@ from tests.lazy_runs import counts_of
 from wisp import nn
 from wisp.nn import functional as F
 
-pytestmark = pytest.mark.usefixtures("nothing_learnt")
 BATCH, LENGTHS = 16, range(2, 102, 2)  # calls become large enough to be put off at some of them
 
 

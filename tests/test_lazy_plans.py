@@ -8,8 +8,6 @@ import wisp
 from tests.lazy_runs import counts_of, pending
 from wisp import nn
 
-pytestmark = pytest.mark.usefixtures("nothing_learnt")
-
 
 def test_calls_on_few_elements_run_at_once_unless_they_read_what_is_pending():
     small, large = wisp.ones(10), wisp.ones(100_000)
@@ -124,7 +122,7 @@ def put_off(f, times):
     return found
 
 
-@pytest.mark.usefixtures("one_thread")
+@pytest.mark.usefixtures("one_thread", "nothing_learnt")
 def test_calls_that_gain_nothing_run_at_once_after_a_while():
     x = wisp.randn(1 << 16)
     found = put_off(lambda: x * 2, 400)
@@ -134,7 +132,7 @@ def test_calls_that_gain_nothing_run_at_once_after_a_while():
     assert not found[8] and all(later - i > 256 for i, later in itertools.pairwise(again))
 
 
-@pytest.mark.usefixtures("one_thread")
+@pytest.mark.usefixtures("one_thread", "nothing_learnt")
 def test_what_is_learnt_belongs_to_a_place():
     x, larger = wisp.randn(1 << 16), wisp.randn(1 << 18)
 

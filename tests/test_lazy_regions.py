@@ -8,7 +8,7 @@ import wisp
 from tests.lazy_runs import pending
 from wisp import _lazy
 
-pytestmark = pytest.mark.usefixtures("joining_gains")
+pytestmark = pytest.mark.usefixtures("one_thread", "nothing_learnt")
 CODES = []  # kept: what is learnt belongs to a code object, wherever it lies
 MANY = 1 << 20
 SLOW = 0.025  # seconds: many times what either way takes
@@ -44,6 +44,7 @@ def block(f):
     return run
 
 
+@pytest.mark.usefixtures("joining_gains")
 @pytest.mark.parametrize("wrap", [wisp.lazy(), block], ids=["decorator", "block"])
 @pytest.mark.parametrize("slow_way", [True, False])
 def test_the_faster_way_is_kept(slow_way, wrap):
@@ -64,6 +65,7 @@ def test_code_that_runs_a_few_times_is_put_off():
     assert all(seen)
 
 
+@pytest.mark.usefixtures("joining_gains")
 def test_nothing_is_decided_for_the_rest_of_a_program():
     seen, x = [], wisp.randn(MANY)
     f = function(True, seen)
@@ -150,6 +152,7 @@ def test_what_waits_for_later_calls_is_part_of_what_is_timed():
     assert as_it_is > collected / 4
 
 
+@pytest.mark.usefixtures("joining_gains")
 def test_what_is_forgotten_makes_room():
     seen, x = [], wisp.randn(MANY)
     for n in range(1500):  # places that are new, each called often enough to be tried

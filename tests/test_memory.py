@@ -167,7 +167,7 @@ for step in range(1500):
 print(resident() - before)
 """
     )
-    assert int(grown) < 12_000_000  # 600 sizes, four primitives each, took 29 MB when none was given back
+    assert int(grown) < 12_000_000  # 500 sizes, four primitives each, took 24 MB when none was given back
 
 
 @pytest.mark.parametrize(

@@ -419,5 +419,5 @@ if __name__ == "__main__":
 
 def test_what_cannot_be_sent_to_a_new_process_is_an_error_at_once():
     loader = DataLoader(Squares(), num_workers=2, multiprocessing_context="spawn", collate_fn=lambda batch: batch)
-    with pytest.raises(Exception, match="pickle|local object"):
+    with pytest.raises(Exception, match="pickle|Can't get local object"):
         iter(loader)

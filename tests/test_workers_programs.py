@@ -42,7 +42,7 @@ def start(pause=0.05, method="fork"):
 """
 
 
-def all_gone(pids, folder, within=10):
+def all_gone(pids, folder, within=2.5):
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
         if not any(map(fresh.alive, pids)) and not os.path.exists(folder):
@@ -90,7 +90,7 @@ except KeyboardInterrupt:
         for pid in [program.pid, *map(int, pids)]:  # as the terminal does: to all of them
             with contextlib.suppress(ProcessLookupError):  # the program may have ended its workers by now
                 os.kill(pid, signal.SIGINT)
-        out, err = program.communicate(timeout=30)
+        out, err = program.communicate(timeout=5)
         assert out == "interrupted\n" and err == "" and program.returncode == 0
         assert all_gone(pids, folder)
 
@@ -100,7 +100,7 @@ except KeyboardInterrupt:
 def test_programs_end_with_workers_running(ending, tmp_path):
     with fresh.start(tmp_path / "program.py", SLOW + f"iterator = start()\n{ending}\n") as program:
         *pids, folder = program.stdout.readline().split()
-        _, err = program.communicate(timeout=30)
+        _, err = program.communicate(timeout=5)
         assert ("own" in err) if "own" in ending else err == ""
         assert all_gone(pids, folder)
 
