@@ -293,3 +293,27 @@ def test_numbers_are_compared_with_tensors_by_symbols():
     assert [a.tolist() for a in answers] == [
         [False, True, False], [True, False, True], [False, False, True], [False, True, True], [True, False, False], [True, True, False],
     ]  # fmt: skip
+
+
+def test_nextafter_passes_gradients_on_to_what_moves():
+    x, y = (wisp.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [2.0, 1.0]))
+    wisp.nextafter(x, y).backward(wisp.tensor([3.0, 4.0]))
+    assert x.grad.tolist() == [3.0, 4.0] and y.grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [wisp.uint8, wisp.float32, wisp.bool])
+def test_an_empty_index_may_be_of_any_dtype(dtype):
+    x, nothing = wisp.arange(3.0), wisp.tensor([], dtype=dtype)
+    assert wisp.gather(x, 0, nothing).shape == (0,)
+    assert x.scatter(0, nothing, 1.0).tolist() == [0.0, 1.0, 2.0]
+
+
+def test_lu_with_infos_names_its_results():
+    found = wisp.lu(wisp.tensor([[2.0, 2.0], [1.0, 2.0]]), get_infos=True)
+    assert found.LU.shape == (2, 2) and found.pivots.tolist() == [1, 2] and found.info.item() == 0
+
+
+def test_roll_along_a_dimension_of_a_number():
+    assert wisp.roll(wisp.tensor(2.0), 1).item() == 2.0
+    with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+        wisp.roll(wisp.tensor(2.0), 1, 0)

@@ -81,7 +81,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
             [0.5000, 1.0000]])
     """
     factors = _C._linalg["lu_factor_ex"](A, pivot=pivot)
-    factors = tuple(factors) if get_infos else tuple(factors[:2])
+    factors = factors if get_infos else tuple(factors[:2])
     if out is None:
         return factors
     if not isinstance(out, (tuple, list)):

@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 #include "base/half.h"
+#include "cpu/random.h"
 
 namespace wisp::cpu {
 
@@ -22,6 +23,12 @@ struct AttentionMask {
   bool is_bool = false;
 };
 
+// Probabilities that are dropped: which ones follows from these numbers and their place alone.
+struct AttentionDrops {
+  double p = 0;  // 0: none
+  RandomStream stream = {};
+};
+
 struct AttentionShape {
   DType dtype;  // float32 or float64, of all but masks of bools
   // Queries, keys, values, the result and its gradient are bfloat16 instead, all else is float32:
@@ -34,19 +41,30 @@ struct AttentionShape {
   bool causal;  // query i sees keys up to i
   MatrixStack q, k, v;
   AttentionMask mask;
+  AttentionDrops drops;
 };
 
 // `out` has `heads` matrices; log_sums has a number per query, (heads, queries).
 void attention(const AttentionShape& shape, const MatrixStack& out, char* log_sums);
 
-// Gradients are consecutive: (heads, queries, width), (heads / group, keys, ...); null if not
-// wanted.
 struct AttentionGrad {
   MatrixStack out, grad;  // the result, and its gradient
   const char* log_sums;
-  char *q_grad, *k_grad, *v_grad;
+  // Consecutive: (heads, queries, width), (heads / group, keys, ...); null if not wanted.
+  char *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;
 };
 void attention_grad(const AttentionShape& shape, const AttentionGrad& call);
+
+// The gradient of a mask of numbers, which is given as the mask is: where its strides are 0, that
+// is one number. It is 0 to begin with.
+void attention_mask_grad(const AttentionShape& shape, const AttentionGrad& call,
+                         const AttentionMask& mask_grad, int64_t size);
+
+// Counters that the drops of so many rows of scores take.
+uint64_t counters_for_drops(int64_t rows, int64_t keys);
+// Rows of scores, one after the other, with those dropped that the kernels above would drop.
+void drop_scores(DType dtype, char* scores, int64_t rows, int64_t keys,
+                 const AttentionDrops& drops);
 
 // --- Compiled once per instruction set
 

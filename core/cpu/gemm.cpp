@@ -23,28 +23,19 @@ double work_of(const Matrix& a, const Matrix& c) {
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols);
 }
 
-template <class T>
-const GemmKernels<T>& kernels_for() {
-  if constexpr (std::is_same_v<T, float>) {
-    return kernels().gemm_f32;
-  } else {
-    return kernels().gemm_f64;
-  }
-}
-
 // A copy with consecutive rows, each padded with zeros so that whole vectors can be read.
 template <class T>
 class Packed {
  public:
   explicit Packed(const Matrix& m)
-      : stride_((m.cols + kernels_for<T>().width - 1) / kernels_for<T>().width *
-                kernels_for<T>().width),
+      : stride_((m.cols + gemm_kernels_of<T>().width - 1) / gemm_kernels_of<T>().width *
+                gemm_kernels_of<T>().width),
         data_(m.rows * stride_ <= inline_size ? inline_ : heap_.emplace(m.rows * stride_).data()) {
     const T* source = reinterpret_cast<const T*>(m.data);
     if (m.col == 1) {
-      kernels_for<T>().pack(source, m.row, data_, stride_, m.rows, m.cols);
+      gemm_kernels_of<T>().pack(source, m.row, data_, stride_, m.rows, m.cols);
     } else if (m.row == 1) {
-      kernels_for<T>().transpose(source, m.col, data_, stride_, m.rows, m.cols);
+      gemm_kernels_of<T>().transpose(source, m.col, data_, stride_, m.rows, m.cols);
       pad(m);
     } else {
       gather(source, m);
@@ -76,7 +67,7 @@ class Packed {
 
 template <class T>
 void small_product(const Matrix& a, const Matrix& b, const Matrix& c, T alpha, T beta) {
-  const auto& kernel = kernels_for<T>();
+  const auto& kernel = gemm_kernels_of<T>();
   const T* ap = reinterpret_cast<const T*>(a.data);
   T* cp = reinterpret_cast<T*>(c.data);
   if (b.col == 1 && (kernel.masks || b.cols % kernel.width == 0)) {
@@ -128,8 +119,8 @@ void times_vector_by_rows(const Matrix& a, const Matrix& x, const Matrix& y, T a
   }
   const bool far = GemmKernels<T>::is_far(a.rows * a.cols);
   parallel_for(a.rows, grain, [&](int64_t begin, int64_t end) {
-    kernels_for<T>().gemv_rows(ap + begin * a.row, a.row, xp, yp + begin * y.row, y.row,
-                               end - begin, a.cols, alpha, beta, far);
+    gemm_kernels_of<T>().gemv_rows(ap + begin * a.row, a.row, xp, yp + begin * y.row, y.row,
+                                   end - begin, a.cols, alpha, beta, far);
   });
 }
 
@@ -147,8 +138,8 @@ void times_vector_by_columns(const Matrix& a, const Matrix& x, const Matrix& y, 
   // Long pieces of columns: they are read one after the other, far apart.
   const int64_t piece = std::clamp<int64_t>(a.rows / 8, 64, 1024);
   parallel_for(a.rows, std::max<int64_t>(grain, piece), [&](int64_t begin, int64_t end) {
-    kernels_for<T>().gemv_columns(ap + begin, a.col, xp, x.row, sums + begin, end - begin, a.cols,
-                                  alpha, beta);
+    gemm_kernels_of<T>().gemv_columns(ap + begin, a.col, xp, x.row, sums + begin, end - begin,
+                                      a.cols, alpha, beta);
   });
   for (int64_t i = 0; i < y.rows && scatter; ++i) yp[i * y.row] = sums[i];
 }
@@ -385,8 +376,8 @@ size_t rows_by_columns(std::span<char* const> lefts, const Matrix& left, const M
       y[r] = c + static_cast<int64_t>(done + r) * b.cols;
       if (!adds) std::fill_n(y[r], b.cols, T(0));
     }
-    kernels_for<T>().gemv_columns_of_rows(reinterpret_cast<const T*>(b.data), b.row, x, left.col, y,
-                                          b.cols, b.rows);
+    gemm_kernels_of<T>().gemv_columns_of_rows(reinterpret_cast<const T*>(b.data), b.row, x,
+                                              left.col, y, b.cols, b.rows);
   }
   return done;
 }
@@ -442,7 +433,7 @@ Sum<T> dot_of_piece(int64_t n, const T* x, int64_t x_step, const T* y, int64_t y
   if constexpr (std::is_floating_point_v<T>) {
     if (x_step == 1 && y_step == 1) {
       T sum;
-      kernels_for<T>().gemv_rows(x, n, y, &sum, 1, 1, n, T(1), T(0), false);
+      gemm_kernels_of<T>().gemv_rows(x, n, y, &sum, 1, 1, n, T(1), T(0), false);
       return sum;
     }
   }

@@ -36,6 +36,18 @@ struct Dropout {
   float keep, scale;
 };
 void drop(const Dropout& call, RandomStream stream);
+// Consecutive rows, of each its first numbers: x * scale where 16 random bits are below `keep`,
+// else x * 0. Which they are depends on how long the rows are in all (at most 512) and on their
+// counters.
+template <class T>
+struct RowDrops {
+  RandomStream stream;  // of the first row
+  uint64_t step;        // from one row's counters to those of the next
+  int64_t length;
+  uint32_t keep;
+  T scale;
+};
+constexpr int64_t most_drops_per_row = 512, counters_per_row = 64;
 // 64 random bits each.
 void fill_bits(uint64_t* out, int64_t n, RandomStream stream);
 

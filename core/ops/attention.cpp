@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/generator.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
 #include "ops/families.h"
@@ -17,6 +18,7 @@ namespace wisp::ops {
 namespace {
 
 // --- _attention((q, k, v), mask, is_causal, scale) -> (output, log_sums)
+// --- _dropped_attention(the same, dropout_p, seed, counter)
 //
 // All have the same dimensions in front of the last two, but for the last of these, the heads: keys
 // and values may have fewer, each for as many neighbouring heads of queries.
@@ -85,7 +87,8 @@ Tensor mask_for(const Tensor& mask, IntSpan shape, DType dtype) {
 // The arguments of the kernels, which live as long as this.
 class Job {
  public:
-  Job(std::span<const Tensor> qkv, const Arg& mask, bool causal, double scale)
+  Job(std::span<const Tensor> qkv, const Arg& mask, bool causal, double scale,
+      const cpu::AttentionDrops& drops)
       : given_(qkv),
         dtype_(math_dtype(given_.q.dtype())),
         held_(multiplies(given_.q.dtype()) ? DType::bfloat16 : dtype_),
@@ -105,12 +108,16 @@ class Job {
              .q = q_.stack(),
              .k = k_.stack(),
              .v = v_.stack(),
-             .mask = {}};
+             .mask = {},
+             .drops = drops};
     if (!mask.is_tensor()) return;
-    Dims scores(given_.q.sizes());
-    scores[scores.size() - 1] = given_.keys();
-    mask_.emplace(mask_for(mask.tensor(), scores, dtype_));
+    mask_.emplace(mask_for(mask.tensor(), scores(), dtype_));
     shape.mask = mask_->mask();
+  }
+  Dims scores() const {
+    Dims sizes(given_.q.sizes());
+    sizes[sizes.size() - 1] = given_.keys();
+    return sizes;
   }
   DType dtype() const { return dtype_; }  // what is computed in
   DType held() const { return held_; }    // of queries, keys, values and results
@@ -127,6 +134,15 @@ class Job {
   std::optional<Matrices> mask_;
 };
 
+// The drops of calls whose arguments from `first` on are (dropout_p, seed, counter), if there are
+// so many.
+cpu::AttentionDrops drops_of(const Call& call, int first) {
+  if (call.op().sig.params.size() <= static_cast<size_t>(first)) return {};
+  return {call.real(first),
+          {static_cast<uint64_t>(call.integer(first + 1)),
+           static_cast<uint64_t>(call.integer(first + 2))}};
+}
+
 // The result lies in memory as the queries do, so that heads join again without a copy.
 void infer_attention(Infer& infer) {
   const Operands o(infer.tensors(0));
@@ -140,7 +156,7 @@ void infer_attention(Infer& infer) {
 }
 
 void attention_kernel(const Call& call) {
-  const Job job(call.tensors(0), call[1], call.boolean(2), call.real(3));
+  const Job job(call.tensors(0), call[1], call.boolean(2), call.real(3), drops_of(call, 4));
   const Tensor& out = call.out(0);
   const bool direct = out.dtype() == job.held() && out->stride(out.ndim() - 1) == 1;
   const Tensor work = direct ? out : Tensor::empty(out.sizes(), job.held());
@@ -149,6 +165,7 @@ void attention_kernel(const Call& call) {
 }
 
 // --- _attention_grad(grad, (q, k, v), mask, output, log_sums, is_causal, scale, wanted)
+// --- _dropped_attention_grad(the same, dropout_p, seed, counter)
 
 void infer_attention_grad(Infer& infer) {
   for (int i = 0; i < 3; ++i) {
@@ -159,12 +176,28 @@ void infer_attention_grad(Infer& infer) {
   }
 }
 
+// What all kernels of gradients begin with, as long as this lives.
+class GradJob {
+ public:
+  GradJob(const Call& call, const cpu::AttentionDrops& drops)
+      : job_(call.tensors(1), call[2], call.boolean(5), call.real(6), drops),
+        out_(with_rows(call.tensor(3), job_.held())),
+        grad_(with_rows(call.tensor(0), job_.held())),
+        log_sums_(consecutive(call.tensor(4), job_.dtype())) {}
+  const Job& job() const { return job_; }
+  cpu::AttentionGrad given() const {
+    return {.out = out_.stack(), .grad = grad_.stack(), .log_sums = log_sums_->bytes()};
+  }
+
+ private:
+  Job job_;
+  Matrices out_, grad_;
+  Tensor log_sums_;
+};
+
 void attention_grad_kernel(const Call& call) {
-  const Job job(call.tensors(1), call[2], call.boolean(5), call.real(6));
-  const DType dtype = job.dtype();
-  const Matrices out(with_rows(call.tensor(3), job.held()));
-  const Matrices grad(with_rows(call.tensor(0), job.held()));
-  const Tensor log_sums = consecutive(call.tensor(4), dtype);
+  const GradJob from(call, drops_of(call, 8));
+  const DType dtype = from.job().dtype();
   Tensor work[3];
   char* data[3] = {};
   for (int i = 0; i < 3; ++i) {
@@ -173,15 +206,40 @@ void attention_grad_kernel(const Call& call) {
         call.out(i).dtype() == dtype ? call.out(i) : Tensor::empty(call.out(i).sizes(), dtype);
     data[i] = work[i]->bytes();
   }
-  cpu::attention_grad(job.shape, {.out = out.stack(),
-                                  .grad = grad.stack(),
-                                  .log_sums = log_sums->bytes(),
-                                  .q_grad = data[0],
-                                  .k_grad = data[1],
-                                  .v_grad = data[2]});
+  cpu::AttentionGrad grad = from.given();
+  grad.q_grad = data[0];
+  grad.k_grad = data[1];
+  grad.v_grad = data[2];
+  cpu::attention_grad(from.job().shape, grad);
   for (int i = 0; i < 3; ++i) {
     if (work[i].defined() && !work[i].is_same(call.out(i))) copy_raw(call.out(i), work[i]);
   }
+}
+
+// --- _attention_mask_grad(grad, (q, k, v), mask, output, log_sums, is_causal, scale, dropout_p,
+// seed, counter)
+
+void attention_mask_grad_kernel(const Call& call) {
+  const GradJob from(call, drops_of(call, 7));
+  const Tensor& out = call.out();
+  const DType dtype = from.job().dtype();
+  const Tensor work = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
+  const Matrices spread(mask_for(work, from.job().scores(), dtype));
+  cpu::attention_mask_grad(from.job().shape, from.given(), spread.mask(), work.numel());
+  if (!work.is_same(out)) copy_raw(out, work);
+}
+
+// --- _drop_scores(scores, p, seed, counter): what the kernels above drop of such scores
+
+void drop_scores_kernel(const Call& call) {
+  const Tensor &scores = call.tensor(0), &out = call.out();
+  const DType dtype = math_dtype(out.dtype());
+  const Tensor work =
+      out.dtype() == dtype && out.is_contiguous() ? out : Tensor::empty(out.sizes(), dtype);
+  copy_raw(work, scores);
+  const int64_t keys = work.size(-1);
+  cpu::drop_scores(dtype, work->bytes(), keys ? work.numel() / keys : 0, keys, drops_of(call, 1));
+  if (!work.is_same(out)) copy_raw(out, work);
 }
 
 // --- The same in operators that can be differentiated
@@ -229,6 +287,7 @@ Tensor join_heads(const Tensor& t, int64_t group) {
   return sum(reshape(t, shape), IntSpan(&heads, 1));
 }
 
+// The probabilities that queries give to keys, before any are dropped.
 struct Weights {
   Weights(const Operands& o, const Arg& mask, bool causal, double scale)
       : k(spread_heads(o.k, o.group())), v(spread_heads(o.v, o.group())) {
@@ -242,26 +301,62 @@ struct Weights {
   Tensor k, v, p;
 };
 
+// Arguments and results of _attention and _dropped_attention as their rules declare them.
+struct Saved {
+  explicit Saved(const Backward& b) : dropped(b.op().sig.params.size() > 4), b_(b) {}
+  Tensor drop(const Tensor& scores) const {
+    return dropped ? invoke<"_drop_scores">(scores, b_[4], b_[5], b_[6]) : scores;
+  }
+  bool dropped;
+
+ private:
+  const Backward& b_;
+};
+
+// The gradient of the scores.
+Tensor score_grads(const Weights& w, const Tensor& grad, const Saved& saved) {
+  const int64_t last = -1;
+  const Tensor down = saved.drop(matmul(grad, turned(w.v)));
+  return mul(w.p, sub(down, sum(mul(down, w.p), IntSpan(&last, 1), true)));
+}
+
 void differentiable_grads(const Backward& b, std::span<const bool> wanted,
                           std::vector<Tensor>& grads) {
   const Operands o(b[0].tensors());
+  const Saved saved(b);
   const double scale = b.real(3);
   const Weights w(o, b[1], b.boolean(2), scale);
   const Tensor& grad = b.grad(0);
-  if (wanted[2]) grads[2] = join_heads(matmul(turned(w.p), grad), o.group());
+  if (wanted[2]) grads[2] = join_heads(matmul(turned(saved.drop(w.p)), grad), o.group());
   if (!wanted[0] && !wanted[1]) return;
-  const int64_t last = -1;
-  const Tensor down = matmul(grad, turned(w.v));
-  const Tensor d = mul(mul(w.p, sub(down, sum(mul(down, w.p), IntSpan(&last, 1), true))), scale);
+  const Tensor d = mul(score_grads(w, grad, saved), scale);
   if (wanted[0]) grads[0] = matmul(d, w.k);
   if (wanted[1]) grads[1] = join_heads(matmul(turned(d), o.q), o.group());
 }
 
 void attention_grads(const Backward& b, std::span<const bool> wanted, std::vector<Tensor>& grads) {
   if (rules_are_differentiated()) return differentiable_grads(b, wanted, grads);
-  hand_out(invoke_many<"_attention_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1), b[2], b[3],
-                                          bits_of(wanted.first(3))),
+  const int64_t bits = bits_of(wanted.first(3));
+  hand_out(Saved(b).dropped
+               ? invoke_many<"_dropped_attention_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1),
+                                                        b[2], b[3], bits, b[4], b[5], b[6])
+               : invoke_many<"_attention_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1), b[2],
+                                                b[3], bits),
            wanted.first(3), grads);
+}
+
+Tensor mask_grad(const Backward& b) {
+  const Tensor& mask = b[1].tensor();
+  const Saved saved(b);
+  if (rules_are_differentiated()) {
+    const Operands o(b[0].tensors());
+    const Weights w(o, b[1], b.boolean(2), b.real(3));
+    return to(sum_to_size(score_grads(w, b.grad(0), saved), mask.sizes()), mask.dtype());
+  }
+  const double p = saved.dropped ? b.real(4) : 0;
+  const int64_t seed = saved.dropped ? b.integer(5) : 0, counter = saved.dropped ? b.integer(6) : 0;
+  return invoke<"_attention_mask_grad">(b.grad(0), b[0], b[1], b.out(0), b.out(1), b[2], b[3], p,
+                                        seed, counter);
 }
 
 // --- scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale,
@@ -359,41 +454,100 @@ void attention_body(const Args& args, TensorList& outs) {
   if (args.has(3)) check_mask(args.tensor(3), o);
   const double width = static_cast<double>(o.last(o.q, 1));
   const double scale = args.has(6) ? args.real(6) : 1 / std::sqrt(width);
-  const bool learnt_mask = args.has(3) && differentiated(args.tensor(3));
-  if (args.real(4) == 0 && !learnt_mask) {
-    const Tensor mask = args.has(3) ? args.tensor(3) : Tensor();
-    return outs.push(
-        invoke<"_attention">(std::span<const Tensor>(operands.qkv), mask, args[5], scale));
+  const double p = args.real(4);
+  const Arg mask = args.has(3) ? args[3] : Arg();
+  const std::span<const Tensor> qkv(operands.qkv);
+  if (p == 0) return outs.push(invoke<"_attention">(qkv, mask, args[5], scale));
+  if (mode.interceptor) {  // which may want to know of random numbers
+    const Weights w(o, mask, args.boolean(5), scale);
+    return outs.push(matmul(invoke<"dropout">(w.p, p, true, false), w.v));
   }
-  const Weights w(o, args[3], args.boolean(5), scale);
-  outs.push(matmul(invoke<"dropout">(w.p, args.real(4), true, false), w.v));
+  const uint64_t counters =
+      cpu::counters_for_drops(count_elements(o.q.sizes().first(o.q.sizes().size() - 1)), o.keys());
+  const Generator::State state = default_generator().reserve(counters);
+  outs.push(invoke_many<"_dropped_attention">(qkv, mask, args[5], scale, p,
+                                              static_cast<int64_t>(state.seed),
+                                              static_cast<int64_t>(state.counter))[0]);
 }
 
 }  // namespace
 
 void register_attention(Registry& r) {
+  const char* node = "ScaledDotProductFlashAttentionForCpuBackward0";
   r.add(
       {.schema =
            "_attention(Tensor[] qkv, Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor)",
        .doc = "The kernel of scaled_dot_product_attention, with the logarithms of softmax's sums.",
        .infer = infer_attention,
        .kernel = attention_kernel,
-       .vjp = {{"qkv", "qkv mask is_causal scale result result1", nullptr, attention_grads}},
+       .vjp = {{"qkv", "qkv mask is_causal scale result result1", nullptr, attention_grads},
+               {"mask", "qkv mask is_causal scale result result1", mask_grad}},
        .jvp = Jvp::transposed,
        .batch = Batch::loop,
        .onnx = "Attention",
        .constant_outs = 0b10,
        .homes = home::internal,
-       .node = "ScaledDotProductFlashAttentionForCpuBackward0"});
+       .node = node});
+  constexpr const char* dropped_saves =
+      "qkv mask is_causal scale dropout_p seed counter result result1";
   r.add(
       {.schema =
-           "_attention_grad(Tensor grad, Tensor[] qkv, Tensor? mask, Tensor output, Tensor log_sums, bool is_causal, float scale, int wanted) -> (Tensor, Tensor, Tensor)",
-       .doc = "The gradients of queries, keys and values.",
-       .infer = infer_attention_grad,
-       .kernel = attention_grad_kernel,
+           "_dropped_attention(Tensor[] qkv, Tensor? mask, bool is_causal, float scale, float dropout_p, int seed, int counter) -> (Tensor, Tensor)",
+       .doc = "_attention, with probabilities dropped; which ones follows from seed and counter.",
+       .infer = infer_attention,
+       .kernel = attention_kernel,
+       .vjp = {{"qkv", dropped_saves, nullptr, attention_grads},
+               {"mask", dropped_saves, mask_grad}},
+       .jvp = Jvp::transposed,
+       .batch = Batch::loop,
+       .onnx = "- part of scaled_dot_product_attention, which is exported",
+       .constant_outs = 0b10,
+       .homes = home::internal,
+       .node = node});
+  const char* grads[] = {
+      "_attention_grad(Tensor grad, Tensor[] qkv, Tensor? mask, Tensor output, Tensor log_sums, bool is_causal, float scale, int wanted) -> (Tensor, Tensor, Tensor)",
+      "_dropped_attention_grad(Tensor grad, Tensor[] qkv, Tensor? mask, Tensor output, Tensor log_sums, bool is_causal, float scale, int wanted, float dropout_p, int seed, int counter) -> (Tensor, Tensor, Tensor)"};
+  for (const char* schema : grads) {
+    r.add({.schema = schema,
+           .doc = "The gradients of queries, keys and values.",
+           .infer = infer_attention_grad,
+           .kernel = attention_grad_kernel,
+           .jvp = Jvp::none,
+           .batch = Batch::loop,
+           .onnx = "- backward only",
+           .homes = home::internal});
+  }
+  r.add(
+      {.schema =
+           "_attention_mask_grad(Tensor grad, Tensor[] qkv, Tensor mask, Tensor output, Tensor log_sums, bool is_causal, float scale, float dropout_p, int seed, int counter) -> Tensor",
+       .doc = "The gradient of a mask that is added to the scores.",
+       .infer =
+           [](Infer& infer) {
+             const Tensor& mask = infer.tensor(2);
+             infer.push(mask.sizes(), mask.dtype(), mask.device());
+           },
+       .kernel = attention_mask_grad_kernel,
        .jvp = Jvp::none,
        .batch = Batch::loop,
        .onnx = "- backward only",
+       .homes = home::internal});
+  r.add(
+      {.schema = "_drop_scores(Tensor scores, float p, int seed, int counter) -> Tensor",
+       .doc =
+           "Scores with those set to zero that _dropped_attention drops, the others divided by 1 - p.",
+       .infer =
+           [](Infer& infer) {
+             const Tensor& scores = infer.tensor(0);
+             infer.push(scores.sizes(), scores.dtype(), scores.device());
+           },
+       .kernel = drop_scores_kernel,
+       .vjp = {{"scores", "p seed counter",
+                [](const Backward& b) {
+                  return invoke<"_drop_scores">(b.grad(), b[1], b[2], b[3]);
+                }}},
+       .jvp = Jvp::linear,
+       .batch = Batch::loop,
+       .onnx = "- part of scaled_dot_product_attention, which is exported",
        .homes = home::internal});
   r.add(
       {.schema =

@@ -103,7 +103,8 @@ void register_signs(Registry& r) {
            "The next number after `self` in the direction of `other`.\n\n>>> wisp.nextafter(wisp.tensor([1.]), wisp.tensor([2.])) - 1\ntensor([1.1921e-07])",
        .infer = infer_nextafter,
        .opcode = code(Opcode::nextafter),
-       .jvp = Jvp::none,
+       .vjp = {{"self", "", [](const Backward& b) { return b.grad(); }},
+               {"other", "", [](const Backward& b) { return zeros_like(b.grad()); }}},
        .onnx = "+ several nodes"}));
   r.add(pointwise(
       Types::same,

@@ -68,7 +68,11 @@ void infer_roll(Infer& infer) {
   WISP_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
              "roll(): shifts and dimensions must align. shifts: ", shifts.size(),
              ", dims:", dims.size());
-  for (int64_t dim : dims) wrap_dim(dim, self.ndim(), "roll");
+  for (int64_t dim : dims) {
+    WISP_CHECK_INDEX(self.ndim() > 0, "Dimension specified as ", dim,
+                     " but tensor has no dimensions");
+    wrap_dim(dim, self.ndim(), "roll");
+  }
   infer.push(self.sizes(), self.dtype(), self.device());
 }
 

@@ -21,9 +21,9 @@ Dims at_least_1d(IntSpan sizes) { return sizes.empty() ? Dims{1} : Dims(sizes); 
 void check_index(const Args& args) {
   const Tensor &self = args.tensor(0), &index = args.tensor(2);
   const int64_t dim = wrap_dim(args.integer(1), self.ndim(), args.name());
+  if (index.numel() == 0) return;
   WISP_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, args.name(),
              "(): Expected dtype int32/int64 for index, but got ", name(index.dtype()));
-  if (index.numel() == 0) return;
   const Dims sizes = at_least_1d(self.sizes()), wanted = at_least_1d(index.sizes());
   WISP_CHECK(wanted.size() == sizes.size(), args.name(),
              "(): Index tensor must have the same number of dimensions as self tensor, got ",

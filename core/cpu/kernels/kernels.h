@@ -105,10 +105,23 @@ struct Kernels {
   RandomFn<double> uniform_f64 = nullptr, normal_f64 = nullptr;
   RandomFn<uint64_t> bits_u64 = nullptr;
   void (*drop)(const Dropout& part, const float* draws) = nullptr;
+  void (*drop_rows_f32)(float* x, int64_t rows, int64_t count,
+                        const RowDrops<float>& drops) = nullptr;
+  void (*drop_rows_f64)(double* x, int64_t rows, int64_t count,
+                        const RowDrops<double>& drops) = nullptr;
 };
 
 // The table for this processor.
 const Kernels& kernels();
+
+template <class T>
+const GemmKernels<T>& gemm_kernels_of() {
+  if constexpr (std::is_same_v<T, float>) {
+    return kernels().gemm_f32;
+  } else {
+    return kernels().gemm_f64;
+  }
+}
 
 // X(namespace)
 #if defined(WISP_ALL_ISAS)

@@ -181,6 +181,37 @@ void drop(const Dropout& part, const float* draws) {
   }
 }
 
+// Each half of a counter's words decides about one number: of `used` counters, number i takes half
+// i / used of counter i % used.
+template <class T>
+WISP_INLINE void drop_halves(T* x, int count, const Words& words, int used, uint32_t keep,
+                             T scale) {
+  for (int half = 0; half * used < count; ++half) {
+    const uint32_t* word = words.w[half / 2];
+    const int shift = half % 2 ? 16 : 0;
+    T* to = x + half * used;
+    const int n = count - half * used < used ? count - half * used : used;
+#pragma GCC ivdep
+    for (int i = 0; i < n; ++i) {
+      const T factor = (word[i] >> shift & 0xffff) < keep ? scale : T(0);
+      to[i] *= factor;
+    }
+  }
+}
+
+template <class T>
+void drop_rows(T* x, int64_t rows, int64_t count, const RowDrops<T>& drops) {
+  const uint32_t keep = drops.keep;  // copies, which x does not share memory with
+  const T scale = drops.scale;
+  const int used = static_cast<int>((drops.length + 63) / 64 * 8);
+  Words words;
+  for (int64_t i = 0; i < rows; ++i) {
+    philox(drops.stream.seed, drops.stream.counter + static_cast<uint64_t>(i) * drops.step, used,
+           words);
+    drop_halves(x + i * count, static_cast<int>(count), words, used, keep, scale);
+  }
+}
+
 }  // namespace
 
 namespace WISP_ISA {
@@ -192,6 +223,8 @@ void fill_random(Kernels& table) {
   table.normal_f64 = normal_f64;
   table.bits_u64 = bits_u64;
   table.drop = drop;
+  table.drop_rows_f32 = drop_rows<float>;
+  table.drop_rows_f64 = drop_rows<double>;
 }
 
 }  // namespace WISP_ISA
