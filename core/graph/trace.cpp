@@ -202,14 +202,30 @@ Value* Recorder::find_alias(const Tensor& tensor) {
     if (!same_place(*other, *tensor.impl())) continue;
     Value* found = find(kept_.at(other), frames_.size() - 1);
     if (!found) continue;
-    Graph& graph = *frame().graph;
-    Node& node = graph.make(op_def<"detach">());
-    graph.add_input(node, *found);
-    Value& made = graph.add_output(node, exact_type(tensor));
-    append(node);
-    return &made;
+    return &without_history(*found, tensor);
   }
   return nullptr;
+}
+
+Value& Recorder::without_history(Value& value, const Tensor& tensor) {
+  Graph& graph = *frame().graph;
+  Node& node = graph.make(op_def<"detach">());
+  graph.add_input(node, value);
+  Value& made = graph.add_output(node, exact_type(tensor));
+  append(node);
+  return made;
+}
+
+void Recorder::forget_history(const Tensor& tensor) {
+  know(tensor, without_history(value_of(tensor), tensor));
+}
+
+void Recorder::replace(const Tensor& tensor, const Tensor& source) {
+  WISP_CHECK(same_place(*tensor.impl(), *source.impl()),
+             "a tensor that becomes a part of another's memory cannot be traced: use a view");
+  for (auto& [storage, tensors] : by_storage_) std::erase(tensors, tensor.impl());
+  kept_.erase(tensor.impl());
+  know(tensor, without_history(value_of(source), tensor));
 }
 
 Value& Recorder::value_of(const Tensor& tensor) {

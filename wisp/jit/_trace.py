@@ -30,6 +30,7 @@ _READS = {
     "bool()": "a Python boolean",
     "int()": "a Python integer",
     "float()": "a Python float",
+    "round()": "a Python number",
     "an index": "a Python index",
     "item()": "a Python number",
     "tolist()": "a Python list",
