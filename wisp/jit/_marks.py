@@ -61,6 +61,16 @@ def annotate(the_type, the_value):
     return the_value
 
 
+def _uninitialized(the_type):
+    """Written by `.code` for a variable of a type before it has a value, which only compiled code can do."""
+    raise RuntimeError("_uninitialized() means something in compiled code only")
+
+
+def _unchecked_cast(the_type, the_value):
+    """Written by `.code` for a value whose type the lines around have found out."""
+    return the_value
+
+
 def _unwrap_optional(value):
     """The value, which must not be None; in scripts, of the type inside of the Optional."""
     assert value is not None, "Unwrapping null optional"

@@ -389,6 +389,8 @@ class Program:
     def special(self, obj):
         if obj is marks.annotate:
             return "annotate"
+        if obj in (marks._uninitialized, marks._unchecked_cast):
+            return obj.__name__[1:]
         return "fork" if _jit_name(obj) == "fork" else None
 
     def handler(self, obj):

@@ -4,6 +4,7 @@ import __future__
 
 import inspect
 import linecache
+import math
 import sys
 import textwrap
 import typing
@@ -22,7 +23,7 @@ def functions_in(text, frames_up=0):
     file = f"<compilation unit {next(_units)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names = {name: getattr(typing, name) for name in typing.__all__}
-    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "Generator": wisp.Generator}
+    names |= {"torch": wisp, "wisp": wisp, "math": math, "Tensor": wisp.Tensor, "Generator": wisp.Generator}
     names |= names_around(frames_up) | {"__name__": "__wisp_unit__"}
     try:
         code = compile(text, file, "exec", __future__.annotations.compiler_flag)
