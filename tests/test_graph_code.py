@@ -3,7 +3,7 @@
 import importlib.util
 import itertools
 import math
-from typing import Any, List, Optional, Union
+from typing import Any
 
 import pytest
 
@@ -73,7 +73,7 @@ def writes(x: Tensor, s: float):
     return pair[0] / pair[1], not s < 2
 
 
-def found_place(xs: List[int], x: int) -> Optional[int]:
+def found_place(xs: list[int], x: int) -> int | None:
     low, high = 0, len(xs)
     while low < high:
         middle = (low + high) // 2
@@ -86,7 +86,7 @@ def found_place(xs: List[int], x: int) -> Optional[int]:
     return None
 
 
-def early_in_loops(xs: List[int], limit: int = 7, name: str = "a") -> str:
+def early_in_loops(xs: list[int], limit: int = 7, name: str = "a") -> str:
     total = 0
     for i, x in enumerate(xs):
         for j in range(x, 0, -2):
@@ -98,7 +98,7 @@ def early_in_loops(xs: List[int], limit: int = 7, name: str = "a") -> str:
     return name
 
 
-def parts_of_lists(xs: List[int], pattern: str):
+def parts_of_lists(xs: list[int], pattern: str):
     xs[1:3] = [7, 8]
     ordered = sorted(xs, reverse=True)
     xs.sort()
@@ -109,7 +109,7 @@ def parts_of_tensors(x: Tensor, places: Tensor):
     y = x.clone()
     y[places] = 0
     y[0] += x[places, 1].sum()
-    listed: List[List[float]] = y.tolist()
+    listed: list[list[float]] = y.tolist()
     return y[[0, 1]], listed, (1 + 2j).real
 
 
@@ -118,12 +118,12 @@ def kinds(x: Any) -> str:
         return str(x + 1)
     if isinstance(x, (str, float)):
         return "text or number"
-    if wisp.jit.isinstance(x, List[int]):
+    if wisp.jit.isinstance(x, list[int]):
         return str(len(x))
     return "?"
 
 
-def united(x: Union[int, Tensor]) -> int:
+def united(x: int | Tensor) -> int:
     return x + 1 if isinstance(x, int) else x.numel()
 
 

@@ -391,7 +391,7 @@ class Plain(Sorting):
             return self.builtin(name, owner, *arguments, *keywords.values())
         if kind == "tuple" and name in ("index", "count"):
             items = self.list_value(self.items_of(owner, None, node), None)
-            return self._index_in(items, arguments) if name == "index" else self.builtin("count.t", items, *arguments)
+            return getattr(self, f"list_{name}")(items, arguments)
         if kind == "tuple" and name == "_replace" and owner.type.fields:
             fields = dict(zip(owner.type.fields, self.items_of(owner, None, node)))
             return self.construct(owner.type.host, arguments, {**fields, **keywords}, node)
@@ -443,9 +443,6 @@ class Plain(Sorting):
         return self.builtin("reverse.t", owner)
 
     def list_index(self, owner, values):
-        return self._index_in(owner, values)
-
-    def _index_in(self, owner, values):
         ends = [*values[1:], Const(2**63 - 1)][: 2 if len(values) > 1 else 0]
         return self.builtin("index.part" if ends else "index.t", owner, values[0], *ends)
 
