@@ -1,6 +1,7 @@
 """Traces: what is computed from sizes, and what is changed in place, follows other inputs."""
 
 import warnings
+from copy import deepcopy
 
 import pytest
 
@@ -81,3 +82,12 @@ def test_what_is_computed_twice_for_backward_has_its_gradient():
     x = wisp.ones(3, requires_grad=True)
     trace(twice, wisp.ones(2))(x).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_a_part_of_anothers_memory_is_told():
+    def copied(x):
+        return deepcopy(x) + x
+
+    with pytest.warns(TracerWarning, match="part of another's memory"):
+        traced = trace(copied, wisp.ones(2))
+    assert traced(wisp.zeros(2)).tolist() == [1, 1]

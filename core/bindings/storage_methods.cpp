@@ -76,7 +76,7 @@ PyObject* set(PyObject* self, PyObject* args) {
     if (needed > source->storage().bytes()) source->storage().resize(needed);
     t->set_storage(source->storage_ref());
     t->set_geometry(sizes, strides, offset);
-    if (WISP_UNLIKELY(tracing != nullptr)) tracing->replace(t, source);
+    if (WISP_UNLIKELY(tracing != nullptr) && !tracing->replace(t, source)) warn_read("set_()");
     Py_INCREF(self);
     return self;
   });

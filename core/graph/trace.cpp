@@ -220,12 +220,13 @@ void Recorder::forget_history(const Tensor& tensor) {
   know(tensor, without_history(value_of(tensor), tensor));
 }
 
-void Recorder::replace(const Tensor& tensor, const Tensor& source) {
-  WISP_CHECK(same_place(*tensor.impl(), *source.impl()),
-             "a tensor that becomes a part of another's memory cannot be traced: use a view");
+bool Recorder::replace(const Tensor& tensor, const Tensor& source) {
   for (auto& [storage, tensors] : by_storage_) std::erase(tensors, tensor.impl());
   kept_.erase(tensor.impl());
-  know(tensor, without_history(value_of(source), tensor));
+  const bool whole = same_place(*tensor.impl(), *source.impl());
+  know(tensor, whole ? without_history(value_of(source), tensor)
+                     : constant(Datum(detached(tensor)), exact_type(tensor)));
+  return whole;
 }
 
 Value& Recorder::value_of(const Tensor& tensor) {

@@ -44,8 +44,9 @@ class Recorder final : public Object, public CallRecorder {
   void know(const Tensor& tensor, Value& value);
   // The tensor lost its history in place: detach_().
   void forget_history(const Tensor& tensor);
-  // The tensor took over another's memory in place: set_(), x.data = y.
-  void replace(const Tensor& tensor, const Tensor& source);
+  // The tensor took over another's memory in place: set_(), x.data = y. False if it is only a part
+  // of that, which becomes a constant.
+  bool replace(const Tensor& tensor, const Tensor& source);
   // Ends the innermost function.
   Function& end(Value& result);
   // Records a call, by the function around, of the one that end() just gave.

@@ -1,12 +1,16 @@
 """What programs write for the compiler: decorators, types and questions that mean something in scripts."""
 
 from builtins import isinstance as _isinstance
+from os import environ
 from typing import Final, get_args, get_origin
 from weakref import WeakSet
 
 __all__ = ["Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
            "unused"]  # fmt: skip
 
+
+# PYTORCH_JIT=0 in the environment leaves programs Python, so that a debugger sees them.
+stays_python = environ.get("PYTORCH_JIT") == "0"
 
 # Functions that were declared with several signatures: their modules and names.
 overloaded = set()

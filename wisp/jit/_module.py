@@ -5,7 +5,7 @@ from collections.abc import MutableMapping
 from copy import deepcopy
 from types import MethodType
 
-from wisp.jit._marks import Attribute
+from wisp.jit._marks import Attribute, stays_python
 from wisp.jit._views import code_of, inlined
 from wisp.nn import Module, Parameter
 
@@ -170,7 +170,7 @@ class _CompilesInstances(type):
 
     def __call__(cls, *args, **kwargs):
         made = super().__call__(*args, **kwargs)
-        if "_c" not in made.__dict__:
+        if "_c" not in made.__dict__ and not stays_python:
             _compile(made)
         return made
 

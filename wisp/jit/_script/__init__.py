@@ -21,6 +21,7 @@ from wisp.jit._marks import (
     overloaded,
     script_method,
     scripted_classes,
+    stays_python,
     unused,
 )
 from wisp.jit._marks import (
@@ -56,7 +57,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """
     from wisp.jit._module import ScriptFunction
 
-    if _is(obj, (ScriptFunction, ScriptModule, ScriptList, ScriptDict)):
+    if stays_python or _is(obj, (ScriptFunction, ScriptModule, ScriptList, ScriptDict)):
         return obj
     try:
         return _script(obj)
