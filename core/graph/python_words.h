@@ -7,6 +7,10 @@
 
 #include "graph/type.h"
 
+namespace wisp {
+struct OpDef;
+}
+
 namespace wisp::graph {
 
 struct Block;
