@@ -212,3 +212,17 @@ def test_a_state_is_set_as_it_was_got():
             return x + self.values
 
     assert script(Kept())(wisp.ones(2)).tolist() == [2, 2]
+
+
+def test_operators_on_their_own():
+    from wisp.nn import functional
+
+    x = wisp.tensor([[-1.0, 2.0]])
+    for operator, arguments in ((functional.relu, (x,)), (functional.gelu, (x,)), (functional.softmax, (x, 1)),
+                                (functional.leaky_relu, (x, 0.5)),
+                                (functional.layer_norm, (x, [2]))):  # fmt: skip
+        compiled = script(operator)
+        assert wisp.equal(compiled(*arguments), operator(*arguments))
+        assert compiled(*arguments).dtype == operator(*arguments).dtype and "_operator" not in compiled.code
+    with pytest.raises(TypeError, match="write a function that calls it"):
+        script(wisp.add)
