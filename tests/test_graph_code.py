@@ -2,13 +2,15 @@
 
 import importlib.util
 import itertools
+import math
+from typing import Any
 
 import pytest
 
 import wisp
 from wisp import Tensor
 
-HEADER = "import math\nfrom typing import Dict, List, Optional, Tuple\nimport wisp\nfrom wisp import Tensor\n\n\n"
+HEADER = "import math\nfrom typing import Any, Dict, List, Optional, Tuple, Union\nimport wisp\nfrom wisp import Tensor\n\n\n"
 numbers = itertools.count()
 
 
@@ -71,9 +73,82 @@ def writes(x: Tensor, s: float):
     return pair[0] / pair[1], not s < 2
 
 
+def found_place(xs: list[int], x: int) -> int | None:
+    low, high = 0, len(xs)
+    while low < high:
+        middle = (low + high) // 2
+        if xs[middle] == x:
+            return middle
+        if xs[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return None
+
+
+def early_in_loops(xs: list[int], limit: int = 7, name: str = "a") -> str:
+    total = 0
+    for i, x in enumerate(xs):
+        for j in range(x, 0, -2):
+            total += j
+            if total > limit:
+                return f"{name}{i}{j}"
+        if (x < 0) | (x > 100):
+            break
+    return name
+
+
+def parts_of_lists(xs: list[int], pattern: str):
+    xs[1:3] = [7, 8]
+    ordered = sorted(xs, reverse=True)
+    xs.sort()
+    return xs, ordered, pattern % (xs[0], "s"), xs[0] << 2, xs[0] & 3, math.gcd(xs[0], 6), math.modf(2.5)
+
+
+def parts_of_tensors(x: Tensor, places: Tensor):
+    y = x.clone()
+    y[places] = 0
+    y[0] += x[places, 1].sum()
+    listed: list[list[float]] = y.tolist()
+    return y[[0, 1]], listed, (1 + 2j).real
+
+
+def kinds(x: Any) -> str:
+    if isinstance(x, int):
+        return str(x + 1)
+    if isinstance(x, (str, float)):
+        return "text or number"
+    if wisp.jit.isinstance(x, list[int]):
+        return str(len(x))
+    return "?"
+
+
+def united(x: int | Tensor) -> int:
+    return x + 1 if isinstance(x, int) else x.numel()
+
+
+def without_gradients(x: Tensor):
+    with wisp.no_grad():
+        y = x * 2
+    return y + x
+
+
 @pytest.mark.parametrize(
     "function,arguments",
     [
+        (found_place, ([1, 3, 5, 9], 5)),
+        (found_place, ([1, 3], 2)),
+        (early_in_loops, ([1, 2, 4],)),
+        (early_in_loops, ([1, 2, 4], 100)),
+        (parts_of_lists, ([4, 3, 2, 1], "%d|%s")),
+        (parts_of_tensors, (wisp.arange(4.0).reshape(2, 2), wisp.tensor([True, False]))),
+        (kinds, (3,)),
+        (kinds, ("a",)),
+        (kinds, ([1, 2],)),
+        (kinds, ({"a": 1},)),
+        (united, (3,)),
+        (united, (wisp.ones(4),)),
+        (without_gradients, (wisp.ones(2),)),
         (branches, (wisp.ones(2), 7)),
         (lists_and_loops, (wisp.ones(2), [1, 2, 30], 4)),
         (lists_and_loops, (wisp.ones(2), [1], None)),

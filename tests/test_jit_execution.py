@@ -1,5 +1,8 @@
 """How compiled functions are run: context managers that switch parts of it off."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -130,3 +133,19 @@ def test_the_graph_that_was_run_last():
     jit.trace(lambda x: x * 2, wisp.ones(1), check_trace=False)(wisp.ones(1))  # is gone
     with pytest.raises(RuntimeError, match="no compiled function"):
         jit.last_executed_optimized_graph()
+
+
+def test_programs_stay_python_where_the_environment_says_so():
+    program = (
+        "import wisp\n"
+        "from wisp import nn\n"
+        "class Old(wisp.jit.ScriptModule):\n"
+        "    @wisp.jit.script_method\n"
+        "    def forward(self, x):\n"
+        "        return {str(x): [x, None]}\n"
+        "net, f = nn.Linear(1, 1), lambda x: eval('x')\n"
+        "assert wisp.jit.script(f) is f and wisp.jit.script(net) is net\n"
+        "assert wisp.jit.trace(net, wisp.ones(1, 1)) is net is wisp.jit.trace_module(net, {'forward': wisp.ones(1, 1)})\n"
+        "assert Old()(3) == {'3': [3, None]}\n"
+    )
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTORCH_JIT": "0"}, check=True)

@@ -52,8 +52,6 @@ def test_methods_of_texts_by_keyword():
 
 def test_arguments_that_scripts_do_not_know_are_errors():
     programs = (
-        "def f(s: str): return int(s, 16)",
-        "def f(s: str): return int(s, base=2)",
         "def f(s: List[int]): return sorted(s, foo=3)",
         "def f(s: List[int]): return [i for i, x in enumerate(s, begin=3)]",
         "def f(s: List[int]): return len(s, s)",
@@ -61,7 +59,6 @@ def test_arguments_that_scripts_do_not_know_are_errors():
         "def f(s: List[int]): return any(s, s)",
         "def f(s: List[int]): return isinstance(s)",
         "def f(s: str): return s.split(foo=1)",
-        "def f(s: List[int]): return s.index(2, 1)",
         "def f(s: List[int]): return s.pop(0, 1)",
         "def f(s: str): return s.find()",
     )

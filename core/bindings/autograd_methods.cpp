@@ -8,6 +8,7 @@
 #include "bindings/hooks.h"
 #include "bindings/node_object.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "ops/ops.h"
 
 namespace wisp::python {
@@ -103,6 +104,7 @@ PyObject* detach_(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     WISP_CHECK(!t->base(), "Can't detach views in-place. Use detach() instead.");
+    if (WISP_UNLIKELY(tracing != nullptr)) tracing->forget_history(t);
     t->autograd().grad_fn.reset();
     t->set_requires_grad(false);
     Py_INCREF(self);

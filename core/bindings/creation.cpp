@@ -6,6 +6,7 @@
 #include "bindings/interop.h"
 #include "bindings/module.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 #include "dispatch/call.h"
 #include "ops/number.h"
@@ -271,7 +272,9 @@ Tensor from_data(const Request& request, bool may_share, const char* function) {
     return may_share && source->storage().writable() ? source : ops::clone(source);
   }
   Nested nested(data, function);
-  return nested.fill(data, request.dtype.value_or(nested.dtype()));
+  Tensor made = nested.fill(data, request.dtype.value_or(nested.dtype()));
+  note_data(data, made);
+  return made;
 }
 
 PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {

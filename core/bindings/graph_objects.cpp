@@ -199,7 +199,7 @@ PyObject* function_code(PyObject* self, void*) {
   return guarded([&] {
     const Function& function = *as<FunctionObject>(self).function;
     const std::string name = function.name.substr(function.name.rfind('.') + 1);
-    return string(graph::to_python(*function.graph, name)).release();
+    return string(graph::to_python(function, name)).release();
   });
 }
 

@@ -97,6 +97,27 @@ Value& value_for(Recorder& recorder, PyObject* object) {
   return recorder.constant(to_datum(object), type_of(object));
 }
 
+bool holds_traced_number(PyObject* data) {
+  if (!PyList_Check(data) && !PyTuple_Check(data)) return traced_value(data) != nullptr;
+  const Ref items = owned(PySequence_Tuple(data));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+    if (holds_traced_number(PyTuple_GET_ITEM(items.get(), i))) return true;
+  return false;
+}
+
+// What a tensor is made of: tuples, whose items may be of several types.
+Value& data_value(Recorder& recorder, PyObject* data) {
+  if (!PyList_Check(data) && !PyTuple_Check(data)) return value_for(recorder, data);
+  const Ref items = owned(PySequence_Tuple(data));
+  std::vector<Value*> parts;
+  std::vector<TypeRef> types;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    parts.push_back(&data_value(recorder, PyTuple_GET_ITEM(items.get(), i)));
+    types.push_back(parts.back()->type);
+  }
+  return recorder.construct(Prim::TupleConstruct, parts, graph::tuple_of(std::move(types)));
+}
+
 TypeRef exact_type(PyObject* object) {
   if (is_tensor(object)) return graph::exact_type(tensor_of(object));
   if (!PyTuple_Check(object)) return type_of(object);
@@ -372,6 +393,16 @@ void trace_into(Recorder* recorder) {
 void warn_read(const char* what) {
   static PyObject* warn = import_attribute("wisp.jit._trace", "warn_read");
   owned(PyObject_CallFunction(warn, "s", what));
+}
+
+void note_traced_data(PyObject* data, const Tensor& made) {
+  if (!holds_traced_number(data)) return;
+  Recorder& recorder = *tracing;
+  Value* const inputs[] = {&data_value(recorder, data),
+                           &recorder.constant(Datum(made.dtype()), graph::simple_type(Kind::dtype)),
+                           &recorder.constant(Datum(), graph::simple_type(Kind::none)),
+                           &recorder.constant(Datum(false), graph::simple_type(Kind::boolean))};
+  recorder.know(made, recorder.builtin("tensor", inputs, graph::exact_type(made)));
 }
 
 void note_traced_number(PyObject* value, const void* address, int64_t bits) {

@@ -106,6 +106,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
     target->set_storage(source->storage_ref());
     target->set_dtype(source.dtype());
     target->set_geometry(sizes, strides, source->offset());
+    if (WISP_UNLIKELY(tracing != nullptr)) tracing->replace(target, source);
     return 0;
   });
 }

@@ -3,6 +3,7 @@
 #include "bindings/arguments.h"
 #include "bindings/interop.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 #include "dispatch/call.h"
 
@@ -75,6 +76,7 @@ PyObject* set(PyObject* self, PyObject* args) {
     if (needed > source->storage().bytes()) source->storage().resize(needed);
     t->set_storage(source->storage_ref());
     t->set_geometry(sizes, strides, offset);
+    if (WISP_UNLIKELY(tracing != nullptr) && !tracing->replace(t, source)) warn_read("set_()");
     Py_INCREF(self);
     return self;
   });
@@ -92,6 +94,8 @@ PyObject* resize_method(PyObject* self, PyObject* args) {
     WISP_CHECK(!t.requires_grad(), "cannot resize variables that require grad");
     autograd::check_write("resize", t);
     const Dims sizes = dims_from(size, "resize_(): argument 'size' must be a tuple of ints");
+    WISP_CHECK(!tracing || same(t.sizes(), sizes),
+               "resize_() cannot be traced: use reshape(), or a slice");
     // Without a format, a tensor of these sizes already stays as it lies in memory.
     if (format_object != Py_None || !same(t.sizes(), sizes)) resize(t, sizes, format);
     t->bump_version();

@@ -19,6 +19,7 @@ WISP_COLD void warn_read(const char* what);
 WISP_COLD void tell_read(const char* what);
 WISP_COLD void note_traced_number(PyObject* value, const void* address, int64_t bits);
 WISP_COLD void note_traced_param(PyObject* value, const char* param);
+WISP_COLD void note_traced_data(PyObject* data, const Tensor& made);
 WISP_COLD PyObject* traced_size(const Tensor& tensor, int64_t dim);
 WISP_COLD PyObject* traced_shape(const Tensor& tensor);
 WISP_COLD PyObject* traced_numel(const Tensor& tensor);
@@ -47,6 +48,10 @@ inline void note_read(const char* what) {
 // A number was converted and stands at an address that the next call will read.
 inline void note_number(PyObject* value, const void* address, int64_t bits) {
   if (WISP_UNLIKELY(tracing != nullptr)) note_traced_number(value, address, bits);
+}
+// A tensor was made of numbers.
+inline void note_data(PyObject* data, const Tensor& made) {
+  if (WISP_UNLIKELY(tracing != nullptr)) note_traced_data(data, made);
 }
 // A number will be the argument of that name of the next call.
 inline void note_param(PyObject* value, const char* param) {

@@ -134,6 +134,9 @@ std::string format_integer(int64_t value, const Spec& spec) {
 }
 
 std::string format_value(const Datum& value, const std::string& text) {
+  // Of one element: as its number.
+  if (value.is_tensor() && value.tensor().ndim() == 0)
+    return format_value(Datum(value.tensor().item()), text);
   if (text.empty()) return str_of(value);
   const Spec spec = read_spec(text);
   const bool number = std::string_view("bcdoxXneEfFgG%").find(spec.type) != std::string_view::npos;
@@ -148,9 +151,6 @@ std::string format_value(const Datum& value, const std::string& text) {
           std::string_view("bcdoxXs").find(spec.type) == std::string_view::npos || !spec.type,
           "Unknown format code '", spec.type, "' for object of type 'float'");
       return format_real(value.real(), spec);
-    case Tag::tensor:  // of one element: as its number
-      if (value.tensor().ndim() == 0) return format_value(Datum(value.tensor().item()), text);
-      break;
     default:
       break;
   }
@@ -187,7 +187,76 @@ std::string format_field(const std::string& field, BuiltinArgs values, size_t& n
                     : format_value(values[index], spec);
 }
 
+// --- "%5.1f of %s" % (x, y)
+
+// A field behind its '%': flags, width, precision and type.
+Spec read_percent_field(const std::string& text, size_t& at) {
+  Spec spec;
+  for (; at < text.size() && std::string_view("-+ #0").find(text[at]) != std::string_view::npos;
+       ++at) {
+    if (text[at] == '-') spec.align = '<';
+    if (text[at] == '#') spec.alternate = true;
+    if (text[at] == '+' || (text[at] == ' ' && spec.sign != '+')) spec.sign = text[at];
+    if (text[at] == '0' && !spec.align) spec.fill = "0", spec.align = '=';
+  }
+  if (spec.align == '<') spec.fill = " ";
+  spec.width = read_number(text, at);
+  if (at < text.size() && text[at] == '.') spec.precision = read_number(text, ++at);
+  while (at < text.size() && std::string_view("hlL").find(text[at]) != std::string_view::npos) ++at;
+  WISP_CHECK_VALUE(at < text.size(), "incomplete format");
+  spec.type = text[at++];
+  return spec;
+}
+
+std::string percent_word(const Datum& value, Spec spec) {
+  std::u32string shown = decode_utf8(spec.type == 's' ? str_of(value) : repr(value));
+  if (spec.precision >= 0) shown = shown.substr(0, static_cast<size_t>(spec.precision));
+  if (spec.align == '=') spec.align = '>', spec.fill = " ";
+  return padded("", encode_utf8(shown), spec, '>');
+}
+
+std::string percent_field(const Datum& given, Spec spec) {
+  const std::string_view words = "sra", whole = "diuxXoc", reals = "eEfFgG";
+  if (words.find(spec.type) != std::string_view::npos) return percent_word(given, spec);
+  if (spec.type == 'c' && given.tag() == Tag::string)
+    return percent_word(given, (spec.type = 's', spec));
+  const bool is_whole = whole.find(spec.type) != std::string_view::npos;
+  WISP_CHECK_VALUE(is_whole || reals.find(spec.type) != std::string_view::npos,
+                   "unsupported format character '", spec.type, "'");
+  const Datum value = given.is_tensor() ? Datum(given.tensor().item()) : given;
+  const Tag tag = value.tag();
+  WISP_CHECK_TYPE(tag == Tag::boolean || tag == Tag::integer || tag == Tag::real, "%", spec.type,
+                  " format: a real number is required, not ", repr(given));
+  if (!is_whole) return format_real(value.scalar().real(), spec);
+  if (spec.type == 'i' || spec.type == 'u') spec.type = 'd';
+  const Scalar number = value.scalar();
+  if (number.is_integer()) return format_integer(number.integer(), spec);
+  WISP_CHECK_VALUE(std::abs(number.real()) < 9223372036854775808.0, "cannot convert float ",
+                   number.real(), " to an integer of 64 bits");
+  return format_integer(static_cast<int64_t>(number.real()), spec);
+}
+
 }  // namespace
+
+std::string percent_text(const std::string& pattern, BuiltinArgs values) {
+  std::string result;
+  size_t next = 0;
+  for (size_t at = 0; at < pattern.size();) {
+    if (pattern[at++] != '%') {
+      result += pattern[at - 1];
+      continue;
+    }
+    const Spec spec = read_percent_field(pattern, at);
+    if (spec.type == '%') {
+      result += '%';
+      continue;
+    }
+    WISP_CHECK_TYPE(next < values.size(), "not enough arguments for format string");
+    result += percent_field(values[next++], spec);
+  }
+  WISP_CHECK_TYPE(next == values.size(), "not all arguments converted during string formatting");
+  return result;
+}
 
 std::string format_text(const std::string& pattern, BuiltinArgs values) {
   std::string result;

@@ -71,6 +71,17 @@ int64_t position_of(const std::vector<Datum>& items, const Datum& wanted) {
   return -1;
 }
 
+// index() from one place on, up to another; both may be counted from the end.
+Datum index_in_part(BuiltinArgs args) {
+  const auto& items = args[0].items();
+  const auto size = static_cast<int64_t>(items.size());
+  auto place = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  const int64_t stop = place(args[3].integer());
+  for (int64_t at = place(args[2].integer()); at < stop; ++at)
+    if (alike(items[static_cast<size_t>(at)], args[1])) return at;
+  fail(ErrorKind::value, repr(args[1]), " is not in list");
+}
+
 Datum slice_of(BuiltinArgs args) {
   const auto& items = args[0].items();
   const Range range = resolve_slice(args[1], args[2], args[3], size_of(args[0]));
@@ -173,6 +184,7 @@ void add_reading(std::vector<BuiltinRow>& table) {
          WISP_CHECK_VALUE(at >= 0, repr(a[1]), " is not in list");
          return at;
        }},
+      {"index.part(T[] list, Any item, int start, int stop) -> int", index_in_part},
       {"count.t(T[] list, Any item) -> int",
        [](BuiltinArgs a) -> Datum {
          const auto& items = a[0].items();

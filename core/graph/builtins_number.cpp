@@ -1,6 +1,7 @@
 // Arithmetic and comparisons of Python's numbers, and conversions between them. Operands of one
 // function have one type: whoever writes a graph converts them first. Integers have 64 bits and
 // wrap; floor division and remainders have the sign of the divisor.
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -91,18 +92,55 @@ std::string stripped(const std::string& text) {
                                     : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-Datum parse_integer(BuiltinArgs args) {
-  const std::string text = stripped(args[0].string());
-  const char* begin = text.data() + text.starts_with('+');
+// A number without the underscores that may stand between its digits.
+std::string digits_of(const std::string& text) {
+  std::string digits;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool between = i > 0 && i + 1 < text.size() &&
+                         std::isalnum(static_cast<unsigned char>(text[i - 1])) &&
+                         std::isalnum(static_cast<unsigned char>(text[i + 1]));
+    if (text[i] != '_' || !between) digits += text[i];
+  }
+  return digits;
+}
+
+// The base that a prefix like 0x says, or 0.
+int prefix_base(std::string_view digits) {
+  if (digits.size() < 3 || digits[0] != '0') return 0;
+  const char mark = static_cast<char>(digits[1] | 0x20);
+  return mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 0;
+}
+
+int64_t integer_in(const Datum& written, int64_t base) {
+  WISP_CHECK_VALUE(base == 0 || (base >= 2 && base <= 36),
+                   "int() base must be >= 2 and <= 36, or 0");
+  std::string text = digits_of(stripped(written.string()));
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.erase(0, 1);
+  int used = base ? static_cast<int>(base) : 10;
+  const int said = prefix_base(text);
+  const bool prefixed = said && (base == 0 || base == said);
+  if (prefixed) {
+    used = said;
+    text.erase(0, 2);
+  }
+  const bool leading_zero =
+      text.size() > 1 && text[0] == '0' && text.find_first_not_of('0') != std::string::npos;
+  const bool starts_well = !text.empty() && std::isalnum(static_cast<unsigned char>(text[0])) &&
+                           (base || prefixed || !leading_zero);
+  if (negative) text.insert(0, 1, '-');
   int64_t value = 0;
-  const auto [end, status] = std::from_chars(begin, text.data() + text.size(), value);
-  WISP_CHECK_VALUE(status == std::errc() && end == text.data() + text.size() && !text.empty(),
-                   "invalid literal for int() with base 10: ", repr(args[0]));
+  const char* const stop = text.data() + text.size();
+  const auto [end, status] = std::from_chars(text.data(), stop, value, used);
+  WISP_CHECK_VALUE(starts_well && status == std::errc() && end == stop,
+                   "invalid literal for int() with base ", base, ": ", repr(written));
   return value;
 }
 
+Datum parse_integer(BuiltinArgs args) { return integer_in(args[0], 10); }
+
 Datum parse_real(BuiltinArgs args) {
-  std::string text = stripped(args[0].string());
+  const std::string text = digits_of(stripped(args[0].string()));
   const char* begin = text.data() + text.starts_with('+');
   double value = 0;
   const auto [end, status] = std::from_chars(begin, text.data() + text.size(), value);
@@ -270,6 +308,8 @@ void add_conversions(std::vector<BuiltinRow>& table) {
          return x.is_integer() ? x.integer() : to_integer(x.real());
        }},
       {"Int.str(str a) -> int", parse_integer},
+      {"Int.base(str a, int base) -> int",
+       [](BuiltinArgs a) -> Datum { return integer_in(a[0], a[1].integer()); }},
       {"Float.int(int a) -> float",
        unary<int64_t, [](int64_t a) { return static_cast<double>(a); }>},
       {"Float.bool(bool a) -> float", unary<bool, [](bool a) { return a ? 1.0 : 0.0; }>},

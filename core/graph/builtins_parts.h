@@ -73,6 +73,7 @@ int64_t range_length(int64_t start, int64_t stop, int64_t step);
 
 // str.format(): `{}`, `{0}`, `{:>8.2f}`, `{!r}`.
 std::string format_text(const std::string& pattern, BuiltinArgs values);
+std::string percent_text(const std::string& pattern, BuiltinArgs values);  // pattern % values
 
 // Characters, not bytes.
 std::u32string decode_utf8(const std::string& text);

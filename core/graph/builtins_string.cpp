@@ -444,6 +444,8 @@ void add_making(std::vector<BuiltinRow>& table) {
       {"zfill.str(str self, int width) -> str", zero_fill},
       {"format(str self, Any... values) -> str",
        [](BuiltinArgs a) -> Datum { return format_text(a[0].string(), a.subspan(1)); }},
+      {"percent(str self, Any... values) -> str",
+       [](BuiltinArgs a) -> Datum { return percent_text(a[0].string(), a.subspan(1)); }},
       {"str(Any value) -> str", [](BuiltinArgs a) -> Datum { return str_of(a[0]); }},
       {"repr(Any value) -> str", [](BuiltinArgs a) -> Datum { return repr(a[0]); }},
       {"hex.int(int a) -> str", in_base<4>},

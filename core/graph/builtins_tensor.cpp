@@ -46,6 +46,7 @@ Datum nested_list(const Tensor& tensor, int64_t depth, DType dtype) {
   if (depth == 0) {
     const Scalar item = tensor.item();
     if (dtype == DType::bool_) return item.truth();
+    if (dtype == DType::complex128) return item.complex();
     return dtype == DType::int64 ? Datum(item.integer()) : Datum(item.real());
   }
   std::vector<Datum> items;
@@ -64,9 +65,10 @@ Datum to_list(BuiltinArgs args) {
       "Output annotation list dimension and runtime tensor dimension must match for tolist(): ",
       depth, " and ", tensor.ndim());
   const DType own = tensor.dtype();
-  const bool fits = dtype == DType::bool_   ? own == DType::bool_
-                    : dtype == DType::int64 ? is_integral(own)
-                                            : is_floating(own);
+  const bool fits = dtype == DType::bool_        ? own == DType::bool_
+                    : dtype == DType::int64      ? is_integral(own)
+                    : dtype == DType::complex128 ? is_complex(own)
+                                                 : is_floating(own);
   WISP_CHECK(
       fits,
       "Output annotation element type and runtime tensor element type must match for tolist(): the tensor's is ",
@@ -148,6 +150,14 @@ Datum require_grad(BuiltinArgs args) {
   WISP_CHECK(!args[1].boolean() || is_differentiable(tensor.dtype()),
              "only Tensors of floating point dtype can require gradients");
   if (tensor->is_leaf()) tensor->set_requires_grad(args[1].boolean());
+  return std::move(args[0]);
+}
+
+Datum forget_history(BuiltinArgs args) {
+  const Tensor& tensor = args[0].tensor();
+  WISP_CHECK(!tensor->base(), "Can't detach views in-place. Use detach() instead.");
+  tensor->autograd().grad_fn.reset();
+  tensor->set_requires_grad(false);
   return std::move(args[0]);
 }
 
@@ -299,6 +309,10 @@ void add_values(std::vector<BuiltinRow>& table) {
       {"tolist.bool1(Tensor self) -> bool[]", to_list<DType::bool_, 1>},
       {"tolist.bool2(Tensor self) -> bool[][]", to_list<DType::bool_, 2>},
       {"tolist.bool3(Tensor self) -> bool[][][]", to_list<DType::bool_, 3>},
+      {"tolist.complex0(Tensor self) -> complex", to_list<DType::complex128, 0>},
+      {"tolist.complex1(Tensor self) -> complex[]", to_list<DType::complex128, 1>},
+      {"tolist.complex2(Tensor self) -> complex[][]", to_list<DType::complex128, 2>},
+      {"tolist.complex3(Tensor self) -> complex[][][]", to_list<DType::complex128, 3>},
       // Each call makes a tensor of its own, which may be written to.
       {"tensor(Any data, Dtype? dtype, Device? device, bool requires_grad) -> Tensor", tensor_of,
        false},
@@ -306,6 +320,7 @@ void add_values(std::vector<BuiltinRow>& table) {
       {"_without_leading_ones(Tensor value, Tensor places) -> Tensor", without_leading_ones},
       {"_indices_at_end(Tensor self, Tensor?[] indices) -> Tensor?[]", indices_at_end},
       {"requires_grad_(Tensor self, bool requires_grad) -> Tensor", require_grad, false},
+      {"detach_(Tensor self) -> Tensor", forget_history, false},
       {"_check_out(Tensor result, Tensor out) -> ()", check_out, false},
       {"_set_grad_enabled(bool enabled) -> bool", set_grad_enabled, false},
       {"warn(str message) -> ()",

@@ -236,6 +236,7 @@ struct Function {
   mutable std::shared_ptr<const Code> code;
   void set_signature();  // params (without defaults) and result, as the graph has them
 };
+std::string to_python(const Function& function, std::string_view name);
 // "f(Tensor x, int n=1) -> Tensor"
 std::string declaration(const Function& function);
 

@@ -14,29 +14,17 @@ namespace wisp::graph {
 
 namespace {
 
-// The number of a dimension, or -1 if it is not known.
-int64_t known_dim(const Value& value) {
-  const Datum* constant = constant_of(value);
-  if (!constant || constant->tag() != Tag::integer) return -1;
-  const int64_t dim = constant->integer();
-  return dim < max_ndim ? dim : -1;
-}
-bool is_bool(const Value& value, bool wanted) {
-  const Datum* constant = constant_of(value);
-  return constant && constant->tag() == Tag::boolean && constant->boolean() == wanted;
-}
-bool is_true(const Value& value) { return is_bool(value, true); }
-
 class PythonWriter {
  public:
-  explicit PythonWriter(const Graph& graph) : graph_(graph) {}
+  PythonWriter(const Graph& graph, const Function* function) : graph_(graph), function_(function) {}
 
   std::string write(std::string_view function) {
     const Block& top = graph_.top();
     std::string params;
-    for (const Value* param : top.params) {
-      params += (params.empty() ? "" : ", ") + declare(*param);
-      if (param->name != "self") params += ": " + python_type(*param->type);
+    for (size_t i = 0; i < top.params.size(); ++i) {
+      const Value& param = *top.params[i];
+      params += (params.empty() ? "" : ", ") + declare(param);
+      if (param.name != "self") params += ": " + python_type(*param.type) + fallback(i);
     }
     text_ = str("def ", function, "(", params, ") -> ", result_type(top), ":\n");
     const size_t empty = text_.size();
@@ -47,14 +35,14 @@ class PythonWriter {
   }
 
  private:
-  static std::string result_type(const Block& block) {
-    if (block.results.empty()) return "None";
-    if (block.results.size() == 1) return python_type(*block.results[0]->type);
-    std::string text;
-    for (const Value* value : block.results) {
-      text += (text.empty() ? "" : ", ") + python_type(*value->type);
-    }
-    return "Tuple[" + text + "]";
+  // What a parameter is without an argument; lists can be changed, so Python has none of them.
+  std::string fallback(size_t param) {
+    if (!function_) return "";
+    const size_t own = graph_.top().params.size() - function_->params.size();  // self
+    if (param < own || !function_->params[param - own].has_default) return "";
+    const Datum& value = function_->params[param - own].fallback;
+    const bool plain = value.tag() != Tag::list && value.tag() != Tag::dict;
+    return plain ? "=" + constant(value).text : "";
   }
 
   void line(const std::string& text) {
@@ -125,7 +113,10 @@ class PythonWriter {
     switch (node.prim) {
       case Prim::Constant:
       case Prim::Uninitialized:
-        if (node.is(Prim::Uninitialized)) values_[node.outputs[0]] = {"None", tight};
+        if (node.is(Prim::Uninitialized)) {
+          const std::string type = python_type(*node.output().type);
+          values_[node.outputs[0]] = {"wisp.jit._uninitialized(" + type + ")", tight};
+        }
         return;
       case Prim::If:
         return write_if(node);
@@ -260,13 +251,6 @@ class PythonWriter {
     write_branch(no, names);
   }
 
-  static bool is_empty(const Block& block) {
-    for (const Node* node = block.first; node; node = node->next) {
-      if (!node->is(Prim::Constant)) return false;
-    }
-    return true;
-  }
-
   // a if c else b, where both are short.
   static bool is_conditional_expression(const Node& node) {
     if (node.outputs.size() != 1) return false;
@@ -312,12 +296,13 @@ class PythonWriter {
 
   // names = values[from:], all at once.
   void set_all(const std::vector<std::string>& names, const std::vector<Value*>& values,
-               size_t from) {
+               size_t from, bool in_loop = false) {
     std::string left, right;
     for (size_t i = 0; i < names.size(); ++i) {
       const Value& value = *values[i + from];
       const std::string text = text_of(value);
-      const bool nothing = value.node && value.node->is(Prim::Uninitialized);
+      // At the end of a round, a variable without a value keeps the one that it has.
+      const bool nothing = in_loop && value.node && value.node->is(Prim::Uninitialized);
       if (text == names[i] || nothing) continue;
       left += (left.empty() ? "" : ", ") + names[i];
       right += (right.empty() ? "" : ", ") + text;
@@ -341,7 +326,7 @@ class PythonWriter {
     write_nodes(body);
     if (conditional) names.insert(names.begin(), condition);
     const size_t before = text_.size();
-    set_all(names, body.results, conditional ? 0 : 1);
+    set_all(names, body.results, conditional ? 0 : 1, true);
     if (!body.first && text_.size() == before) line("pass");
     --indent_;
   }
@@ -413,12 +398,6 @@ class PythonWriter {
     return given && is_fallback(*given, param);
   }
 
-  static bool is_method(const OpDef& op) {
-    constexpr uint32_t functions =
-        home::function | home::functional | home::linalg | home::special | home::fft;
-    return (op.homes & home::method) && !(op.homes & functions);
-  }
-
   std::string function_name(const OpDef& op, const Node& node) {
     const std::string& base = op.sig.base;
     if (is_method(op)) return text_of(node.input(0), tight) + "." + base;
@@ -450,6 +429,7 @@ class PythonWriter {
 
   Expression builtin_call(const Node& node) {
     const std::string& name = node.builtin->name;
+    if (std::string special = special_call(node); !special.empty()) return {special, tight};
     if (const Operator* op = find_operator(name)) {
       return binary(*op, node.input(0), node.input(1));
     }
@@ -497,17 +477,21 @@ class PythonWriter {
     const std::string& name = node.builtin->name;
     const std::string self = text_of(node.input(0), tight);
     if (is_property(name)) return {self + "." + name, tight};
-    if (name == "_gradients" || name == "_backward") return {gradient_call(node), tight};
     const std::string& first = node.builtin->params[0].name;
     if (first == "self") return {self + "." + name + "(" + list(node.inputs, 1) + ")", tight};
     const std::string space = node.builtin->overload == "float" ? "math." : "wisp.";
     return {space + name + "(" + list(node.inputs) + ")", tight};
   }
 
-  std::string gradient_call(const Node& node) {
+  std::string special_call(const Node& node) {
     std::vector<std::string> inputs;
-    for (const Value* input : node.inputs) inputs.push_back(text_of(*input));
-    return python_gradient_call(inputs);
+    for (const Value* input : node.inputs) inputs.push_back(text_of(*input, tight));
+    if (node.builtin->overload == "like")
+      return str("wisp.tensor(", inputs[0], ", dtype=", inputs[1], ".dtype)");
+    if (node.builtin->name == "tolist")
+      return str("wisp.jit.annotate(", python_type(*node.output().type), ", ", inputs[0],
+                 ".tolist())");
+    return python_special_call(node.builtin->name, inputs);
   }
 
   std::string attribute(const Node& node) {
@@ -531,6 +515,7 @@ class PythonWriter {
       case Prim::CallMethod:
         return {attribute(node) + "(" + list(node.inputs, 1) + ")", tight};
       case Prim::UncheckedCast:
+        return cast(node);
       case Prim::Wait:
         return expression(node.input(0));
       case Prim::Print:
@@ -546,6 +531,15 @@ class PythonWriter {
       default:  // calls of functions
         return {node.attributes.at("name").string() + "(" + list(node.inputs) + ")", tight};
     }
+  }
+
+  // Of an Optional it is plain from what stands around.
+  Expression cast(const Node& node) {
+    const Value& value = node.input(0);
+    if (value.type->kind != Kind::any && value.type->kind != Kind::number) return expression(value);
+    return {str("wisp.jit._unchecked_cast(", python_type(*node.output().type), ", ", text_of(value),
+                ")"),
+            tight};
   }
 
   std::string tuple_construct(const Node& node) {
@@ -584,6 +578,7 @@ class PythonWriter {
   }
 
   const Graph& graph_;
+  const Function* function_;  // may be null
   std::string text_;
   int indent_ = 1, constants_ = 0;
   std::set<std::string> taken_;
@@ -593,7 +588,10 @@ class PythonWriter {
 }  // namespace
 
 std::string to_python(const Graph& graph, std::string_view function_name) {
-  return PythonWriter(graph).write(function_name);
+  return PythonWriter(graph, nullptr).write(function_name);
+}
+std::string to_python(const Function& function, std::string_view name) {
+  return PythonWriter(*function.graph, &function).write(name);
 }
 
 }  // namespace wisp::graph

@@ -202,14 +202,31 @@ Value* Recorder::find_alias(const Tensor& tensor) {
     if (!same_place(*other, *tensor.impl())) continue;
     Value* found = find(kept_.at(other), frames_.size() - 1);
     if (!found) continue;
-    Graph& graph = *frame().graph;
-    Node& node = graph.make(op_def<"detach">());
-    graph.add_input(node, *found);
-    Value& made = graph.add_output(node, exact_type(tensor));
-    append(node);
-    return &made;
+    return &without_history(*found, tensor);
   }
   return nullptr;
+}
+
+Value& Recorder::without_history(Value& value, const Tensor& tensor) {
+  Graph& graph = *frame().graph;
+  Node& node = graph.make(op_def<"detach">());
+  graph.add_input(node, value);
+  Value& made = graph.add_output(node, exact_type(tensor));
+  append(node);
+  return made;
+}
+
+void Recorder::forget_history(const Tensor& tensor) {
+  know(tensor, without_history(value_of(tensor), tensor));
+}
+
+bool Recorder::replace(const Tensor& tensor, const Tensor& source) {
+  for (auto& [storage, tensors] : by_storage_) std::erase(tensors, tensor.impl());
+  kept_.erase(tensor.impl());
+  const bool whole = same_place(*tensor.impl(), *source.impl());
+  know(tensor, whole ? without_history(value_of(source), tensor)
+                     : constant(Datum(detached(tensor)), exact_type(tensor)));
+  return whole;
 }
 
 Value& Recorder::value_of(const Tensor& tensor) {

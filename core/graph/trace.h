@@ -42,6 +42,11 @@ class Recorder final : public Object, public CallRecorder {
   void begin(const std::string& function, ClassDef* cls = nullptr, Path path = {});
   Value& add_param(std::string name, TypeRef type);
   void know(const Tensor& tensor, Value& value);
+  // The tensor lost its history in place: detach_().
+  void forget_history(const Tensor& tensor);
+  // The tensor took over another's memory in place: set_(), x.data = y. False if it is only a part
+  // of that, which becomes a constant.
+  bool replace(const Tensor& tensor, const Tensor& source);
   // Ends the innermost function.
   Function& end(Value& result);
   // Records a call, by the function around, of the one that end() just gave.
@@ -106,6 +111,7 @@ class Recorder final : public Object, public CallRecorder {
   Value* find(const Tensor& tensor, size_t level);
   Value* find_attribute(const Tensor& tensor, Frame& frame);
   Value* find_alias(const Tensor& tensor);
+  Value& without_history(Value& value, const Tensor& tensor);
   void examine(const OpDef& op, const Arg* args, Form form);
   void doubt(const char* reason);
   Value& attribute(Frame& frame, const Path& path);

@@ -17,7 +17,7 @@ _HOMES = {
     "_html": ("graph_html",),
     "_marks": (
         "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
-        "unused", "_unwrap_optional",
+        "unused", "_unchecked_cast", "_uninitialized", "_unwrap_optional",
     ),
     "_module": ("RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TopLevelTracedModule", "TracedModule"),
     "_record": ("is_tracing",),

@@ -1,12 +1,16 @@
 """What programs write for the compiler: decorators, types and questions that mean something in scripts."""
 
 from builtins import isinstance as _isinstance
+from os import environ
 from typing import Final, get_args, get_origin
 from weakref import WeakSet
 
 __all__ = ["Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "isinstance", "script_method",
            "unused"]  # fmt: skip
 
+
+# PYTORCH_JIT=0 in the environment leaves programs Python, so that a debugger sees them.
+stays_python = environ.get("PYTORCH_JIT") == "0"
 
 # Functions that were declared with several signatures: their modules and names.
 overloaded = set()
@@ -58,6 +62,16 @@ def interface(cls):
 
 def annotate(the_type, the_value):
     """The value; in scripts, of this type."""
+    return the_value
+
+
+def _uninitialized(the_type):
+    """Written by `.code` for a variable of a type before it has a value, which only compiled code can do."""
+    raise RuntimeError("_uninitialized() means something in compiled code only")
+
+
+def _unchecked_cast(the_type, the_value):
+    """Written by `.code` for a value whose type the lines around have found out."""
     return the_value
 
 

@@ -5,6 +5,7 @@ from collections.abc import MutableMapping
 from copy import deepcopy
 from types import MethodType
 
+from wisp.jit._marks import Attribute, stays_python
 from wisp.jit._views import code_of, inlined
 from wisp.nn import Module, Parameter
 
@@ -169,7 +170,7 @@ class _CompilesInstances(type):
 
     def __call__(cls, *args, **kwargs):
         made = super().__call__(*args, **kwargs)
-        if "_c" not in made.__dict__:
+        if "_c" not in made.__dict__ and not stays_python:
             _compile(made)
         return made
 
@@ -207,6 +208,9 @@ class ScriptModule(Module, metaclass=_CompilesInstances):
     def __setattr__(self, name, value):
         own = self.__dict__
         if "_c" not in own:
+            if isinstance(value, Attribute):  # which __init__ may read as what it holds
+                own.setdefault("_declared_types", {})[name] = value.type
+                value = value.value
             super().__setattr__(name, value)
         elif name in own["_modules"]:
             own["_modules"][name] = value

@@ -60,22 +60,53 @@ def _asked_by_us():
     return sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == "wisp"
 
 
-def _negative(self):
-    recorder = _jit.current_recorder()
-    kind, negative = _KINDS[type(self)], -plain_number(self)
-    return negative if recorder is None else recorder.number(f"neg.{kind.__name__}", (self,), negative)
+def _unary(name, function):
+    def method(self):
+        recorder, kind, result = _jit.current_recorder(), _KINDS[type(self)], function(plain_number(self))
+        return result if recorder is None else recorder.number(f"{name}.{kind.__name__}", (self,), result)
+
+    return method
+
+
+def _power(swapped):
+    power = _binary("pow", operator.pow, swapped)
+
+    def method(self, other, modulus=None):
+        a, b = map(plain_number, (other, self) if swapped else (self, other))
+        if modulus is not None or type(a) is not int or type(b) is not int or b < 0:
+            return pow(a, b, modulus) if modulus is not None else power(self, other)
+        recorder = _jit.current_recorder()  # a graph's power of ints is a float
+        if recorder is None or a**b >> 53:
+            return a**b
+        inputs = (other, self) if swapped else (self, other)
+        return recorder.number("Int.float", (recorder.number("pow.int", inputs, float(a**b)),), a**b)
+
+    return method
+
+
+def _itself(self):
+    return self
 
 
 class _Traced:
     """Arithmetic that is recorded. Everything else is done on the number as it is."""
 
-    __neg__ = _negative
+    __neg__ = _unary("neg", operator.neg)
+    __abs__ = _unary("abs", abs)
+    __pow__, __rpow__ = _power(swapped=False), _power(swapped=True)
+    __pos__ = _itself
     __bool__ = _read("bool()", bool)
     __int__ = _read("int()", int)
     __float__ = _read("float()", float)
 
     def __hash__(self):
         return hash(plain_number(self))
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
 
     def __reduce__(self):
         return _KINDS[type(self)], (plain_number(self),)
@@ -100,12 +131,26 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 class TracedInt(_Traced, int):
     """An int of a traced program."""
 
+    __floor__ = __ceil__ = __trunc__ = _itself
+    __invert__ = _unary("bitwise_not", operator.invert)
+
+    def __round__(self, digits=None):
+        return self if digits is None else round(plain_number(self), digits)
+
+
+for _name in ("lshift", "rshift", "and", "or", "xor"):
+    _function = getattr(operator, f"__{_name}__")
+    setattr(TracedInt, f"__{_name}__", _binary(f"__{_name}__", _function))
+    setattr(TracedInt, f"__r{_name}__", _binary(f"__{_name}__", _function, swapped=True))
+
 
 class TracedFloat(_Traced, float):
     """A float of a traced program."""
 
     __floor__ = _rounded("floor", math.floor)
     __ceil__ = _rounded("ceil", math.ceil)
+    __trunc__ = _rounded("trunc", math.trunc)
+    __round__ = _read("round()", round)
 
 
 _KINDS = {int: int, float: float, TracedInt: int, TracedFloat: float}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 
 from wisp._C import Tensor, no_grad
+from wisp.jit._marks import stays_python
 from wisp.jit._module import RecursiveScriptModule, ScriptFunction, TopLevelTracedModule
 from wisp.jit._names import without_shapes
 from wisp.jit._record import is_tracing, record_function, record_module
@@ -30,9 +31,11 @@ _READS = {
     "bool()": "a Python boolean",
     "int()": "a Python integer",
     "float()": "a Python float",
+    "round()": "a Python number",
     "an index": "a Python index",
     "item()": "a Python number",
     "tolist()": "a Python list",
+    "set_()": "a part of another's memory",
     "numpy()": "a NumPy array",
 }
 _SIZES = {
@@ -196,7 +199,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
     >>> traced(wisp.zeros(2, 4), wisp.zeros(4, 4)).shape
     wisp.Size([2, 4])
     """
-    if isinstance(func, (ScriptFunction, RecursiveScriptModule)):
+    if stays_python or isinstance(func, (ScriptFunction, RecursiveScriptModule)):
         return func
     if not callable(func):
         raise TypeError(f"trace() expects a function or a module, got {type(func).__name__}")
@@ -245,6 +248,8 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
     >>> net.twice(wisp.ones(3))
     tensor([2., 2., 2.])
     """
+    if stays_python:
+        return mod
     if not isinstance(mod, Module):
         raise AttributeError(f"expected wisp.nn.Module as the first argument, got {type(mod).__name__}")
     if not isinstance(inputs, dict):

@@ -5,6 +5,7 @@ from contextlib import contextmanager, nullcontext
 
 import wisp
 from wisp import Tensor
+from wisp._C import _jit
 from wisp.autograd import Function, backward, grad
 from wisp.random import fork_rng, get_rng_state, set_rng_state
 from wisp.utils import _pytree
@@ -64,7 +65,9 @@ def checkpoint(
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
-    if not wisp.is_grad_enabled():
+    if (
+        not wisp.is_grad_enabled() or _jit.current_recorder() is not None
+    ):  # a trace keeps what is called, not how it is kept
         return function(*args, **kwargs)
     return _Segment(function, args, kwargs, preserve_rng_state, context_fn, determinism_check == "default").first_call()
 

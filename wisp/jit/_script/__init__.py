@@ -21,6 +21,7 @@ from wisp.jit._marks import (
     overloaded,
     script_method,
     scripted_classes,
+    stays_python,
     unused,
 )
 from wisp.jit._marks import (
@@ -31,6 +32,8 @@ from wisp.jit._script import types as T
 from wisp.jit._script.errors import CompileError, FrontendError
 from wisp.jit._script.modules import ModuleSpec
 from wisp.jit._script.program import Program
+from wisp.jit._script.tables import tables
+from wisp.jit._script.units import function_of_operator
 from wisp.jit.annotations import Broadcasted
 from wisp.nn import Module
 
@@ -56,7 +59,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """
     from wisp.jit._module import ScriptFunction
 
-    if _is(obj, (ScriptFunction, ScriptModule, ScriptList, ScriptDict)):
+    if stays_python or _is(obj, (ScriptFunction, ScriptModule, ScriptList, ScriptDict)):
         return obj
     try:
         return _script(obj)
@@ -93,6 +96,8 @@ def _script(obj):
         return _script_class(obj)
     if inspect.isfunction(obj):
         return script_function(obj)
+    if (operator := tables().function(obj)) is not None:
+        return script_function(function_of_operator(obj, operator[0][0]))
     if inspect.ismethod(obj) and _is(obj.__self__, Module):
         raise TypeError("a method of a module cannot be compiled on its own: compile the module")
     raise TypeError(f"an object of type {type(obj).__name__} cannot be compiled: pass a function, a module or a class")

@@ -74,6 +74,11 @@ class Calls:
         if kind == "annotate":
             wanted = self.annotation(node.args[0])
             return self.convert(self.expression(node.args[1], wanted), wanted)
+        if kind == "uninitialized":
+            return self.emit_one("prim::Uninitialized", [], self.annotation(node.args[0]))
+        if kind == "unchecked_cast":
+            value = self.materialize(self.expression(node.args[1]))
+            return self.emit_one("prim::UncheckedCast", [value], self.annotation(node.args[0]))
         if kind == "fork":
             return self.fork(node, hint)
         return None

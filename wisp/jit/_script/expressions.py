@@ -3,6 +3,7 @@
 import ast
 import operator
 
+from wisp.jit._script import enums
 from wisp.jit._script import types as T
 from wisp.jit._script.values import (
     Closure,
@@ -182,6 +183,8 @@ class Expressions:
         if a in T.NUMBERS and b in T.NUMBERS and T.COMPLEX not in (a, b) and T.NUMBER not in (a, b):
             wanted = T.FLOAT if T.FLOAT in (a, b) else T.INT
             return self.builtin(f"{name}.{wanted}", self.as_number(left, wanted), self.as_number(right, wanted))
+        if enums.is_enum(a) and enums.is_enum(b) and a.host is not b.host:
+            return Const(name != "eq")
         if {a.kind, b.kind} == {"list", "tuple"}:  # sizes are lists here, and are compared with tuples
             wanted = a if a.kind == "list" else b
             converted = self.try_convert(left, wanted), self.try_convert(right, wanted)

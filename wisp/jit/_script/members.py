@@ -3,6 +3,7 @@
 import ast
 import inspect
 
+import wisp
 from wisp import _C
 from wisp.jit._script import annotations, enums, ir
 from wisp.jit._script import types as T
@@ -72,6 +73,8 @@ class Members:
         try:
             found = getattr(obj, name)
         except AttributeError:
+            if obj is wisp and self.program.tables.is_known(name):  # as `.code` writes what Python has no name for
+                return Native(lambda *arguments: self.known_function(name, arguments))
             who = f"'{obj.__name__}'" if hasattr(obj, "__name__") else f"'{type(obj).__name__}' object"
             method = "" if hasattr(obj, "__name__") else " or method"
             return self.fail(f"{who} has no attribute{method} '{name}'", node)

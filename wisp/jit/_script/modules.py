@@ -20,7 +20,7 @@ from wisp.jit._script.values import NONE, UNSET, Attribute, Const, Method, Modul
 from wisp.nn import Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 _INTERNAL = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_hooked", "_attributes", "_c",
-             "_defined"}  # fmt: skip
+             "_defined", "_declared_types"}  # fmt: skip
 _PLAIN = (bool, int, float, str, complex, _C.Tensor, _C.dtype, _C.device, list, dict, tuple, enum.Enum)
 
 
@@ -95,9 +95,10 @@ class ModuleSpec:
         for name, value in {**self._compiled_values(), **vars(self.module)}.items():
             if name in _INTERNAL or name in methods or self._has_member(name):
                 continue
-            if isinstance(value, Declared):
+            if isinstance(value, Declared) or name in vars(self.module).get("_declared_types", ()):
+                wanted = value.type if isinstance(value, Declared) else self.module._declared_types[name]
                 lookup = self.program.lookup_of(self.python_class)
-                self.attributes[name] = ("plain", annotations.from_object(value.type, self.program, lookup))
+                self.attributes[name] = ("plain", annotations.from_object(wanted, self.program, lookup))
             elif name in declared and name not in fixed:
                 self.attributes[name] = ("plain", declared[name])
             elif name not in fixed and not library and (kind := self._declared_in_init(name, value)) is not None:
@@ -150,6 +151,13 @@ class ModuleSpec:
     def _is_value(self, value):
         return isinstance(value, _PLAIN) and not isinstance(value, type) and ir.type_of_constant(value) is not None
 
+    def _shown_constants(self):
+        """(name, value) of the constants that are attributes of the compiled module: also of a bias or submodule that is None."""
+        absent = {name: None for name, child in self.children.items() if child is None}
+        for name, value in {**self.constants, **absent}.items():
+            if name.isidentifier() and (value is None or self._is_value(value)):
+                yield name, value
+
     def value(self, name):
         """What an attribute of the instance holds."""
         found = getattr(self.module, name)
@@ -174,10 +182,8 @@ class ModuleSpec:
         lines = [f"  {role} {name} : {kind}" for name, (role, kind) in self.attributes.items()]
         lines += [f"  plain {name} : {self.interfaces.get(name, child.type)}" for name, child in self.children.items()
                   if child is not None]  # fmt: skip
-        for name, value in self.constants.items():
-            kind = ir.type_of_constant(value) if self._is_value(value) else None
-            if kind is not None and name.isidentifier():
-                lines.append(f"  constant {name} : {kind}")
+        for name, value in self._shown_constants():
+            lines.append(f"  constant {name} : {ir.type_of_constant(value)}")
         lines += [f"  method {name} {function.name}" for name, function in self.methods.items()]
         return "\n".join([f"class {self.name} module {{", *lines, "}"])
 
@@ -189,9 +195,8 @@ class ModuleSpec:
         for name in self.attributes:
             found = getattr(module, name)
             obj.set(name, found.value if isinstance(found, Declared) else found)
-        for name, value in self.constants.items():
-            if name.isidentifier() and self._is_value(value) and ir.type_of_constant(value) is not None:
-                obj.set(name, value)
+        for name, value in self._shown_constants():
+            obj.set(name, value)
         for name, child in self.children.items():
             if child is not None:
                 obj.set(name, child.instantiate(native, made, module._modules[name]))

@@ -44,6 +44,8 @@ class Operators:
                 bound = self._bind(op, method, arguments, keywords, implicit)
                 if bound is not None:
                     return self._emit_operator(op, in_place, bound, special)
+        if not keywords and self._builtin_fits(shown, arguments):
+            return self.builtin(shown, *arguments)
         given = [T.shown(self.type_of(a)) if self.type_of(a) else self.what_is(a) for a in arguments]
         given += [
             f"{k}: {T.shown(self.type_of(v)) if self.type_of(v) else self.what_is(v)}" for k, v in keywords.items()
@@ -52,6 +54,18 @@ class Operators:
         return self.fail(
             f"Arguments for call are not valid: {shown}() cannot be called with ({', '.join(given)}). Expected one of:{expected}"
         )
+
+    def _builtin_fits(self, name, arguments):
+        """Whether a function of plain values has the name of an operator, and takes these."""
+        types = list(map(self.type_of, arguments))
+        return None not in types and self._schema_for(name, types)[0] is not None
+
+    def known_function(self, name, arguments):
+        """A call of what graphs know by a name."""
+        found = self.program.tables.overloads(name, "internal")
+        if not found or self._builtin_fits(name, arguments):
+            return self.builtin(name, *arguments)
+        return self.call_operator(found, False, False, arguments, {}, name)
 
     def _write_out(self, result, out, shown):
         """Copies results into the tensors of out=, as they are."""

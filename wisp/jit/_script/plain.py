@@ -127,6 +127,8 @@ class Plain(Sorting):
         return NONE
 
     def function_int(self, arguments, keywords, node):
+        if len(arguments) == 2:
+            return self.builtin("Int.base", *arguments)
         return self._number("Int", arguments[0], node) if arguments else Const(0)
 
     def function_float(self, arguments, keywords, node):
@@ -388,7 +390,8 @@ class Plain(Sorting):
         if kind == "Generator" and name in ("manual_seed", "initial_seed"):
             return self.builtin(name, owner, *arguments, *keywords.values())
         if kind == "tuple" and name in ("index", "count"):
-            return self.builtin(f"{name}.t", self.list_value(self.items_of(owner, None, node), None), *arguments)
+            items = self.list_value(self.items_of(owner, None, node), None)
+            return getattr(self, f"list_{name}")(items, arguments)
         if kind == "tuple" and name == "_replace" and owner.type.fields:
             fields = dict(zip(owner.type.fields, self.items_of(owner, None, node)))
             return self.construct(owner.type.host, arguments, {**fields, **keywords}, node)
@@ -440,7 +443,8 @@ class Plain(Sorting):
         return self.builtin("reverse.t", owner)
 
     def list_index(self, owner, values):
-        return self.builtin("index.t", owner, values[0])
+        ends = [*values[1:], Const(2**63 - 1)][: 2 if len(values) > 1 else 0]
+        return self.builtin("index.part" if ends else "index.t", owner, values[0], *ends)
 
     def list_count(self, owner, values):
         return self.builtin("count.t", owner, values[0])

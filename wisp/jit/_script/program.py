@@ -184,7 +184,7 @@ class Program:
                 (c for c in spec.python_class.__mro__ if vars(c).get(fn.__name__) is fn), spec.python_class
             )
         try:
-            self._emit(emitter, compiled, tree, spec, with_hooks)
+            self._emit_shown(emitter, compiled, tree, spec, with_hooks)
         except CompileError:
             del self._known[key]
             if spec is not None:
@@ -207,6 +207,10 @@ class Program:
         """(parameters, type of the result) of a function, or of a method without self."""
         tree = self.parsed(fn)[1]
         params, result = annotations.signature(fn, tree, self.lookup_of(fn), self, 0 if spec is None else 1)
+        if spec is not None and not tree.args.args and not tree.args.posonlyargs:
+            raise TypeError("a method needs a parameter for its object: self")
+        if fn.__name__ == "__setstate__" and isinstance(spec, ModuleSpec) and not tree.args.args[-1].annotation:
+            params[-1].type = self.method_of(spec, spec.python_class.__getstate__).result
         if self.is_library(fn) and isinstance(spec, ModuleSpec):
             bases = [cls.__name__ for cls in spec.python_class.__mro__]
             for param in params:
@@ -214,6 +218,15 @@ class Program:
                     (_LIBRARY_TYPES[b, param.name] for b in bases if (b, param.name) in _LIBRARY_TYPES), param.type
                 )
         return params, result
+
+    def _emit_shown(self, emitter, *what):
+        """What Python's own functions say of arguments that are known now is shown with the place too."""
+        try:
+            self._emit(emitter, *what)
+        except (CompileError, OSError, RecursionError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001
+            emitter.fail(f"{type(error).__name__}: {error}")
 
     def _emit(self, emitter, compiled, tree, spec, with_hooks):
         top, scope = emitter.graph.top, emitter.frame.scope
@@ -376,6 +389,8 @@ class Program:
     def special(self, obj):
         if obj is marks.annotate:
             return "annotate"
+        if obj in (marks._uninitialized, marks._unchecked_cast):
+            return obj.__name__[1:]
         return "fork" if _jit_name(obj) == "fork" else None
 
     def handler(self, obj):

@@ -4,7 +4,7 @@ _ANY = 1_000_000
 
 # (least, most, names of keywords in the order of the arguments that they are; None for those without a name)
 _FUNCTIONS = {
-    "enumerate": (1, 2, (None, "start")), "zip": (0, _ANY, ()), "range": (1, 3, ()), "int": (0, 1, ()),
+    "enumerate": (1, 2, (None, "start")), "zip": (1, _ANY, ()), "range": (1, 3, ()), "int": (0, 2, (None, "base")),
     "complex": (0, 2, ("real", "imag")), "round": (1, 2, ("number", "ndigits")), "pow": (2, 2, ("base", "exp")),
     "divmod": (2, 2, ()), "sum": (1, 2, (None, "start")), "map": (2, 2, ()), "sorted": (1, 1, ()),
     "min": (1, _ANY, ()), "max": (1, _ANY, ()), "getattr": (2, 3, ()),
@@ -13,7 +13,7 @@ _FUNCTIONS = {
 }  # fmt: skip
 _METHODS = {
     "list.append": (1, 1, ()), "list.extend": (1, 1, ()), "list.insert": (2, 2, ()), "list.pop": (0, 1, ()),
-    "list.remove": (1, 1, ()), "list.index": (1, 1, ()), "list.count": (1, 1, ()),
+    "list.remove": (1, 1, ()), "list.index": (1, 3, ()), "list.count": (1, 1, ()),
     "dict.get": (1, 2, ()), "dict.pop": (1, 2, ()), "dict.setdefault": (2, 2, ()), "dict.update": (1, 1, ()),
     "str.split": (0, 2, ("sep", "maxsplit")), "str.rsplit": (0, 2, ("sep", "maxsplit")), "str.join": (1, 1, ()),
     "str.splitlines": (0, 1, ("keepends",)), "str.expandtabs": (0, 1, ("tabsize",)), "str.replace": (2, 3, ()),

@@ -1,6 +1,7 @@
 """isinstance(), and functions that have rules of their own."""
 
 import ast
+import string
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 
 from wisp import _C
@@ -240,6 +241,19 @@ class Special:
             return self.folded(lambda: _C.device(*map(self.static, arguments)))
         return self.convert(arguments[0], T.DEVICE)
 
+    def _with_equation(self, arguments, node):
+        """einsum(x, [0, 1], y, [1, 2], [0, 2]) as it is written with letters."""
+        places = [*node.args[1::2], *([node.args[-1]] if len(arguments) % 2 else [])]
+        try:
+            lists = [ast.literal_eval(place) for place in places]
+        except ValueError:
+            self.unsupported("einsum() with lists that are not written out", "Write it as an equation.", node)
+        words = ["".join("..." if n is Ellipsis else string.ascii_letters[n] for n in each) for each in lists]
+        sides = [",".join(words[: len(arguments) // 2]), *words[len(arguments) // 2 :]]
+        return [Const("->".join(sides)), *arguments[: len(arguments) // 2 * 2 : 2]]
+
     def handle_einsum(self, arguments, keywords, node):
         found = self.program.tables.overloads("einsum", "function")
+        if arguments and self.type_of(arguments[0]) == T.TENSOR:
+            arguments = self._with_equation(arguments, node)
         return self.call_operator(found, False, False, arguments, keywords, "einsum")

@@ -144,6 +144,10 @@ class Tables:
         """The operator of a full name, wherever it lives."""
         return next(op for op in self.operators[name.partition(".")[0]] if op.name == name)
 
+    def is_known(self, name):
+        """Whether graphs have a function of a name, which Python may not have."""
+        return name in self._builtins or bool(self.overloads(name, "internal"))
+
     def is_fused(self, name):
         """Whether calls of an operator can be made in one step with others. ("__getitem__" and the like are no operators.)"""
         found = [op for op in self.operators.get(name.partition(".")[0], ()) if op.name == name]

@@ -3,6 +3,7 @@
 import ast
 
 from wisp import _C
+from wisp.jit._script import ir
 from wisp.jit._script import types as T
 from wisp.jit._script.values import FALSE, NONE, TRUE, Attribute, Const, Slice, Tuple
 
@@ -121,6 +122,20 @@ class Tensors:
 
     def on_tensor_requires_grad_(self, value, arguments, keywords):
         return self.builtin("requires_grad_", value, *([*arguments, *keywords.values()] or [TRUE]))
+
+    def on_tensor_detach_(self, value, arguments, keywords):
+        return self.builtin("detach_", value)
+
+    def on_tensor_is_conj(self, value, arguments, keywords):
+        return FALSE
+
+    on_tensor_is_neg = on_tensor_is_conj
+
+    def _not_in_place(self, value, arguments, keywords):
+        self.unsupported("giving a tensor another size or other memory in place (resize_(), set_())",
+                         "Use reshape(), a slice or a new tensor.")  # fmt: skip
+
+    on_tensor_resize_ = on_tensor_resize_as_ = on_tensor_set_ = _not_in_place
 
     def on_tensor_is_nonzero(self, value, arguments, keywords):
         return self.builtin("Bool", value)
@@ -249,8 +264,16 @@ class Tensors:
         if found == T.TENSOR:
             return self.materialize(item)
         if found is not None and found.kind in ("list", "tuple"):
-            return self.make_tensor([item], {})
+            empty = isinstance(item, ir.Value) and item.is_new
+            return self.make_tensor([item], self._index_dtype(T.INT if empty else found))
         return self.fail(f"{self.what_is(item)} cannot be an index: use ints, slices, None, ... and tensors")
+
+    @staticmethod
+    def _index_dtype(kind):
+        """What a list makes as an index: one that is empty does not say it itself."""
+        while kind.kind == "list":
+            kind = kind.items[0]
+        return {"dtype": Const({T.INT: _C.int64, T.BOOL: _C.bool}[kind])} if kind in (T.INT, T.BOOL) else {}
 
     def _index_list(self, view, indices):
         """Tensors by dimension, which are counted from the front or from the end, as a list."""

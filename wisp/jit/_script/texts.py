@@ -62,14 +62,14 @@ class Texts:
 
     def percent(self, pattern, values, node):
         """pattern % values, as the format() that says the same."""
-        if not isinstance(pattern, Const):
-            self.unsupported("formatting with a text that is not constant", "Use str.format().", node)
         items = values.items if isinstance(values, Tuple) else None
         if items is None and isinstance(values, Const) and isinstance(values.obj, tuple):
             items = [self.wrap(item) for item in values.obj]
         if items is None:
             found = self.type_of(values)
             items = self.items_of(values, None, node) if found is not None and found.kind == "tuple" else [values]
+        if not isinstance(pattern, Const):
+            return self.builtin("percent", pattern, *map(self.formatted, items))
         text, given, at = "", [], 0
         for field in _FIELD.finditer(pattern.obj):
             text += _escaped(pattern.obj[at : field.start()])

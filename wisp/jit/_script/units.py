@@ -4,6 +4,7 @@ import __future__
 
 import inspect
 import linecache
+import math
 import sys
 import textwrap
 import typing
@@ -22,7 +23,7 @@ def functions_in(text, frames_up=0):
     file = f"<compilation unit {next(_units)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names = {name: getattr(typing, name) for name in typing.__all__}
-    names |= {"torch": wisp, "wisp": wisp, "Tensor": wisp.Tensor, "Generator": wisp.Generator}
+    names |= {"torch": wisp, "wisp": wisp, "math": math, "Tensor": wisp.Tensor, "Generator": wisp.Generator}
     names |= names_around(frames_up) | {"__name__": "__wisp_unit__"}
     try:
         code = compile(text, file, "exec", __future__.annotations.compiler_flag)
@@ -40,6 +41,27 @@ def names_around(frames_up=0):
     for _ in range(frames_up):
         frame = frame.f_back or frame
     return {**frame.f_globals, **frame.f_locals}
+
+
+_WRITTEN = {"Scalar": "Union[bool, int, float, complex]", "int[]": "List[int]", "float[]": "List[float]",
+            "Tensor[]": "List[Tensor]", "Dtype": "wisp.dtype", "Device": "wisp.device",
+            **{name: name for name in ("Tensor", "int", "float", "bool", "str")}}  # fmt: skip
+
+
+def function_of_operator(operator, entry):
+    """A function that calls an operator of the table, with the parameters that its entry has."""
+    unknown = [p.type for p in entry.params if p.type not in _WRITTEN]
+    if unknown:
+        raise TypeError(f"the operator '{entry.base}' cannot be compiled on its own: write a function that calls it")
+    given, called = [], []
+    for param in entry.params:
+        kind = f"Optional[{_WRITTEN[param.type]}]" if param.optional else _WRITTEN[param.type]
+        given += ["*"] if param.keyword_only and "*" not in given else []
+        given.append(f"{param.name}: {kind}" + ("" if param.default is None else f" = {param.default}"))
+        called.append(f"{param.name}={param.name}" if param.keyword_only else param.name)
+    (made,) = functions_in(f"def {entry.base}({', '.join(given)}):\n    return _operator({', '.join(called)})\n")
+    made.__globals__["_operator"] = operator
+    return made
 
 
 class CompilationUnit:
