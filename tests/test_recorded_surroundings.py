@@ -231,4 +231,29 @@ def test_calls_that_are_seldom_alike_are_not_looked_for():
     assert fast._recorded(x, 1000) == "only calls of other sizes or numbers are recorded so far"
     for scale in range(1000, 3100):
         fast(x, scale)
-    assert fast._recorded(x, 3) == "its calls are seldom alike" and same(fast(x, 3), f(x, 3))
+    assert fast._recorded(x, 3).startswith("its calls are seldom alike") and same(fast(x, 3), f(x, 3))
+
+
+def test_what_is_the_same_object():
+    def f(a, b):
+        return a * 2 if a is b else a.contiguous() * 3 if a.contiguous() is a else a * 4
+
+    x, y = wisp.randn(3), wisp.randn(3)
+    fast, why_not = recorded(f, x, y)
+    assert why_not is None
+    for a, b in ((x, y), (x, x), (wisp.randn(6)[::2], y), (y, wisp.randn(6)[::2])):
+        assert all_same(ways(fast, a, b), f(a, b))
+
+
+def test_forty_sizes_are_recorded_by_themselves():
+    def f(x):
+        return sum(x * i for i in range(8))
+
+    xs = [wisp.randn(n) for n in range(1, 41)]
+    fast = wisp.compile(f)
+    for _ in range(6000):
+        for x in xs:
+            fast(x)
+        if all(isinstance(fast._recorded(x), tuple) for x in xs):
+            break
+    assert all(isinstance(fast._recorded(x), tuple) and same(fast(x), f(x)) for x in xs)
