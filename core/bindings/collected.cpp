@@ -165,7 +165,6 @@ PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, con
   in_vain ? self.recordings->note_miss() : self.recordings->note_hit();
   if (choice.at < 0) return call(choice.other);
   const Stopwatch watch;
-  if (choice.other) self.recordings->find(given);  // which belongs to what it takes
   PyObject* result = call(choice.other);
   run_all_awaited();
   if (result) recorded.note(choice, watch.nanoseconds());

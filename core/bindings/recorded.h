@@ -142,11 +142,12 @@ class Recordings {
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  static constexpr size_t max_recordings = 64, few_recordings = 8;
+  static constexpr size_t max_recordings = 16, few_recordings = 8;
   static constexpr int max_failures = 8, max_renewals = 16, max_refusals = 3;
   static constexpr unsigned calls_between = 4096;
-  // To find that no recording fits takes time, which those that fit have to save.
-  static constexpr int misses_per_hit = 16, most_misses = 1024;
+  // To find that no recording fits takes time, which those that fit have to save. Of many that are
+  // used in turns, none is in the caches.
+  static constexpr int misses_per_hit = 2, most_misses = 1024;
   bool revives();
   void find_premises(PyObject* function, const Given& given);
   void start_again();
