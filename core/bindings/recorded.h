@@ -65,12 +65,12 @@ class Recorded {
   struct Input {
     PyTypeObject* type;
     Ref value;  // of what is no tensor, list, tuple or dict
+    bool holds = false;
     DType dtype = DType::float32;
     Dims sizes;
     std::vector<Input> items = {};  // of what holds others
     std::vector<Ref> keys = {};     // of a dict
     bool is_tensor() const { return !value && !holds; }
-    bool holds = false;
     bool fits(PyObject* object) const;
     bool items_fit(PyObject* object) const;
     int traverse(visitproc visit, void* arg) const;
