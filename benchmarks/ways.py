@@ -15,6 +15,7 @@ import time
 import result_tables as tables
 import way_cases
 import way_changing
+import way_small
 import workloads
 from way_cases import KB, MB, of
 
@@ -254,6 +255,7 @@ CASES = {
     "momentum by hand": own_optimiser,
     **way_cases.CASES,
     **way_changing.CASES,
+    **way_small.CASES,
 }
 WAYS = {"eager": lambda f: f, "lazy": lambda f: wisp.lazy()(f), "compile": wisp.compile}
 

@@ -74,6 +74,7 @@ _set_default_device: Any
 _set_function_modes: Any
 _set_grad_enabled: Any
 _set_library_folder: Any
+_set_module_call: Any
 _settings: Any
 _show_as: Any
 _shown_package: Any

@@ -7,6 +7,7 @@
 #include <structmember.h>
 
 #include "autograd/node.h"
+#include "base/generator.h"
 #include "base/trials.h"
 #include "bindings/module.h"
 #include "bindings/overrides.h"
@@ -32,7 +33,11 @@ struct CollectedObject {
   bool whole;              // fullgraph: branches by what tensors hold are errors
   Trials* trials;          // null unless compiled. The other way is to call the function as it is
   Recordings* recordings;  // null unless it is a compiled function that is written in Python
+  // Calls that are left as they are: for some of them nobody asks again whether that is right.
+  mutable uint64_t settled_key;
+  mutable int left;
 };
+constexpr int calls_between = 31;
 // Calls that take as long either way go the simpler one.
 constexpr Trials::Rules compiled_rules{.clearly = -64};
 
@@ -111,8 +116,10 @@ bool unobserved() {
 }
 
 // What has been recorded writes nothing, so after an error Python can make the call again, and say
-// what is wrong in its own words.
+// what is wrong in its own words. It draws the same random numbers then.
 PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const Given& given) {
+  std::optional<Generator::State> before;
+  if (WISP_UNLIKELY(recorded.draws())) before = default_generator().state();
   try {
     return self.recordings->call(recorded, given);
   } catch (PythonError& error) {
@@ -120,6 +127,7 @@ PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const G
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // Ctrl-C
     PyErr_Clear();
   } catch (...) {}
+  if (before) default_generator().set_state(*before);
   self.recordings->note_failure();
   return call_as_it_is(self, given);
 }
@@ -127,10 +135,18 @@ PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const G
 // By Python: collected or as it is, or, if it is time and it may be, recorded.
 PyObject* call_python(const CollectedObject& made, const Given& given, bool may_record) {
   const uint64_t key = key_of(given);
+  if (made.left > 0 && made.settled_key == key && !may_record) {
+    --made.left;
+    return call_as_it_is(made, given);
+  }
   const Trials::Choice choice = made.trials->choose(key);
   // Straight on: the function may be over in less time than anything else would take.
-  if (choice.other && choice.at < 0 && !(may_record && made.recordings->is_due(*made.trials, key)))
+  if (choice.other && choice.at < 0 &&
+      !(may_record && made.recordings->is_due(*made.trials, key))) {
+    made.settled_key = key;
+    made.left = calls_between;
     return call_as_it_is(made, given);
+  }
   return guarded([&] {
     if (choice.at >= 0) return call_tried(made, given, choice).release();
     return (choice.other ? made.recordings->record(made.function, given)
@@ -145,6 +161,8 @@ PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, con
   };
   const Recordings::Inside inside(*self.recordings);
   const Trials::Choice choice = recorded.choose(mode.grad ? 2 : 4);
+  const bool in_vain = choice.at < 0 && !choice.other;  // Python was found to be faster
+  in_vain ? self.recordings->note_miss() : self.recordings->note_hit();
   if (choice.at < 0) return call(choice.other);
   const Stopwatch watch;
   PyObject* result = call(choice.other);
@@ -239,6 +257,12 @@ PyObject* reduce_method(PyObject* self, PyObject*) {
   });
 }
 
+// Functions, methods and objects that can be called, such as modules; what is written in C is not.
+bool may_be_recorded(PyObject* function) {
+  return PyFunction_Check(function) || PyMethod_Check(function) ||
+         (PyType_HasFeature(Py_TYPE(function), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(function));
+}
+
 // Collected(function, what, compiled, whole=False)
 PyObject* collected_new(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
@@ -255,7 +279,7 @@ PyObject* collected_new(PyTypeObject* type, PyObject* args, PyObject*) {
     made.whole = whole != 0;
     if (whole) refuse_read();  // found now, so that calls cannot fail to find it
     if (compiled) made.trials = new Trials(compiled_rules);
-    if (compiled && PyFunction_Check(function)) made.recordings = new Recordings;
+    if (compiled && may_be_recorded(function)) made.recordings = new Recordings;
     Py_INCREF(function);
     made.function = function;
     return self.release();
@@ -341,7 +365,37 @@ PyObject* set_compiles(PyObject*, PyObject* on) {
   return guarded([&] { return boolean(std::exchange(compiles, truth_of(on))); });
 }
 
-PyMethodDef collected_functions[] = {{"_lazy_compiles", set_compiles, METH_O, nullptr}, {}};
+// A call of an OptimizedModule: what its attribute `_collecting` makes of it, if it has no hooks.
+// Found by way of Python's methods, it would take longer than all else that is done around a short
+// forward().
+PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static PyObject* const hooked = must(PyUnicode_InternFromString("_hooked"));
+    static PyObject* const collecting = must(PyUnicode_InternFromString("_collecting"));
+    static PyObject* const call = import_attribute("wisp.nn._compiled", "call_with_hooks");
+    PyObject* const own = *_PyObject_GetDictPtr(self);
+    PyObject* has_hooks = PyDict_GetItemWithError(own, hooked);
+    if (!has_hooks) has_hooks = _PyType_Lookup(Py_TYPE(self), hooked);
+    if (WISP_UNLIKELY(has_hooks != Py_False)) {
+      const Ref given = owned(PySequence_Concat(owned(PyTuple_Pack(1, self)).get(), args));
+      return PyObject_Call(call, given.get(), kwargs);
+    }
+    const Ref made = Ref::borrow(PyDict_GetItemWithError(own, collecting));
+    WISP_CHECK(made, "a compiled module has not been initialised");
+    return PyObject_VectorcallDict(made.get(), &PyTuple_GET_ITEM(args, 0),
+                                   static_cast<size_t>(PyTuple_GET_SIZE(args)), kwargs);
+  });
+}
+
+// module_call(OptimizedModule): it is called so from now on.
+PyObject* set_module_call(PyObject*, PyObject* cls) {
+  reinterpret_cast<PyTypeObject*>(cls)->tp_call = call_module;
+  return none();
+}
+
+PyMethodDef collected_functions[] = {{"_lazy_compiles", set_compiles, METH_O, nullptr},
+                                     {"_set_module_call", set_module_call, METH_O, nullptr},
+                                     {}};
 
 }  // namespace
 

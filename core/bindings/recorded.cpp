@@ -1,10 +1,12 @@
 #include "bindings/recorded.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "bindings/graph_values.h"
 #include "bindings/tensor_object.h"
+#include "bindings/types.h"
 #include "graph/interpreter.h"
 #include "graph/trace.h"
 #include "tensor/contents.h"
@@ -18,161 +20,6 @@ using graph::Prim;
 using graph::Recorder;
 using graph::TypeRef;
 using graph::Value;
-
-// --- Premises
-
-namespace {
-
-// A number that changes with every change of a dict; 0: Python has none, so its items are looked
-// at.
-uint64_t version_of([[maybe_unused]] PyObject* dict) {
-#if PY_VERSION_HEX < 0x030c0000
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-#else
-  return 0;
-#endif
-}
-
-// The same of a class; 0: unknown.
-unsigned version_of(PyTypeObject* type) {
-#if PY_VERSION_HEX < 0x030d0000
-  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
-#endif
-  return type->tp_version_tag;
-}
-
-// A class that nobody has looked anything up in since it was changed has no version.
-unsigned given_version_of(PyTypeObject* type) {
-#if PY_VERSION_HEX >= 0x030c0000
-  PyUnstable_Type_AssignVersionTag(type);
-#endif
-  return version_of(type);
-}
-
-PyFunctionObject* as_function(const Ref& function) {
-  return reinterpret_cast<PyFunctionObject*>(function.get());
-}
-
-PyObject* item(PyObject* tuple, Py_ssize_t i) { return PyTuple_GET_ITEM(tuple, i); }
-
-template <class F>
-void each(PyObject* tuple, F f) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) f(item(tuple, i));
-}
-
-}  // namespace
-
-bool Premises::Names::are_the_same() {
-  for (const auto& [name, value] : values) {
-    if (PyDict_GetItemWithError(dict.get(), name.get()) != value.get()) {
-      PyErr_Clear();
-      return false;
-    }
-  }
-  version = version_of(dict.get());
-  return true;
-}
-
-WISP_INLINE bool Premises::Names::hold() {
-  const uint64_t now = version_of(dict.get());
-  return (now != 0 && now == version) || are_the_same();
-}
-
-WISP_INLINE bool Premises::Parts::hold() const {
-  const PyFunctionObject* now = as_function(function);
-  return now->func_code == code.get() && now->func_defaults == defaults.get() &&
-         now->func_kwdefaults == keyword_defaults.get();
-}
-
-Premises::Names& Premises::names_in(PyObject* dict) {
-  for (Names& names : names_) {
-    if (names.dict.get() == dict) return names;
-  }
-  names_.push_back({Ref::borrow(dict), {}, version_of(dict)});
-  return names_.back();
-}
-
-// (names: ((dict, name[, value]), ...), cells: ((cell, value), ...), functions, classes, tensors)
-Premises::Premises(PyObject* found) {
-  each(item(found, 0), [&](PyObject* name) {
-    PyObject* value = PyTuple_GET_SIZE(name) > 2 ? item(name, 2) : nullptr;
-    names_in(item(name, 0)).values.emplace_back(Ref::borrow(item(name, 1)), Ref::borrow(value));
-  });
-  each(item(found, 1), [&](PyObject* cell) {
-    cells_.emplace_back(Ref::borrow(item(cell, 0)), Ref::borrow(item(cell, 1)));
-  });
-  each(item(found, 2), [&](PyObject* function) {
-    const Ref owner = Ref::borrow(function);
-    const PyFunctionObject* now = as_function(owner);
-    functions_.push_back({owner, Ref::borrow(now->func_code), Ref::borrow(now->func_defaults),
-                          Ref::borrow(now->func_kwdefaults)});
-  });
-  each(item(found, 3), [&](PyObject* type) {
-    types_.emplace_back(Ref::borrow(type), given_version_of(reinterpret_cast<PyTypeObject*>(type)));
-  });
-  each(item(found, 4), [&](PyObject* tensor) { tensors_.push_back(Ref::borrow(tensor)); });
-}
-
-WISP_INLINE bool Premises::hold() {
-  for (const auto& [type, version] : types_) {
-    if (version == 0 || version_of(reinterpret_cast<PyTypeObject*>(type.get())) != version)
-      return false;
-  }
-  for (const Parts& parts : functions_) {
-    if (!parts.hold()) return false;
-  }
-  for (Names& names : names_) {
-    if (!names.hold()) return false;
-  }
-  for (const auto& [cell, value] : cells_) {
-    if (PyCell_GET(cell.get()) != value.get()) return false;
-  }
-  return true;
-}
-
-std::string Premises::change() {
-  for (Names& names : names_) {
-    for (const auto& [name, value] : names.values) {
-      const bool same = PyDict_GetItemWithError(names.dict.get(), name.get()) == value.get();
-      PyErr_Clear();
-      if (!same) return str("'", text_of(name.get()), "' stands for something else now");
-    }
-  }
-  for (const Parts& parts : functions_) {
-    if (!parts.hold())
-      return str(text_of(as_function(parts.function)->func_qualname), "() was changed");
-  }
-  for (const auto& [cell, value] : cells_) {
-    if (PyCell_GET(cell.get()) != value.get())
-      return "a variable of the function around it was changed";
-  }
-  return "a class of tensors was changed";
-}
-
-bool Premises::knows(PyTypeObject* type) const {
-  return std::any_of(types_.begin(), types_.end(), [&](const auto& known) {
-    return known.first.get() == reinterpret_cast<PyObject*>(type);
-  });
-}
-
-int Premises::traverse(visitproc visit, void* arg) const {
-  for (const Names& names : names_) {
-    Py_VISIT(names.dict.get());
-    for (const auto& [name, value] : names.values) Py_VISIT(value.get());
-  }
-  for (const auto& [cell, value] : cells_) {
-    Py_VISIT(cell.get());
-    Py_VISIT(value.get());
-  }
-  for (const Parts& parts : functions_) {
-    Py_VISIT(parts.function.get());
-    Py_VISIT(parts.defaults.get());
-    Py_VISIT(parts.keyword_defaults.get());
-  }
-  for (const auto& [type, version] : types_) Py_VISIT(type.get());
-  for (const Ref& tensor : tensors_) Py_VISIT(tensor.get());
-  return 0;
-}
 
 // --- Recorded
 
@@ -193,6 +40,8 @@ bool same_number(PyObject* a, PyObject* b) {
          PyObject_RichCompareBool(a, b, Py_EQ) == 1;
 }
 
+PyObject* item(PyObject* tuple, Py_ssize_t i) { return PyTuple_GET_ITEM(tuple, i); }
+
 bool same_names(PyObject* a, PyObject* b) {
   if (a == b) return true;
   return a && b && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
@@ -202,6 +51,86 @@ bool is_plain(PyObject* value) {
   return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
          PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
 }
+
+// Lists, tuples and dicts count as what they hold.
+bool is_holder(PyObject* value) {
+  return PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value);
+}
+
+template <class F>
+void each_key(PyObject* dict, F f) {
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) f(key);
+}
+
+template <class F>
+void each_item(PyObject* holder, F f) {
+  if (PyDict_CheckExact(holder)) {
+    each_key(holder, [&](PyObject* key) { f(PyDict_GetItemWithError(holder, key)); });
+    return;
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(holder); ++i)
+    f(PySequence_Fast_GET_ITEM(holder, i));
+}
+
+// All that a call is given, and what that holds.
+template <class F>
+void each_within(PyObject* value, F f) {
+  if (is_holder(value)) {
+    each_item(value, [&](PyObject* item) { each_within(item, f); });
+  } else {
+    f(value);
+  }
+}
+template <class F>
+void each_within(const Given& given, F f) {
+  for (size_t i = 0; i < given.count(); ++i) each_within(given.args[i], f);
+}
+
+// A number that tells most calls apart that are not alike, by sizes and numbers.
+uint64_t key_of(PyObject* value) {
+  if (is_tensor(value)) return static_cast<uint64_t>(impl_of(value)->numel());
+  if (PyFloat_CheckExact(value)) return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(value));
+  if (!PyLong_CheckExact(value)) return 0;
+  int overflow;
+  return static_cast<uint64_t>(PyLong_AsLongAndOverflow(value, &overflow));
+}
+
+uint64_t key_of(const Given& given) {
+  uint64_t key = given.positional();
+  for (size_t i = 0; i < given.count(); ++i) key = mixed(key, key_of(given.args[i]));
+  return key;
+}
+
+// Notes, while it lives, if something is called of which it is not known what it does.
+class Watching {
+ public:
+  Watching(const Premises& premises, std::string& doubt) : premises_(premises), doubt_(doubt) {
+    watching = this;
+    PyEval_SetProfile(note, nullptr);
+  }
+  ~Watching() {
+    PyEval_SetProfile(nullptr, nullptr);
+    watching = nullptr;
+  }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+
+ private:
+  static int note(PyObject*, PyFrameObject* frame, int what, PyObject* called) {
+    if (!watching || !watching->doubt_.empty()) return 0;
+    if (what == PyTrace_C_CALL) watching->doubt_ = watching->premises_.objection_to_builtin(called);
+    if (what != PyTrace_CALL) return 0;
+    const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    watching->doubt_ = watching->premises_.objection_to_code(code.get());
+    return 0;
+  }
+
+  static WISP_THREAD_LOCAL Watching* watching;
+  const Premises& premises_;
+  std::string& doubt_;
+};
+WISP_THREAD_LOCAL Watching* Watching::watching = nullptr;
 
 // Records this thread's calls in its scope.
 class Recording {
@@ -230,28 +159,52 @@ Value* value_of(Recorder& recorder, PyObject* result) {
 
 }  // namespace
 
+bool Recorded::Input::items_fit(PyObject* object) const {
+  size_t i = 0;
+  if (!PyDict_CheckExact(object)) {
+    if (static_cast<size_t>(PySequence_Fast_GET_SIZE(object)) != items.size()) return false;
+    PyObject** const values = PySequence_Fast_ITEMS(object);
+    return std::all_of(items.begin(), items.end(),
+                       [&](const Input& input) { return input.fits(values[i++]); });
+  }
+  if (static_cast<size_t>(PyDict_GET_SIZE(object)) != items.size()) return false;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value); ++i) {
+    if (!same_names(key, keys[i].get()) || !items[i].fits(value)) return false;
+  }
+  return true;
+}
+
 WISP_INLINE bool Recorded::Input::fits(PyObject* object) const {
   if (Py_TYPE(object) != type) return false;
+  if (WISP_UNLIKELY(holds)) return items_fit(object);
   if (!is_tensor()) return object == value.get() || same_number(object, value.get());
   const TensorImpl& impl = *impl_of(object);
   return impl.dtype() == dtype && wisp::same(impl.sizes(), sizes) && is_bare(object);
 }
 
+Recorded::Input Recorded::input_of(PyObject* object) {
+  Input input{Py_TYPE(object), {}, false, DType::float32, {}};
+  if (is_tensor(object)) {
+    input.dtype = tensor_of(object).dtype();
+    input.sizes = Dims(tensor_of(object).sizes());
+  } else if (is_holder(object)) {
+    input.holds = true;
+    each_item(object, [&](PyObject* item) { input.items.push_back(input_of(item)); });
+    if (PyDict_CheckExact(object))
+      each_key(object, [&](PyObject* key) { input.keys.push_back(Ref::borrow(key)); });
+  } else {
+    input.value = Ref::borrow(object);
+  }
+  return input;
+}
+
 Recorded::Recorded(const Given& given, const Premises& premises)
-    : positional_(given.positional()), kwnames_(Ref::borrow(given.kwnames)) {
-  const auto add = [&](PyObject* object) {
-    Input input{Py_TYPE(object), {}, DType::float32, {}};
-    if (is_tensor(object)) {
-      input.dtype = tensor_of(object).dtype();
-      input.sizes = Dims(tensor_of(object).sizes());
-      ++tensor_count_;
-    } else {
-      input.value = Ref::borrow(object);
-    }
-    inputs_.push_back(std::move(input));
-  };
-  for (size_t i = 0; i < given.count(); ++i) add(given.args[i]);
-  for (const Ref& tensor : premises.tensors()) add(tensor.get());
+    : default_device_(default_device()),
+      positional_(given.positional()),
+      kwnames_(Ref::borrow(given.kwnames)) {
+  for (size_t i = 0; i < given.count(); ++i) inputs_.push_back(input_of(given.args[i]));
+  for (const Ref& tensor : premises.tensors()) inputs_.push_back(input_of(tensor.get()));
 }
 
 WISP_INLINE bool Recorded::fits(const Given& given, const Premises& premises) const {
@@ -266,19 +219,87 @@ WISP_INLINE bool Recorded::fits(const Given& given, const Premises& premises) co
   for (size_t i = 0; i < named.size(); ++i) {
     if (!inputs_[count + i].fits(named[i].get())) return false;
   }
+  if (WISP_UNLIKELY(uses_defaults_) && !same_defaults()) return false;
+  return WISP_LIKELY(places_.empty()) || places_fit(given, premises);
+}
+
+WISP_INLINE size_t Recorded::collect(const Given& given, const Premises& premises,
+                                     TensorImpl** tensors) const {
+  size_t count = 0;
+  for (size_t i = 0; i < given.count(); ++i) {
+    if (WISP_LIKELY(inputs_[i].is_tensor())) {
+      tensors[count++] = impl_of(given.args[i]);
+    } else if (inputs_[i].holds) {
+      each_within(given.args[i], [&](PyObject* item) {
+        if (is_tensor(item)) tensors[count++] = impl_of(item);
+      });
+    }
+  }
+  for (const Ref& tensor : premises.tensors()) tensors[count++] = impl_of(tensor.get());
+  return count;
+}
+
+// Of each tensor the first place it is in.
+std::vector<size_t> Recorded::places_in(const Given& given, const Premises& premises) const {
+  TensorImpl* tensors[max_tensors];
+  const size_t count = collect(given, premises, tensors);
+  std::vector<size_t> places;
+  for (size_t i = 0; i < count; ++i)
+    places.push_back(static_cast<size_t>(std::find(tensors, tensors + i, tensors[i]) - tensors));
+  return places;
+}
+
+// Whether what was one tensor in several places is so again; and, if the function asks, whether
+// nothing else is: neither arguments, nor what operators return of tensors that are contiguous.
+bool Recorded::places_fit(const Given& given, const Premises& premises) const {
+  TensorImpl* tensors[max_tensors];
+  const size_t count = collect(given, premises, tensors);
+  for (size_t i = 0; i < count; ++i) {
+    if (tensors[i] != tensors[places_[i]]) return false;
+  }
+  if (!premises.asks_identity()) return true;
+  return places_in(given, premises) == places_ && same_layouts(tensors, count) &&
+         same_values(given);
+}
+
+bool Recorded::same_layouts(TensorImpl* const* tensors, size_t count) const {
+  for (size_t i = 0; i < count; ++i) {
+    if (tensors[i]->is_contiguous() != contiguous_[i]) return false;
+  }
+  return true;
+}
+
+// New tensors are of these.
+bool Recorded::same_defaults() const {
+  return default_dtype() == default_dtype_ && default_device() == default_device_;
+}
+
+bool Recorded::same_values(const Given& given) const {
+  for (size_t i = 0; i < given.count(); ++i) {
+    const Input& input = inputs_[i];
+    if (input.value && input.value.get() != given.args[i]) return false;
+  }
   return true;
 }
 
 PyObject* Recorded::call(const Given& given, const Premises& premises) const {
   TensorImpl* tensors[max_tensors];
-  size_t count = 0;
-  for (size_t i = 0; i < given.count(); ++i) {
-    if (inputs_[i].is_tensor()) tensors[count++] = impl_of(given.args[i]);
-  }
-  for (const Ref& tensor : premises.tensors()) tensors[count++] = impl_of(tensor.get());
+  const size_t count = collect(given, premises, tensors);
   Datum result = graph::run_plain(*function_->code, {tensors, count});
   return result.is_tensor() ? wrap(result.take_tensor())
                             : to_python(result, function_->result.get());
+}
+
+// Left empty where they do not matter.
+void Recorded::find_places(const Given& given, const Premises& premises) {
+  places_ = places_in(given, premises);
+  TensorImpl* tensors[max_tensors];
+  const size_t count = collect(given, premises, tensors);
+  for (size_t i = 0; i < count; ++i) contiguous_.push_back(tensors[i]->is_contiguous());
+  size_t at = 0;
+  const bool apart =
+      std::all_of(places_.begin(), places_.end(), [&](size_t i) { return i == at++; });
+  if (apart && !premises.asks_identity()) places_.clear();
 }
 
 Ref Recorded::record(PyObject* function, const Given& given, const Premises& premises,
@@ -286,20 +307,26 @@ Ref Recorded::record(PyObject* function, const Given& given, const Premises& pre
   program_ = wisp::Ref<graph::Program>::adopt(new graph::Program);
   const auto recorder = wisp::Ref<Recorder>::adopt(new Recorder(program_, true));
   recorder->begin("recorded");
+  find_places(given, premises);
+  size_t at = 0;
   const auto add = [&](const Tensor& tensor) {
-    recorder->know(tensor, recorder->add_param("", graph::exact_type(tensor)));
+    Value& param = recorder->add_param("", graph::exact_type(tensor));
+    if (places_.empty() || places_[at] == at) recorder->know(tensor, param);
+    ++at;
   };
-  for (size_t i = 0; i < given.count(); ++i) {
-    if (inputs_[i].is_tensor()) add(tensor_of(given.args[i]));
-  }
+  each_within(given, [&](PyObject* value) {
+    if (is_tensor(value)) add(tensor_of(value));
+  });
   for (const Ref& tensor : premises.tensors()) add(tensor_of(tensor.get()));
   Ref result;
   contents_read = false;
   {
+    const Watching watching(premises, doubt);
     const Recording recording(*recorder);
     result = Ref(PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames));
   }
-  if (contents_read) doubt = "it looks at what a tensor holds";
+  if (doubt.empty() && contents_read) doubt = "it looks at what a tensor holds";
+  if (doubt.empty() && !fits(given, premises)) doubt = "it changes what it is given";
   try {
     if (result) finish(*recorder, result.get(), doubt);
   } catch (...) {  // the call itself has been made
@@ -310,16 +337,29 @@ Ref Recorded::record(PyObject* function, const Given& given, const Premises& pre
 
 void Recorded::finish(Recorder& recorder, PyObject* result, std::string& doubt) {
   Value* value = value_of(recorder, result);
-  if (!recorder.doubt().empty()) doubt = recorder.doubt();
-  if (!value) doubt = "it returns something else than tensors, numbers and tuples of them";
+  if (doubt.empty()) doubt = recorder.doubt();
+  if (!value && doubt.empty())
+    doubt = "it returns something else than tensors, numbers and tuples of them";
   if (!doubt.empty()) return;
+  draws_ = recorder.draws();
+  uses_defaults_ = recorder.uses_defaults();
   function_ = &recorder.end(*value);
   recorder.close();
   graph::prepare(*function_);
 }
 
 int Recorded::traverse(visitproc visit, void* arg) const {
-  for (const Input& input : inputs_) Py_VISIT(input.value.get());
+  for (const Input& input : inputs_) {
+    if (const int status = input.traverse(visit, arg)) return status;
+  }
+  return 0;
+}
+
+int Recorded::Input::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(value.get());
+  for (const Input& item : items) {
+    if (const int status = item.traverse(visit, arg)) return status;
+  }
   return 0;
 }
 
@@ -335,25 +375,24 @@ namespace {
 
 // Why a call with such arguments cannot be recorded; null: it can.
 const char* objection(const Given& given, const Premises& premises) {
-  std::vector<const TensorImpl*> seen;
+  size_t count = 0;
   bool classes_known = true;
   const auto see = [&](PyObject* object) {
     classes_known = classes_known && is_bare(object) && premises.knows(Py_TYPE(object));
-    seen.push_back(impl_of(object));
+    ++count;
   };
-  for (size_t i = 0; i < given.count(); ++i) {
-    if (is_tensor(given.args[i])) {
-      see(given.args[i]);
-    } else if (!is_plain(given.args[i])) {
-      return "it is called with something else than tensors and numbers";
+  bool values_known = true;
+  each_within(given, [&](PyObject* value) {
+    if (is_tensor(value)) {
+      see(value);
+    } else {
+      values_known = values_known && (is_plain(value) || premises.knows_object(value));
     }
-  }
+  });
+  if (!values_known) return "it is called with something else than tensors and numbers";
   for (const Ref& tensor : premises.tensors()) see(tensor.get());
   if (!classes_known) return "it is called with tensors of other classes, or with attributes";
-  if (seen.size() > Recorded::max_tensors) return "it reads too many tensors";
-  std::sort(seen.begin(), seen.end());
-  const bool twice = std::adjacent_find(seen.begin(), seen.end()) != seen.end();
-  return twice ? "it is called with one tensor in two places" : nullptr;
+  return count > Recorded::max_tensors ? "it reads too many tensors" : nullptr;
 }
 
 }  // namespace
@@ -363,16 +402,19 @@ Recorded* Recordings::find(const Given& given) {
     start_again();
     return nullptr;
   }
-  for (const auto& recorded : all_) {
-    if (!recorded->fits(given, *premises_)) continue;
-    misses_ = std::max(0, misses_ - misses_per_hit);
-    return recorded.get();
+  if (all_.size() == 1) return all_[0]->fits(given, *premises_) ? all_[0].get() : nullptr;
+  const uint64_t key = key_of(given);
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (keys_[i] == key && all_[i]->fits(given, *premises_)) return all_[i].get();
   }
-  if (all_.size() == max_recordings && ++misses_ == most_misses) {
-    start_again();
-    give_up("its calls are seldom alike");
-  }
+  if (all_.size() >= few_recordings) note_miss();
   return nullptr;
+}
+
+void Recordings::note_miss() {
+  if (++misses_ < most_misses) return;
+  start_again();
+  give_up("its calls are seldom alike, or Python is faster");
 }
 
 // Finding out what a function does takes about as long as it has taken so far, and a call in the
@@ -381,7 +423,16 @@ bool Recordings::is_due(const Trials& trials, uint64_t key) {
   constexpr int64_t often = 64, longest = 100'000, enough = 1'000'000;  // nanoseconds
   if (over_ || ++calls_ % often != 0 || all_.size() == max_recordings) return false;
   const int64_t time = trials.times(key).other;
-  return time <= longest && calls_ * time >= enough;
+  return time <= longest && calls_ * time >= enough << std::min(renewals_, 8);
+}
+
+// A module that draws random numbers while it is trained need not do so afterwards.
+bool Recordings::revives() {
+  if (!premises_ || renewals_ == max_renewals || premises_->hold()) return false;
+  over_ = false;
+  refusals_ = 0;
+  start_again();
+  return true;
 }
 
 void Recordings::give_up(std::string reason) {
@@ -393,6 +444,7 @@ void Recordings::start_again() {
   if (premises_) reason_ = premises_->change() + ", so that it has to be recorded anew";
   std::move(all_.begin(), all_.end(), std::back_inserter(old_));
   all_.clear();
+  keys_.clear();
   if (premises_) old_premises_.push_back(std::move(premises_));
   calls_ = 0;
   if (inside_ == 0) forget_old();
@@ -406,9 +458,12 @@ void Recordings::note_failure() {
 }
 
 // Whatever goes wrong with that is no concern of the function.
-void Recordings::find_premises(PyObject* function) {
+void Recordings::find_premises(PyObject* function, const Given& given) {
   static PyObject* const find = import_attribute("wisp._premises", "premises_of");
-  const Ref found(PyObject_CallOneArg(find, function));
+  const Ref arguments = owned(PyTuple_New(static_cast<Py_ssize_t>(given.count())));
+  for (size_t i = 0; i < given.count(); ++i)
+    PyTuple_SET_ITEM(arguments.get(), i, Ref::borrow(given.args[i]).release());
+  const Ref found(PyObject_CallFunctionObjArgs(find, function, arguments.get(), nullptr));
   if (!found) {
     PyErr_Clear();
     give_up("its code could not be read");
@@ -422,7 +477,7 @@ void Recordings::find_premises(PyObject* function) {
 Ref Recordings::record(PyObject* function, const Given& given) {
   calls_ = 0;
   if (premises_ && !premises_->hold()) start_again();
-  if (!premises_) find_premises(function);
+  if (!premises_) find_premises(function, given);
   const bool possible = premises_ && !over_;
   const char* const objects = possible ? objection(given, *premises_) : nullptr;
   if (objects) refuse(objects);
@@ -433,10 +488,13 @@ Ref Recordings::record(PyObject* function, const Given& given) {
   auto made = std::make_unique<Recorded>(given, *premises);
   std::string doubt;
   Ref result = made->record(function, given, *premises, doubt);
+  if (doubt.empty() && premises == premises_.get() && !premises_->hold())
+    doubt = premises_->change() + " by itself";
   if (!doubt.empty() || !result) {
     refuse(doubt.empty() ? "it failed" : std::move(doubt));
   } else if (premises == premises_.get() && all_.size() < max_recordings) {
     all_.push_back(std::move(made));
+    keys_.push_back(key_of(given));
     reason_.clear();
   }
   return result;

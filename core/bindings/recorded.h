@@ -2,11 +2,12 @@
 // functions that do nothing but call operators, in a way that what tensors hold cannot change.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "base/trials.h"
-#include "bindings/python.h"
+#include "bindings/premises.h"
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -27,45 +28,10 @@ struct Given {
   }
 };
 
-// What everything that is recorded of a function rests on: what its names stand for, and its code.
-class Premises {
- public:
-  // From what wisp._premises has found.
-  explicit Premises(PyObject* found);
-  bool hold();
-  // Why they do not hold, in words.
-  std::string change();
-  // Whether it is known what tensors of this class do.
-  bool knows(PyTypeObject* type) const;
-  // Tensors that the function finds by name.
-  const std::vector<Ref>& tensors() const { return tensors_; }
-  int traverse(visitproc visit, void* arg) const;
-
- private:
-  struct Names {  // in one dict
-    Ref dict;
-    std::vector<std::pair<Ref, Ref>> values;  // null: there is none of that name
-    uint64_t version;
-    bool hold();
-    bool are_the_same();
-  };
-  struct Parts {  // of a function
-    Ref function, code, defaults, keyword_defaults;
-    bool hold() const;
-  };
-  Names& names_in(PyObject* dict);
-
-  std::vector<Names> names_;
-  std::vector<std::pair<Ref, Ref>> cells_;
-  std::vector<Parts> functions_;
-  std::vector<std::pair<Ref, unsigned>> types_;  // and their versions
-  std::vector<Ref> tensors_;
-};
-
 // A recorded call, good for arguments of the same types and sizes, and the same numbers.
 class Recorded {
  public:
-  static constexpr size_t max_tensors = 16;
+  static constexpr size_t max_tensors = 64;
 
   Recorded(const Given& given, const Premises& premises);
   bool fits(const Given& given, const Premises& premises) const;
@@ -74,6 +40,8 @@ class Recorded {
   // Calls the function. Why the call cannot be made without it is left in `doubt`.
   Ref record(PyObject* function, const Given& given, const Premises& premises, std::string& doubt);
   int traverse(visitproc visit, void* arg) const;
+  // Whether it draws random numbers.
+  bool draws() const { return draws_; }
 
   // Which way such calls go: by Python, or, the other one, without. What is settled holds for some
   // calls more, which need not ask: they may be over sooner than the trials have answered.
@@ -96,20 +64,39 @@ class Recorded {
 
   struct Input {
     PyTypeObject* type;
-    Ref value;  // of what is no tensor
+    Ref value;  // of what is no tensor, list, tuple or dict
+    bool holds = false;
     DType dtype = DType::float32;
     Dims sizes;
-    bool is_tensor() const { return !value; }
+    std::vector<Input> items = {};  // of what holds others
+    std::vector<Ref> keys = {};     // of a dict
+    bool is_tensor() const { return !value && !holds; }
     bool fits(PyObject* object) const;
+    bool items_fit(PyObject* object) const;
+    int traverse(visitproc visit, void* arg) const;
   };
+  static Input input_of(PyObject* object);
+  size_t collect(const Given& given, const Premises& premises, TensorImpl** tensors) const;
+  std::vector<size_t> places_in(const Given& given, const Premises& premises) const;
+  void find_places(const Given& given, const Premises& premises);
+  bool places_fit(const Given& given, const Premises& premises) const;
+  bool same_layouts(TensorImpl* const* tensors, size_t count) const;
+  bool same_values(const Given& given) const;
+  bool same_defaults() const;
   static constexpr int calls_between = 15;
 
-  Trials trials_{{}};
+  // It has to save what it takes to find it, too.
+  Trials trials_{{.clearly = 16}};
   Trials::Choice settled_;
   uint64_t settled_key_ = 0;
   int left_ = 0;
-  std::vector<Input> inputs_;  // arguments, then what is found by name
-  size_t positional_, tensor_count_ = 0;
+  std::vector<Input> inputs_;     // arguments, then what is found by name
+  std::vector<size_t> places_;    // of each tensor the first one, if some are the same
+  std::vector<bool> contiguous_;  // whether each is
+  bool draws_ = false, uses_defaults_ = false;
+  DType default_dtype_ = default_dtype();
+  Device default_device_;
+  size_t positional_;
   Ref kwnames_;
   wisp::Ref<graph::Program> program_;
   const graph::Function* function_ = nullptr;
@@ -132,10 +119,15 @@ class Recordings {
     Recordings& all_;
   };
   bool empty() const { return all_.empty(); }
-  // Whether there will never be any.
-  bool is_hopeless() const { return over_ && all_.empty(); }
+  // Whether none is to be expected. What made it so is looked at again from time to time.
+  bool is_hopeless() {
+    return over_ && all_.empty() && (WISP_LIKELY(++idle_ % calls_between != 0) || !revives());
+  }
   // The recording that such a call may go by now; null.
   Recorded* find(const Given& given);
+  // That a call went by what was found, or that the search was in vain.
+  void note_hit() { misses_ = std::max(0, misses_ - misses_per_hit); }
+  void note_miss();
   PyObject* call(Recorded& recorded, const Given& given) const {
     return recorded.call(given, *premises_);
   }
@@ -150,11 +142,14 @@ class Recordings {
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  static constexpr size_t max_recordings = 8;
-  static constexpr int max_failures = 8, max_renewals = 4, max_refusals = 3;
-  // To find that no recording fits takes time, which those that fit have to save.
-  static constexpr int misses_per_hit = 16, most_misses = 1024;
-  void find_premises(PyObject* function);
+  static constexpr size_t max_recordings = 16, few_recordings = 8;
+  static constexpr int max_failures = 8, max_renewals = 16, max_refusals = 3;
+  static constexpr unsigned calls_between = 4096;
+  // To find that no recording fits takes time, which those that fit have to save. Of many that are
+  // used in turns, none is in the caches.
+  static constexpr int misses_per_hit = 2, most_misses = 1024;
+  bool revives();
+  void find_premises(PyObject* function, const Given& given);
   void start_again();
   void forget_old();
   void refuse(std::string doubt);
@@ -162,10 +157,12 @@ class Recordings {
 
   std::unique_ptr<Premises> premises_;
   std::vector<std::unique_ptr<Recorded>> all_;
+  std::vector<uint64_t> keys_;  // of each of them, see key_of()
   // Those that no longer hold, but that somebody may be inside of.
   std::vector<std::unique_ptr<Recorded>> old_;
   std::vector<std::unique_ptr<Premises>> old_premises_;
   int64_t calls_ = 0;
+  unsigned idle_ = 0;
   int inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0, misses_ = 0;
   bool over_ = false;
   std::string reason_;

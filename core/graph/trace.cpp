@@ -422,17 +422,30 @@ void Recorder::doubt(const char* reason) {
   host.drop(place);
 }
 
+namespace {
+
+// Dropout of nothing, and out of training.
+bool draws_nothing(const OpDef& op, const Arg* args) {
+  const int p = op.sig.find("p"), training = op.sig.find("training");
+  if (p < 0 || training < 0) return false;
+  const bool in_training = args[training].as.integer != 0;
+  return !in_training || (args[p].kind == ArgKind::real && args[p].as.real == 0.0);
+}
+
+}  // namespace
+
 void Recorder::examine(const OpDef& op, const Arg* args, Form form) {
   if (form != Form::functional || (op.traits & trait::writes_inputs)) {
     doubt("it writes into tensors");
-  } else if (op.traits & trait::random) {
-    doubt("it draws random numbers");
-  } else if ((op.traits & trait::factory) && !args[0].is_tensor()) {
-    doubt("it makes tensors from nothing, which depends on defaults");
+  } else if (std::any_of(args, args + op.sig.params.size(),
+                         [](const Arg& arg) { return arg.kind == ArgKind::generator; })) {
+    doubt("it draws random numbers from a generator of its own");
   } else if (std::any_of(op.sig.returns.begin(), op.sig.returns.end(),
                          [](const Return& made) { return !made.is_tensor; })) {
     doubt("it looks at what a tensor holds");
   }
+  draws_ = draws_ || ((op.traits & trait::random) && !draws_nothing(op, args));
+  uses_defaults_ = uses_defaults_ || ((op.traits & trait::factory) && !args[0].is_tensor());
 }
 
 bool Recorder::intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) {

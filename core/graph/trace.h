@@ -28,6 +28,10 @@ class Recorder final : public Object, public CallRecorder {
   // Why the calls recorded so far might not be all that the program does, and where; empty: no
   // reason.
   const std::string& doubt() const { return doubt_; }
+  // Whether calls draw random numbers, or make tensors from nothing: of the dtype and on the device
+  // that the program has chosen.
+  bool draws() const { return draws_; }
+  bool uses_defaults() const { return uses_defaults_; }
 
   // --- What is known from the start
   // A tensor that is an attribute of an object: the path leads there from the outermost one.
@@ -137,7 +141,7 @@ class Recorder final : public Object, public CallRecorder {
   std::unordered_map<std::string, Value*> named_notes_;
   std::unordered_map<std::string, std::shared_ptr<const Source>> sources_;
   const OpDef* apart_ = nullptr;
-  bool leaked_ = false;
+  bool leaked_ = false, draws_ = false, uses_defaults_ = false;
 };
 
 // The type of a tensor, with its dtype and sizes.

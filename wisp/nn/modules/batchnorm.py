@@ -88,11 +88,15 @@ class _BatchNorm(_NormBase):
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                momentum = 1.0 / self.num_batches_tracked.item()
+                momentum = self._share_of_batch()
         from_batch = self.training or self.running_mean is None
         use_running = not self.training or self.track_running_stats
         mean, var = (self.running_mean, self.running_var) if use_running else (None, None)
         return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
+
+    def _share_of_batch(self):
+        """The momentum of a plain average."""
+        return 1.0 / self.num_batches_tracked.item()
 
 
 class BatchNorm1d(_BatchNorm):

@@ -19,6 +19,8 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "R
 
 _empty = _C._functions["empty"]
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
+_OPERATORS = {mode: _C._functions[mode.lower()] for mode in _GATES}
+_CELLS = {name: _C._functions[name] for name in ("rnn_tanh_cell", "rnn_relu_cell", "gru_cell", "lstm_cell")}
 
 
 def _draw_uniform(module, hidden_size):
@@ -142,9 +144,7 @@ class RNNBase(Module):
 
     def _state_size(self, input, batch_sizes, features):
         if batch_sizes is not None:
-            from wisp.nn.utils.rnn import _members
-
-            batch = _members(batch_sizes, input.shape[0]).shape[0]
+            batch = _count_members(batch_sizes, input.shape[0])
         else:
             batch = input.shape[0] if self.batch_first else input.shape[1]
         return self.num_layers * (2 if self.bidirectional else 1), batch, features
@@ -182,7 +182,7 @@ class RNNBase(Module):
         data, batch_sizes, sorted_indices, unsorted_indices = sequence
         hx = self._zero_state(data, batch_sizes) if hx is None else self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
-        operator = _C._functions[self.mode.lower()]
+        operator = _OPERATORS[self.mode]
         out, *states = operator(data, batch_sizes, hx, self._flat_weights, *self._settings())
         hidden = states[0] if len(states) == 1 else tuple(states)
         return sequence._replace(data=out), self.permute_hidden(hidden, unsorted_indices)
@@ -203,11 +203,8 @@ class RNNBase(Module):
         return hx.squeeze(1)
 
     def forward(self, input, hx=None):
-        if not isinstance(input, Tensor):
-            from wisp.nn.utils.rnn import PackedSequence
-
-            if isinstance(input, PackedSequence):
-                return self._forward_packed(input, hx)
+        if not isinstance(input, Tensor) and _is_packed(input):
+            return self._forward_packed(input, hx)
         self._check_dims(input, hx)
         batched, batch_dim = input.dim() == 3, 0 if self.batch_first else 1
         if not batched:
@@ -215,10 +212,22 @@ class RNNBase(Module):
         if hx is None:
             hx = self._zero_state(input, None)
         self.check_forward_args(input, hx, None)
-        operator = _C._functions[self.mode.lower()]
+        operator = _OPERATORS[self.mode]
         out, *states = operator(input, hx, self._flat_weights, *self._settings(), self.batch_first)
         hidden = states[0] if len(states) == 1 else tuple(states)
         return (out, hidden) if batched else (out.squeeze(batch_dim), self._unbatched(hidden))
+
+
+def _is_packed(input):
+    from wisp.nn.utils.rnn import PackedSequence
+
+    return isinstance(input, PackedSequence)
+
+
+def _count_members(batch_sizes, rows):
+    from wisp.nn.utils.rnn import _members
+
+    return _members(batch_sizes, rows).shape[0]
 
 
 class RNN(RNNBase):
@@ -349,7 +358,7 @@ class RNNCellBase(Module):
         if not batched:
             input, hx = input.unsqueeze(0), hx if hx is None else hx.unsqueeze(0)
         hx = self._zero_state(input) if hx is None else hx
-        out = _C._functions[operator](input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        out = _CELLS[operator](input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return out if batched else out.squeeze(0)
 
 
@@ -381,7 +390,7 @@ class LSTMCell(RNNCellBase):
             input, hx = input.unsqueeze(0), hx if hx is None else tuple(state.unsqueeze(0) for state in hx)
         hx = (self._zero_state(input),) * 2 if hx is None else hx
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        hidden, cell = _C._functions["lstm_cell"](input, hx, *weights)
+        hidden, cell = _CELLS["lstm_cell"](input, hx, *weights)
         return (hidden, cell) if batched else (hidden.squeeze(0), cell.squeeze(0))
 
 
