@@ -10,6 +10,7 @@
 #include "cpu/gemm_blas.h"
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/odometer.h"
 #include "cpu/packed_gemm.h"
 #include "cpu/scratch.h"
 
@@ -299,34 +300,55 @@ int64_t count(const Stack& stack) {
   return n;
 }
 
-// How far the matrices of the product with this number lie from the first.
-struct Offsets {
-  int64_t a = 0, b = 0, c = 0;
-  Offsets(const Stack& stack, int64_t number) {
-    for (size_t dim = stack.sizes.size(); dim-- > 0;) {
-      const int64_t index = number % stack.sizes[dim];
-      number /= stack.sizes[dim];
-      a += index * stack.a[dim];
-      b += index * stack.b[dim];
-      c += index * stack.c[dim];
+// Calls f with where the matrices of the products [begin, end) lie, one after the other.
+template <class T, class F>
+void for_products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
+                  int64_t begin, int64_t end, F f) {
+  Odometer<3> at{.counts = stack.sizes,
+                 .steps = {stack.a, stack.b, stack.c},
+                 .at = {a.data, b.data, c.data}};
+  for (Dims& steps : at.steps) {
+    for (int64_t& step : steps) step *= static_cast<int64_t>(sizeof(T));
+  }
+  at.seek(begin);
+  for (int64_t i = begin; i < end; ++i, at.advance()) f(at.at[0], at.at[1], at.at[2]);
+}
+
+// Consecutive rows of few elements times a vector: less work than finding out what a product is.
+bool is_tiny(const Matrix& a, const Matrix& x) {
+  return x.cols == 1 && a.col == 1 && x.row == 1 && a.cols > 0 && a.rows * a.cols <= 1 << 10;
+}
+
+template <class T>
+void products_in_order(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
+                       Scalar alpha, Scalar beta, int64_t begin, int64_t end) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (is_tiny(a, b)) {
+      const T factor = alpha.to<T>(), kept = beta.to<T>();
+      auto multiply = [&, rows = kernels_for<T>().gemv_rows](char* left, char* right, char* out) {
+        rows(reinterpret_cast<const T*>(left), a.row, reinterpret_cast<const T*>(right),
+             reinterpret_cast<T*>(out), c.row, a.rows, a.cols, factor, kept, false);
+      };
+      return for_products<T>(stack, a, b, c, begin, end, multiply);
     }
   }
-};
+  Matrix left = a, right = b, out = c;
+  for_products<T>(stack, a, b, c, begin, end, [&](char* of_a, char* of_b, char* of_c) {
+    left.data = of_a, right.data = of_b, out.data = of_c;
+    any_product<T>(left, right, out, alpha, beta);
+  });
+}
 
 template <class T>
 void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
               Scalar beta) {
-  constexpr int64_t item = sizeof(T);
+  if (c.rows == 1 && c.cols > 1) {
+    return products<T>({stack.sizes, stack.b, stack.a, stack.c}, transposed(b), transposed(a),
+                       transposed(c), alpha, beta);
+  }
   const int64_t n = count(stack);
   auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Offsets at(stack, i);
-      Matrix left = a, right = b, out = c;
-      left.data += at.a * item;
-      right.data += at.b * item;
-      out.data += at.c * item;
-      any_product<T>(left, right, out, alpha, beta);
-    }
+    products_in_order<T>(stack, a, b, c, alpha, beta, begin, end);
   };
   // A few large products are cut into pieces each; many are shared out whole.
   const double work = std::max(work_of(a, c), static_cast<double>(c.rows * c.cols)) + 64;

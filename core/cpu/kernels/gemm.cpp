@@ -322,6 +322,15 @@ void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int6
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
   const bool is_short = k * static_cast<int64_t>(sizeof(T)) <= short_bytes;
+  if (m <= tiny && k <= tiny) {  // no vector would be filled
+    T totals[tiny] = {};
+    tiny_products(a, a_row, x, m, k, totals);
+    for (int64_t i = 0; i < m; ++i) {
+      T& to = y[i * y_step];
+      to = beta == T(0) ? alpha * totals[i] : alpha * totals[i] + beta * to;
+    }
+    return;
+  }
   for (int64_t i = 0; i < m; i += width, a += width * a_row) {
     const int64_t n = m - i < width ? m - i : width;
     T totals[width] = {};
