@@ -300,18 +300,16 @@ int64_t count(const Stack& stack) {
   return n;
 }
 
-// Calls f with where the matrices of the products [begin, end) lie, one after the other.
-template <class T, class F>
-void for_products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
-                  int64_t begin, int64_t end, F f) {
-  Odometer<3> at{.counts = stack.sizes,
-                 .steps = {stack.a, stack.b, stack.c},
-                 .at = {a.data, b.data, c.data}};
+// Where the matrices of the products from number `begin` on lie, one after the other.
+Odometer<3> places(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
+                   int64_t begin, int64_t item) {
+  Odometer<3> at{
+      .counts = stack.sizes, .steps = {stack.a, stack.b, stack.c}, .at = {a.data, b.data, c.data}};
   for (Dims& steps : at.steps) {
-    for (int64_t& step : steps) step *= static_cast<int64_t>(sizeof(T));
+    for (int64_t& step : steps) step *= item;
   }
   at.seek(begin);
-  for (int64_t i = begin; i < end; ++i, at.advance()) f(at.at[0], at.at[1], at.at[2]);
+  return at;
 }
 
 // Consecutive rows of few elements times a vector: less work than finding out what a product is.
@@ -320,35 +318,28 @@ bool is_tiny(const Matrix& a, const Matrix& x) {
 }
 
 template <class T>
-void products_in_order(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
-                       Scalar alpha, Scalar beta, int64_t begin, int64_t end) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (is_tiny(a, b)) {
-      const T factor = alpha.to<T>(), kept = beta.to<T>();
-      auto multiply = [&, rows = kernels_for<T>().gemv_rows](char* left, char* right, char* out) {
-        rows(reinterpret_cast<const T*>(left), a.row, reinterpret_cast<const T*>(right),
-             reinterpret_cast<T*>(out), c.row, a.rows, a.cols, factor, kept, false);
-      };
-      return for_products<T>(stack, a, b, c, begin, end, multiply);
-    }
+void tiny_products(Odometer<3> at, int64_t n, const Matrix& a, const Matrix& c, T alpha, T beta) {
+  const auto multiply = kernels_for<T>().gemv_rows;
+  for (; n > 0; --n, at.advance()) {
+    multiply(reinterpret_cast<const T*>(at.at[0]), a.row, reinterpret_cast<const T*>(at.at[1]),
+             reinterpret_cast<T*>(at.at[2]), c.row, a.rows, a.cols, alpha, beta, false);
   }
-  Matrix left = a, right = b, out = c;
-  for_products<T>(stack, a, b, c, begin, end, [&](char* of_a, char* of_b, char* of_c) {
-    left.data = of_a, right.data = of_b, out.data = of_c;
-    any_product<T>(left, right, out, alpha, beta);
-  });
 }
 
 template <class T>
 void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
               Scalar beta) {
-  if (c.rows == 1 && c.cols > 1) {
-    return products<T>({stack.sizes, stack.b, stack.a, stack.c}, transposed(b), transposed(a),
-                       transposed(c), alpha, beta);
-  }
   const int64_t n = count(stack);
   auto run = [&](int64_t begin, int64_t end) {
-    products_in_order<T>(stack, a, b, c, alpha, beta, begin, end);
+    Odometer<3> at = places(stack, a, b, c, begin, sizeof(T));
+    if constexpr (std::is_floating_point_v<T>) {
+      if (is_tiny(a, b)) return tiny_products(at, end - begin, a, c, alpha.to<T>(), beta.to<T>());
+    }
+    Matrix left = a, right = b, out = c;
+    for (int64_t i = begin; i < end; ++i, at.advance()) {
+      left.data = at.at[0], right.data = at.at[1], out.data = at.at[2];
+      any_product<T>(left, right, out, alpha, beta);
+    }
   };
   // A few large products are cut into pieces each; many are shared out whole.
   const double work = std::max(work_of(a, c), static_cast<double>(c.rows * c.cols)) + 64;
@@ -370,6 +361,10 @@ void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, con
   Matrix left = a, out = c;
   fold(rest, left, out);
   if (rest.sizes.empty()) return gemm(dtype, left, b, out, alpha, beta);
+  if (out.rows == 1 && out.cols > 1) {  // vectors are on the right
+    return gemm(dtype, {rest.sizes, rest.b, rest.a, rest.c}, transposed(b), transposed(left),
+                transposed(out), alpha, beta);
+  }
   visit<dtypes::number>(dtype, "matrix product",
                         [&]<class T>() { products<T>(rest, left, b, out, alpha, beta); });
 }

@@ -118,9 +118,7 @@ void write_row(const PaddedRow& row, const T* from, T* to) {
 // Adds a row to its sources.
 template <class T>
 void add_row(const PaddedRow& row, const T* from, T* to) {
-  auto add = [&](int64_t source) {
-    to[source] = to[source] + *from++;
-  };
+  auto add = [&](int64_t source) { to[source] = to[source] + *from++; };
   for (int64_t source : row.front) add(source);
   for (int64_t i = 0; i < row.count; ++i) to[row.first + i] = to[row.first + i] + from[i];
   from += row.count;

@@ -262,6 +262,15 @@ WISP_INLINE void put_apart(T* y, int64_t y_step, int64_t n, typename Vector<T>::
   for (int64_t l = 0; l < n; ++l) y[l * y_step] = lane[l];
 }
 
+// The same for a few numbers, one by one.
+template <class T>
+WISP_INLINE void put_few(T* y, int64_t y_step, int64_t n, const T* values, T alpha, T beta) {
+  for (int64_t l = 0; l < n; ++l) {
+    T& to = y[l * y_step];
+    to = beta == T(0) ? alpha * values[l] : alpha * values[l] + beta * to;
+  }
+}
+
 // The products of n rows, no more than a vector has elements.
 template <class T, bool far>
 WISP_INLINE void short_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k,
@@ -322,15 +331,6 @@ void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int6
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
   const bool is_short = k * static_cast<int64_t>(sizeof(T)) <= short_bytes;
-  if (m <= tiny && k <= tiny) {  // no vector would be filled
-    T totals[tiny] = {};
-    tiny_products(a, a_row, x, m, k, totals);
-    for (int64_t i = 0; i < m; ++i) {
-      T& to = y[i * y_step];
-      to = beta == T(0) ? alpha * totals[i] : alpha * totals[i] + beta * to;
-    }
-    return;
-  }
   for (int64_t i = 0; i < m; i += width, a += width * a_row) {
     const int64_t n = m - i < width ? m - i : width;
     T totals[width] = {};
@@ -342,6 +342,10 @@ void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int6
       short_products<T, false>(a, a_row, x, n, k, totals);
     } else {
       long_products(a, a_row, x, n, k, totals);
+    }
+    if (n <= tiny && k <= tiny) {  // a vector would wait for the single sums to arrive in memory
+      put_few(y + i * y_step, y_step, n, totals, alpha, beta);
+      continue;
     }
     put_apart(y + i * y_step, y_step, n, alpha * *reinterpret_cast<const V*>(totals), beta);
   }

@@ -109,8 +109,8 @@ void rows(const LayerNormCall& call, int64_t begin, int64_t end) {
 }
 
 // The means over a row of g = grad * weight and of g z, where z is the normalised row. What will be
-// `written` with them (null: it is near) is asked for: that goes on in several places at once, which
-// no processor sees through.
+// `written` with them (null: it is near) is asked for: that goes on in several places at once,
+// which no processor sees through.
 template <class T>
 struct GradMeans {
   T g, gz;

@@ -88,14 +88,13 @@ WISP_INLINE bool weigh_sixteen(float* y, const float* x, const int32_t* start, c
 // Returns how many it has done, from the first on.
 template <class T, int taps>
 int64_t weigh_vectors([[maybe_unused]] T* y, [[maybe_unused]] const T* x,
-                                  [[maybe_unused]] const int32_t* start,
-                                  [[maybe_unused]] const int32_t* count,
-                                  [[maybe_unused]] const T* weight, [[maybe_unused]] int64_t n) {
+                      [[maybe_unused]] const int32_t* start, [[maybe_unused]] const int32_t* count,
+                      [[maybe_unused]] const T* weight, [[maybe_unused]] int64_t n) {
   int64_t o = 0;
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>) {
-    while (o + 16 <= n && weigh_sixteen<taps>(y + o, x, start + o, count ? count + o : nullptr,
-                                              weight + o * taps))
+    while (o + 16 <= n &&
+           weigh_sixteen<taps>(y + o, x, start + o, count ? count + o : nullptr, weight + o * taps))
       o += 16;
   }
 #endif
@@ -125,8 +124,8 @@ void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T
     if (count[o] == most) continue;
     auto vectors = most == 1 ? weigh_vectors<T, 1> : weigh_vectors<T, 2>;
     if (most <= 2)
-      first += vectors(y + first, x, start + first, count + first, weight + first * most,
-                       last - first);
+      first +=
+          vectors(y + first, x, start + first, count + first, weight + first * most, last - first);
     for (; first < last; ++first) one(first);
   }
   const int64_t even = last - first;
@@ -293,6 +292,36 @@ WISP_INLINE bool try_even(T* y, const T* x, const int32_t* start, const int32_t*
   return false;
 }
 
+// Windows of any one size: the first element of all of them, then the second, and so on.
+template <class T>
+WISP_INLINE void largest_by_columns(T* __restrict y, const T* __restrict x, int64_t count,
+                                    int64_t dilation, int64_t stride, int64_t n) {
+  for (int64_t k = 0; k < count; ++k, x += dilation) {
+    for (int64_t o = 0; o < n; ++o) {
+      const T value = x[o * stride];
+      y[o] = beats(value, y[o]) ? value : y[o];
+    }
+  }
+}
+
+WISP_INLINE bool are_even(const int32_t* start, const int32_t* count, int64_t stride, int64_t n) {
+  const int32_t step = static_cast<int32_t>(stride);
+  bool even = stride > 0;
+  for (int32_t o = 0; o < static_cast<int32_t>(n); ++o)
+    even = even & (count[o] == count[0]) & (start[o] == start[0] + o * step);
+  return even;
+}
+
+template <class T>
+void largest_whole(T* y, const T* x, int64_t count, int64_t dilation, int64_t stride, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {  // for others it would be kernels that few use
+    if (stride == 1) return largest_by_columns(y, x, count, dilation, 1, n);
+    if (stride == 4) return largest_by_columns(y, x, count, dilation, 4, n);
+  }
+  largest_by_columns(y, x, count, dilation, stride, n);
+}
+
+// y holds the lowest number everywhere.
 template <class T>
 void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64_t dilation,
              int64_t stride, int64_t n) {
@@ -309,7 +338,16 @@ void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64
   if (n > 10 && dilation == 1 && stride == 2) {  // the windows at the ends may be cut off
     if (try_even(y + 1, x, start + 1, count + 1, n - 2)) return one(0), one(n - 1);
   }
-  for (int64_t o = 0; o < n; ++o) one(o);
+  int64_t first = 0, last = n;
+  while (first < n / 2 && count[first] != count[n / 2]) ++first;
+  while (last > n / 2 + 1 && count[last - 1] != count[n / 2]) --last;
+  if (n > 10 && are_even(start + first, count + first, stride, last - first)) {
+    largest_whole(y + first, x + start[first], count[first], dilation, stride, last - first);
+  } else {
+    first = n, last = n;
+  }
+  for (int64_t o = 0; o < first; ++o) one(o);
+  for (int64_t o = last; o < n; ++o) one(o);
 }
 
 template <class T>
