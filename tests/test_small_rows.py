@@ -126,6 +126,15 @@ def test_largest_of_evenly_spaced_windows(dtype, size, stride, padding, dilation
         windows = wisp.cat([ends, x, ends], -1).unfold(-1, dilation * (size - 1) + 1, stride)[..., ::dilation]
         found = F.max_pool1d(x, size, stride, padding, dilation)
         assert found.float().allclose(windows.float().amax(-1), equal_nan=True, atol=0, rtol=0)
+        again, index = F.max_pool1d(x, size, stride, padding, dilation, return_indices=True)
+        assert again.float().allclose(found.float(), equal_nan=True, atol=0, rtol=0)
+        assert x.gather(-1, index).float().allclose(found.float(), equal_nan=True, atol=0, rtol=0)
+
+
+def test_places_of_largest_elements_are_the_first_and_of_nan_the_last():
+    x = wisp.tensor([1.0, 3, 3, 0, float("nan"), 2, float("nan"), 5, -float("inf"), -float("inf")]).repeat(2)
+    assert F.max_pool1d(x[None], 4, 4, return_indices=True)[1].tolist() == [[1, 6, 11, 14, 16]]
+    assert F.max_pool1d(x[None, :10], 2, 2, return_indices=True)[1].tolist() == [[1, 2, 4, 6, 8]]
 
 
 def test_casts_to_float16_round_like_single_numbers():
