@@ -90,10 +90,6 @@ void logaddexp_tile(void* out, const void* const* in, int64_t n, const Params&) 
 }  // namespace
 
 void fill_complex_math(Kernels& t) {
-  unary(t, Opcode::sgn, [](auto z) {
-    const auto modulus = std::abs(z);
-    return modulus == 0 ? decltype(z)(0) : z / modulus;
-  });
   unary(t, Opcode::sqrt, [](auto z) { return std::sqrt(z); });
   unary(t, Opcode::rsqrt, [](auto z) { return decltype(z)(1) / std::sqrt(z); });
   unary(t, Opcode::exp, [](auto z) { return std::exp(z); });

@@ -10,6 +10,7 @@
 #include "cpu/gemm_blas.h"
 #include "cpu/grain.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/odometer.h"
 #include "cpu/packed_gemm.h"
 #include "cpu/scratch.h"
 
@@ -290,32 +291,44 @@ int64_t count(const Stack& stack) {
   return n;
 }
 
-// How far the matrices of the product with this number lie from the first.
-struct Offsets {
-  int64_t a = 0, b = 0, c = 0;
-  Offsets(const Stack& stack, int64_t number) {
-    for (size_t dim = stack.sizes.size(); dim-- > 0;) {
-      const int64_t index = number % stack.sizes[dim];
-      number /= stack.sizes[dim];
-      a += index * stack.a[dim];
-      b += index * stack.b[dim];
-      c += index * stack.c[dim];
-    }
+// Where the matrices of the products from number `begin` on lie, one after the other.
+Odometer<3> places(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c,
+                   int64_t begin, int64_t item) {
+  Odometer<3> at{
+      .counts = stack.sizes, .steps = {stack.a, stack.b, stack.c}, .at = {a.data, b.data, c.data}};
+  for (Dims& steps : at.steps) {
+    for (int64_t& step : steps) step *= item;
   }
-};
+  at.seek(begin);
+  return at;
+}
+
+// Consecutive rows of few elements times a vector: less work than finding out what a product is.
+bool is_tiny(const Matrix& a, const Matrix& x) {
+  return x.cols == 1 && a.col == 1 && x.row == 1 && a.cols > 0 && a.rows * a.cols <= 1 << 10;
+}
+
+template <class T>
+void tiny_products(Odometer<3> at, int64_t n, const Matrix& a, const Matrix& c, T alpha, T beta) {
+  const auto multiply = kernels_for<T>().gemv_rows;
+  for (; n > 0; --n, at.advance()) {
+    multiply(reinterpret_cast<const T*>(at.at[0]), a.row, reinterpret_cast<const T*>(at.at[1]),
+             reinterpret_cast<T*>(at.at[2]), c.row, a.rows, a.cols, alpha, beta, false);
+  }
+}
 
 template <class T>
 void products(const Stack& stack, const Matrix& a, const Matrix& b, const Matrix& c, Scalar alpha,
               Scalar beta) {
-  constexpr int64_t item = sizeof(T);
   const int64_t n = count(stack);
   auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Offsets at(stack, i);
-      Matrix left = a, right = b, out = c;
-      left.data += at.a * item;
-      right.data += at.b * item;
-      out.data += at.c * item;
+    Odometer<3> at = places(stack, a, b, c, begin, sizeof(T));
+    if constexpr (std::is_floating_point_v<T>) {
+      if (is_tiny(a, b)) return tiny_products(at, end - begin, a, c, alpha.to<T>(), beta.to<T>());
+    }
+    Matrix left = a, right = b, out = c;
+    for (int64_t i = begin; i < end; ++i, at.advance()) {
+      left.data = at.at[0], right.data = at.at[1], out.data = at.at[2];
       any_product<T>(left, right, out, alpha, beta);
     }
   };
@@ -339,6 +352,10 @@ void gemm(DType dtype, const Stack& stack, const Matrix& a, const Matrix& b, con
   Matrix left = a, out = c;
   fold(rest, left, out);
   if (rest.sizes.empty()) return gemm(dtype, left, b, out, alpha, beta);
+  if (out.rows == 1 && out.cols > 1) {  // vectors are on the right
+    return gemm(dtype, {rest.sizes, rest.b, rest.a, rest.c}, transposed(b), transposed(left),
+                transposed(out), alpha, beta);
+  }
   visit<dtypes::number>(dtype, "matrix product",
                         [&]<class T>() { products<T>(rest, left, b, out, alpha, beta); });
 }

@@ -147,6 +147,23 @@ void search_row(const Windows& last, const T* best, const int32_t* at, T* y, int
   }
 }
 
+// Where the largest elements y of windows in one row are: without a branch that nobody foresees.
+template <class T>
+void find_places(const Windows& last, const T* x, const T* y, int64_t first, int64_t* index) {
+  for (int64_t o = 0; o < last.out; ++o) {
+    const int64_t count = last.count[static_cast<size_t>(o)];
+    const int64_t start = last.start[static_cast<size_t>(o)];
+    int64_t place = 0;
+    for (int64_t k = count - 1; k >= 0; --k)
+      place = x[start + k * last.dilation] == y[o] ? k : place;
+    for (int64_t k = 0; k < count && y[o] != y[o]; ++k) {
+      const T value = x[start + k * last.dilation];
+      place = value != value ? k : place;
+    }
+    index[o] = count ? first + start + place * last.dilation : 0;
+  }
+}
+
 // Rows are compared first, whole vectors at a time; then the columns of each window.
 template <class Stored>
 class PlaneRow {
@@ -167,12 +184,14 @@ class PlaneRow {
     std::fill(y, y + last_.out, lowest<T>);
     if (parts.empty()) {
       if (index) std::fill_n(index, last_.out, 0);
-    } else if (index) {
+    } else if (index && parts.size() > 1) {
       find_rows(plane, parts);
       search_row(last_, best_.data(), at_.data(), y, index);
     } else {
-      kernels_for<T>().largest(y, best_of_rows(plane, parts), last_.start.data(),
-                               last_.count.data(), last_.dilation, last_.stride, last_.out);
+      const T* best = best_of_rows(plane, parts);
+      kernels_for<T>().largest(y, best, last_.start.data(), last_.count.data(), last_.dilation,
+                               last_.stride, last_.out);
+      if (index) find_places(last_, best, y, parts[0] * last_.in, index);
     }
     out_.finish(call_.y, r * last_.out);
   }

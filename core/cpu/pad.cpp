@@ -37,17 +37,6 @@ class Rows {
   int64_t in_ = 1, out_ = 1;
 };
 
-// The output elements whose sources lie one after the other: most of a row.
-struct Run {
-  explicit Run(const std::vector<int64_t>& at) {
-    for (size_t i = 0, start = 0; i < at.size(); ++i) {
-      if (i > 0 && at[i] != at[i - 1] + 1) start = i;
-      if (i + 1 - start > end - begin) begin = start, end = i + 1;
-    }
-  }
-  size_t begin = 0, end = 0;
-};
-
 int64_t grain_for(int64_t elements) { return std::max<int64_t>(1, (1 << 15) / (elements + 1)); }
 
 // Where an image of the result, its last two dimensions, has its part of the input.
@@ -116,21 +105,38 @@ void pad_constant(const ConstantPad& call) {
   });
 }
 
+namespace {
+
+template <class T>
+void write_row(const PaddedRow& row, const T* from, T* to) {
+  for (int64_t source : row.front) *to++ = from[source];
+  std::copy_n(from + row.first, row.count, to);
+  to += row.count;
+  for (int64_t source : row.back) *to++ = from[source];
+}
+
+// Adds a row to its sources.
+template <class T>
+void add_row(const PaddedRow& row, const T* from, T* to) {
+  auto add = [&](int64_t source) { to[source] = to[source] + *from++; };
+  for (int64_t source : row.front) add(source);
+  for (int64_t i = 0; i < row.count; ++i) to[row.first + i] = to[row.first + i] + from[i];
+  from += row.count;
+  for (int64_t source : row.back) add(source);
+}
+
+}  // namespace
+
 void pad(const PadCall& call) {
   const Rows rows(call);
-  const std::vector<int64_t>& last = call.at.back();
-  const int64_t width = call.in.back(), length = static_cast<int64_t>(last.size());
-  const Run run(last);
+  const int64_t width = call.in.back(), length = call.row.length();
   visit<dtypes::all>(call.dtype, "pad", [&]<class T>() {
     const int64_t lines = call.planes * rows.out();
     parallel_for(lines, even_grain(lines, grain_for(length), 1), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t source = r / rows.out() * rows.in() + rows.source(r % rows.out());
-        const T* from = reinterpret_cast<const T*>(call.from) + source * width;
-        T* to = reinterpret_cast<T*>(call.to) + r * length;
-        for (size_t x = 0; x < run.begin; ++x) to[x] = from[last[x]];
-        std::copy_n(from + last[run.begin], run.end - run.begin, to + run.begin);
-        for (size_t x = run.end; x < last.size(); ++x) to[x] = from[last[x]];
+        write_row(call.row, reinterpret_cast<const T*>(call.from) + source * width,
+                  reinterpret_cast<T*>(call.to) + r * length);
       }
     });
   });
@@ -139,8 +145,7 @@ void pad(const PadCall& call) {
 // A plane belongs to one thread: what is added to one element is added in order.
 void pad_grad(const PadCall& call) {
   const Rows rows(call);
-  const std::vector<int64_t>& last = call.at.back();
-  const int64_t width = call.in.back(), length = static_cast<int64_t>(last.size());
+  const int64_t width = call.in.back(), length = call.row.length();
   visit<dtypes::math>(call.dtype, "pad", [&]<class T>() {
     const int64_t plane = rows.in() * width;
     parallel_for(
@@ -150,11 +155,7 @@ void pad_grad(const PadCall& call) {
             std::fill(image, image + plane, T(0));
             for (int64_t r = 0; r < rows.out(); ++r) {
               const T* from = reinterpret_cast<const T*>(call.from) + (p * rows.out() + r) * length;
-              T* to = image + rows.source(r) * width;
-              for (int64_t x = 0; x < length; ++x) {
-                T& sum = to[last[static_cast<size_t>(x)]];
-                sum = sum + from[x];
-              }
+              add_row(call.row, from, image + rows.source(r) * width);
             }
           }
         });

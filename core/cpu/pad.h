@@ -7,12 +7,22 @@
 
 namespace wisp::cpu {
 
+// The sources of a row of the result: some of a few elements each at both ends, and between them
+// `count` that lie one after the other.
+struct PaddedRow {
+  std::vector<int64_t> front, back;
+  int64_t first, count;
+  int64_t length() const { return static_cast<int64_t>(front.size() + back.size()) + count; }
+};
+
 // All memory is consecutive: (planes, in...) and (planes, out...).
 struct PadCall {
   DType dtype;
   int64_t planes;
-  std::vector<int64_t> in;               // sizes of an image, at most three
-  std::vector<std::vector<int64_t>> at;  // per dimension, for every output element: its source
+  std::vector<int64_t> in;  // sizes of an image, at most three
+  // Per dimension but the last, for every output element: its source.
+  std::vector<std::vector<int64_t>> at;
+  PaddedRow row;  // those of the last
   const char* from;
   char* to;
 };

@@ -71,9 +71,11 @@ Taps transposed(const Taps& taps) {
   }
   const int64_t most = uses.empty() ? 0 : *std::max_element(uses.begin(), uses.end());
   Taps back = empty_taps(taps.out, taps.in, most);
+  int64_t end = 0;  // where an element that nobody uses stands, so that starts are in order
   for (int64_t i = 0; i < taps.in; ++i) {
     const size_t at = static_cast<size_t>(i);
-    set(back, i, uses[at] ? first[at] : 0, uses[at]);
+    set(back, i, uses[at] ? first[at] : end, uses[at]);
+    end = uses[at] ? first[at] + uses[at] : end;
   }
   for (int64_t o = 0; o < taps.out; ++o) {
     const size_t at = static_cast<size_t>(o);

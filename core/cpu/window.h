@@ -15,7 +15,7 @@ constexpr int max_window_dims = 3;
 struct Taps {
   int64_t in = 0, out = 0;
   int64_t most = 0;                   // of the counts below
-  std::vector<int32_t> start, count;  // per output element
+  std::vector<int32_t> start, count;  // per output element; starts are in order
   std::vector<double> weight;         // weight[o * most + k] of input element start[o] + k
 };
 // What the gradient flows back through: input and output exchanged.

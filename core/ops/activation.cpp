@@ -67,7 +67,9 @@ void glu_body(const Args& args, TensorList& outs) {
   const int64_t dim = wrap_dim(args.integer(1), self.ndim(), "glu"), size = self->size(dim);
   WISP_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", dim, " is size ",
              size);
-  outs.push(mul(narrow(self, dim, 0, size / 2), sigmoid(narrow(self, dim, size / 2, size / 2))));
+  if (size == 0) return outs.push(mul(self, sigmoid(self)));
+  const Tensors halves = split(self, size / 2, dim);  // whose gradient is written in one pass
+  outs.push(mul(halves[0], sigmoid(halves[1])));
 }
 
 // A slope per channel (dimension 1), or one for all.

@@ -29,19 +29,32 @@ void infer_group_norm(Infer& infer) {
   }
 }
 
+template <class T>
+const T* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+// Calls f(line, channel, group) for every channel of every member: group after group.
+template <class F>
+void for_lines(int64_t all_groups, int64_t groups, int64_t channels, F f) {
+  const int64_t each = channels / groups;
+  for (int64_t group = 0, line = 0, channel = 0; group < all_groups; ++group) {
+    for (int64_t i = 0; i < each; ++i) f(line++, channel++, group);
+    if (channel == channels) channel = 0;
+  }
+}
+
 // Coefficients of every channel of every member: scale and shift.
 template <class T>
 void group_coefficients(const Call& call, const Tensor& weight, const Tensor& bias, T* scale,
                         T* shift) {
-  const int64_t batch = call.integer(3), channels = call.integer(4), groups = call.integer(6);
-  const int64_t each = channels / groups;
-  for (int64_t i = 0; i < batch * channels; ++i) {
-    const int64_t c = i % channels, group = i / channels * groups + c / each;
-    const T rstd = call.out(2).data<T>()[group];
-    scale[i] = weight.defined() ? rstd * weight.data<T>()[c] : rstd;
-    shift[i] =
-        (bias.defined() ? bias.data<T>()[c] : T(0)) - call.out(1).data<T>()[group] * scale[i];
-  }
+  const int64_t channels = call.integer(4), groups = call.integer(6);
+  const T *mean = call.out(1).data<T>(), *rstd = call.out(2).data<T>(),
+          *factor = data_or_null<T>(weight), *constant = data_or_null<T>(bias);
+  for_lines(call.integer(3) * groups, groups, channels, [&](int64_t i, int64_t c, int64_t group) {
+    scale[i] = factor ? rstd[group] * factor[c] : rstd[group];
+    shift[i] = (constant ? constant[c] : T(0)) - mean[group] * scale[i];
+  });
 }
 
 // An input whose dimensions are not those that the call names is read in plain order.
@@ -101,13 +114,16 @@ struct GroupJob {
         shape(images.described({dtype, call.integer(5), call.integer(6), call.integer(7), true})),
         x(images.input(0, call.tensor(1))),
         grad(images.input(1, call.tensor(0))) {}
-  int64_t group_of(int64_t line) const {
-    return line / shape.channels * groups + line % shape.channels / (shape.channels / groups);
+  template <class F>
+  void for_lines(F f) const {
+    ops::for_lines(mean.numel(), groups, shape.channels, f);
   }
   template <class T>
   Tensor line_means() const {
     const Tensor means = Tensor::empty(IntSpan(&line_count, 1), dtype);
-    for (int64_t i = 0; i < line_count; ++i) means.data<T>()[i] = mean.data<T>()[group_of(i)];
+    const T* from = mean.data<T>();
+    T* to = means.data<T>();
+    for_lines([&](int64_t i, int64_t, int64_t group) { to[i] = from[group]; });
     return means;
   }
   DType dtype;
@@ -125,38 +141,40 @@ void group_norm_input_grad(const GroupJob& job, const ChannelTotals& totals,
                            const RoundedResult& out) {
   const int64_t lines = job.line_count, channels = job.shape.channels;
   const double members = static_cast<double>(channels / job.groups * job.shape.length);
-  auto weight_of = [&](int64_t line) {
-    return job.weight.defined() ? double(job.weight.data<T>()[line % channels]) : 1.0;
-  };
+  const T *mean = job.mean.data<T>(), *rstds = job.rstd.data<T>(),
+          *weight = data_or_null<T>(job.weight);
   const cpu::Scratch<double> sums(job.mean.numel()), products(job.mean.numel());
   for (int64_t i = 0; i < job.mean.numel(); ++i) sums[i] = products[i] = 0;
-  for (int64_t i = 0; i < lines; ++i) {
-    sums[job.group_of(i)] += weight_of(i) * totals.grads[i];
-    products[job.group_of(i)] += weight_of(i) * totals.products[i];
-  }
+  job.for_lines([&](int64_t i, int64_t c, int64_t group) {
+    const double factor = weight ? double(weight[c]) : 1.0;
+    sums[group] += factor * totals.grads[i];
+    products[group] += factor * totals.products[i];
+  });
   const cpu::Scratch<T> scale(lines), along(lines), constant(lines);
-  for (int64_t i = 0; i < lines; ++i) {
-    const int64_t group = job.group_of(i);
-    const double rstd = job.rstd.data<T>()[group];
+  job.for_lines([&](int64_t i, int64_t c, int64_t group) {
+    const double rstd = rstds[group];
     const double curve = -rstd * rstd * rstd * products[group] / members;
-    scale[i] = static_cast<T>(rstd * weight_of(i));
+    scale[i] = static_cast<T>(rstd * (weight ? double(weight[c]) : 1.0));
     along[i] = static_cast<T>(curve);
-    constant[i] = static_cast<T>(-rstd * sums[group] / members - curve * job.mean.data<T>()[group]);
-  }
+    constant[i] = static_cast<T>(-rstd * sums[group] / members - curve * mean[group]);
+  });
   scale_channels<T>(job.shape, job.x, along, constant, out, job.grad, &scale);
 }
 
 template <class T>
 void group_norm_parameter_grads(const GroupJob& job, const ChannelTotals& totals, T* weight_grad,
                                 T* bias_grad) {
-  for (int64_t c = 0; c < job.shape.channels; ++c) {
-    double products = 0, grads = 0;
-    for (int64_t i = c; i < job.line_count; i += job.shape.channels) {
-      products += totals.products[i] * job.rstd.data<T>()[job.group_of(i)];
-      grads += totals.grads[i];
-    }
-    if (weight_grad) weight_grad[c] = static_cast<T>(products);
-    if (bias_grad) bias_grad[c] = static_cast<T>(grads);
+  const int64_t channels = job.shape.channels;
+  const T* rstd = job.rstd.data<T>();
+  const cpu::Scratch<double> products(channels), grads(channels);
+  for (int64_t c = 0; c < channels; ++c) products[c] = grads[c] = 0;
+  job.for_lines([&](int64_t i, int64_t c, int64_t group) {
+    products[c] += totals.products[i] * rstd[group];
+    grads[c] += totals.grads[i];
+  });
+  for (int64_t c = 0; c < channels; ++c) {
+    if (weight_grad) weight_grad[c] = static_cast<T>(products[c]);
+    if (bias_grad) bias_grad[c] = static_cast<T>(grads[c]);
   }
 }
 

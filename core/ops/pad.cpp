@@ -121,17 +121,35 @@ int64_t source_of(int64_t i, int64_t size, Mode mode, Ends ends) {
   return first + ((i - first) % length + length) % length;
 }
 
-// The sources of all elements of the last dimensions.
-cpu::PadCall sources(IntSpan image, IntSpan pad, Mode mode) {
+// The sources of the elements [begin, end) of a dimension.
+std::vector<int64_t> sources(int64_t begin, int64_t end, int64_t size, Mode mode, Ends ends) {
+  std::vector<int64_t> at;
+  for (int64_t i = begin; i < end; ++i) at.push_back(source_of(i, size, mode, ends));
+  return at;
+}
+
+// Those of a row, whose elements inside the input are their own sources.
+cpu::PaddedRow row_of(int64_t size, Mode mode, Ends ends) {
+  const int64_t begin = -ends.front, end = size + ends.back;
+  const int64_t last = std::max(begin, std::min(end, size));
+  const int64_t first = std::min(std::max<int64_t>(begin, 0), last);
+  return {sources(begin, first, size, mode, ends), sources(last, end, size, mode, ends), first,
+          last - first};
+}
+
+// What is known of a job by the sizes of an image, the last dimensions.
+cpu::PadCall job_of(IntSpan image, IntSpan pad, Mode mode) {
   cpu::PadCall call{};
   const int64_t dims = static_cast<int64_t>(image.size());
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t size = image[static_cast<size_t>(d)];
     const Ends ends = ends_of(pad, dims, d);
     call.in.push_back(size);
-    call.at.emplace_back();
-    for (int64_t i = -ends.front; i < size + ends.back; ++i)
-      call.at.back().push_back(source_of(i, size, mode, ends));
+    if (d + 1 == dims) {
+      call.row = row_of(size, mode, ends);
+    } else {
+      call.at.push_back(sources(-ends.front, size + ends.back, size, mode, ends));
+    }
   }
   return call;
 }
@@ -159,7 +177,7 @@ void continued_kernel(const Call& call) {
   const Tensor self = consecutive(call.tensor(0));
   if (call.out().numel() == 0) return;
   const IntSpan image = self.sizes().last(pad.size() / 2);
-  cpu::PadCall job = sources(image, pad, mode_of(call.string(2)));
+  cpu::PadCall job = job_of(image, pad, mode_of(call.string(2)));
   job.dtype = self.dtype();
   job.planes = self.numel() / count_elements(image);
   job.from = self->bytes();
@@ -174,7 +192,7 @@ void continued_grad_kernel(const Call& call) {
   const IntSpan pad = call.integers(2), image = out.sizes().last(pad.size() / 2);
   const Tensor work = out.dtype() == dtype ? out : Tensor::empty(out.sizes(), dtype);
   if (out.numel() == 0) return;
-  cpu::PadCall job = sources(image, pad, mode_of(call.string(3)));
+  cpu::PadCall job = job_of(image, pad, mode_of(call.string(3)));
   job.dtype = dtype;
   job.planes = out.numel() / count_elements(image);
   job.from = grad->bytes();

@@ -93,6 +93,19 @@ void cast_tile<Half, float>(void* out, const void* in, int64_t n) {
   for (; i < n; ++i) y[i] = Half(x[i]);
 }
 
+// By way of float, like single numbers.
+template <>
+void cast_tile<Half, double>(void* out, const void* in, int64_t n) {
+  Half* y = static_cast<Half*>(out);
+  const double* x = static_cast<const double*>(in);
+  float rounded[narrow_block];
+  for (int64_t at = 0; at < n; at += narrow_block) {
+    const int64_t count = std::min(narrow_block, n - at);
+    for (int64_t i = 0; i < count; ++i) rounded[i] = static_cast<float>(x[at + i]);
+    cast_tile<Half, float>(y + at, rounded, count);
+  }
+}
+
 template <>
 void cast_tile<float, Half>(void* out, const void* in, int64_t n) {
   float* y = static_cast<float*>(out);

@@ -273,30 +273,26 @@ WISP_INLINE void short_products(const T* a, int64_t a_row, const T* x, int64_t n
   }
 }
 
-// Rows of very few elements: a vector would be mostly empty, and its sum takes longer.
+// Rows of very few elements: a vector would be mostly empty, and its sum takes longer; so does one
+// of results, which would wait for them to arrive in memory.
 constexpr int64_t tiny = 4;
 template <class T, int64_t k>
-WISP_INLINE void tiny_products(const T* a, int64_t a_row, const T* x, int64_t n, T* totals) {
-  for (int64_t r = 0; r < n; ++r, a += a_row) {
+WISP_INLINE void tiny_products(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step,
+                               int64_t m, T alpha, T beta) {
+  for (int64_t r = 0; r < m; ++r, a += a_row, y += y_step) {
+    asm("" : "+r"(a));  // compilers would make vectors of it, for no more speed and much code
     T sum = a[0] * x[0];
     for (int64_t p = 1; p < k; ++p) sum += a[p] * x[p];
-    totals[r] = sum;
+    *y = beta == T(0) ? alpha * sum : alpha * sum + beta * *y;
   }
 }
 template <class T>
-void tiny_products(const T* a, int64_t a_row, const T* x, int64_t n, int64_t k, T* totals) {
-  switch (k) {
-    case 0:
-      return;
-    case 1:
-      return tiny_products<T, 1>(a, a_row, x, n, totals);
-    case 2:
-      return tiny_products<T, 2>(a, a_row, x, n, totals);
-    case 3:
-      return tiny_products<T, 3>(a, a_row, x, n, totals);
-    default:
-      return tiny_products<T, tiny>(a, a_row, x, n, totals);
-  }
+WISP_INLINE void tiny_products(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step,
+                               int64_t m, int64_t k, T alpha, T beta) {
+  if (k == 1) return tiny_products<T, 1>(a, a_row, x, y, y_step, m, alpha, beta);
+  if (k == 2) return tiny_products<T, 2>(a, a_row, x, y, y_step, m, alpha, beta);
+  if (k == 3) return tiny_products<T, 3>(a, a_row, x, y, y_step, m, alpha, beta);
+  tiny_products<T, tiny>(a, a_row, x, y, y_step, m, alpha, beta);
 }
 
 template <class T>
@@ -321,13 +317,12 @@ void gemv_rows(const T* a, int64_t a_row, const T* x, T* y, int64_t y_step, int6
                T alpha, T beta, bool far) {
   using V = typename Vector<T>::type;
   constexpr int64_t width = Vector<T>::width;
+  if (k > 0 && k <= tiny) return tiny_products(a, a_row, x, y, y_step, m, k, alpha, beta);
   const bool is_short = k * static_cast<int64_t>(sizeof(T)) <= short_bytes;
   for (int64_t i = 0; i < m; i += width, a += width * a_row) {
     const int64_t n = m - i < width ? m - i : width;
     T totals[width] = {};
-    if (k <= tiny) {
-      tiny_products(a, a_row, x, n, k, totals);
-    } else if (is_short && far) {
+    if (is_short && far) {
       short_products<T, true>(a, a_row, x, n, k, totals);
     } else if (is_short) {
       short_products<T, false>(a, a_row, x, n, k, totals);

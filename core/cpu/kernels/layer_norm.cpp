@@ -11,6 +11,9 @@ namespace {
 
 constexpr int64_t piece = 512;  // elements that stay in the first-level cache from loop to loop
 constexpr int64_t rows_together = 4;
+// Rows of no more elements are written one after the other: weight and bias stay in the nearest
+// cache, and the processor fetches what lies ahead only where memory is passed through in order.
+constexpr int64_t short_row = 2048;
 
 template <class T>
 const T* at(const char* data, int64_t i) {
@@ -93,24 +96,33 @@ void rows(const LayerNormCall& call, int64_t begin, int64_t end) {
       *at<T>(call.mean, first + r) = moments[r].mean;
       *at<T>(call.rstd, first + r) = moments[r].rstd;
     }
+    auto write = [&](int64_t r, int64_t from, int64_t to) {
+      normalise(y + r * n, x + r * n, weight, bias, from, to, moments[r], call.streams);
+    };
+    for (int64_t r = 0; r < count && n <= short_row; ++r)
+      for_pieces(n, [&](int64_t from, int64_t to) { write(r, from, to); });
+    if (n <= short_row) continue;
     for_pieces(n, [&](int64_t from, int64_t to) {
-      for (int64_t r = 0; r < count; ++r)
-        normalise(y + r * n, x + r * n, weight, bias, from, to, moments[r], call.streams);
+      for (int64_t r = 0; r < count; ++r) write(r, from, to);
     });
   }
 }
 
-// The means over a row of g = grad * weight and of g z, where z is the normalised row.
+// The means over a row of g = grad * weight and of g z, where z is the normalised row. What will be
+// `written` with them (null: it is near) is asked for: that goes on in several places at once,
+// which no processor sees through.
 template <class T>
 struct GradMeans {
   T g, gz;
 };
 template <class T>
 WISP_INLINE GradMeans<T> grad_means(const T* grad, const T* x, const T* weight, int64_t n, T mean,
-                                    T rstd) {
+                                    T rstd, const T* written) {
   double sum = 0, sum_z = 0;
   for_pieces(n, [&](int64_t begin, int64_t end) {
     T g[piece], gz[piece];
+    for (int64_t i = begin; written && i < end; i += 64 / int64_t(sizeof(T)))
+      __builtin_prefetch(written + i, 1);
     for (int64_t i = begin; i < end; ++i) {
       const T weighted = weight ? grad[i] * weight[i] : grad[i];
       g[i - begin] = weighted;
@@ -121,6 +133,14 @@ WISP_INLINE GradMeans<T> grad_means(const T* grad, const T* x, const T* weight, 
   });
   const double count = static_cast<double>(n);
   return {static_cast<T>(sum / count), static_cast<T>(sum_z / count)};
+}
+
+// Null if all that is written stays in the caches from call to call, or goes past them.
+template <class T>
+WISP_INLINE const T* far_row(const LayerNormGradCall& call, int64_t row) {
+  constexpr int64_t far_bytes = 8 << 20;
+  const bool far = call.rows * call.columns * static_cast<int64_t>(sizeof(T)) >= far_bytes;
+  return far && !call.streams ? at<T>(call.x_grad, row * call.columns) : nullptr;
 }
 
 template <class T>
@@ -204,7 +224,7 @@ void four_rows_grad(const LayerNormGradCall& call, int64_t first, T* weight_grad
                x,
                at<T>(call.x_grad, (first + r) * n),
                {mean, rstd},
-               grad_means(grad, x, weight, n, mean, rstd)};
+               grad_means(grad, x, weight, n, mean, rstd, far_row<T>(call, first + r))};
   }
   for_pieces(n, [&](int64_t begin, int64_t end) {
     all_grads(rows, weight, begin, end, call.streams, weight_grad, bias_grad);
@@ -222,7 +242,8 @@ void some_rows_grad(const LayerNormGradCall& call, int64_t first, int64_t count,
   T* out = at<T>(call.x_grad, first * n);
   GradMeans<T> means[rows_together];
   for (int64_t r = 0; out && r < count; ++r)
-    means[r] = grad_means(grad + r * n, x + r * n, weight, n, mean[r], rstd[r]);
+    means[r] = grad_means(grad + r * n, x + r * n, weight, n, mean[r], rstd[r],
+                          far_row<T>(call, first + r));
   for_pieces(n, [&](int64_t begin, int64_t end) {
     for (int64_t r = 0; r < count; ++r) {
       const T *row_grad = grad + r * n, *row = x + r * n;

@@ -69,6 +69,10 @@ void fill_math(Kernels& table) {
   unary<Opcode::sqrt, real>(t, [](auto x) { return std::sqrt(x); });
   unary<Opcode::rsqrt, real>(t, [](auto x) { return vmath::rsqrt(x); });
   unary<Opcode::abs, dtypes::complex>(t, [](auto z) { return vmath::hypot(z.re, z.im); });
+  unary<Opcode::sgn, dtypes::complex>(t, [](auto z) {
+    const auto size = vmath::hypot(z.re, z.im);
+    return size == 0 ? decltype(z)(0) : decltype(z)(z.re / size, z.im / size);
+  });
   unary<Opcode::angle, dtypes::complex>(t, [](auto z) { return vmath::atan2(z.im, z.re); });
   unary<Opcode::exp, real>(t, [](auto x) { return vmath::exp(x); });
   unary<Opcode::exp2, real>(t, [](auto x) { return vmath::exp2(x); });

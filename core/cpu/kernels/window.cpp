@@ -50,17 +50,20 @@ WISP_INLINE void weigh_even(T* __restrict y, const T* __restrict x, const int32_
 }
 
 // The same for one or two taps, 16 outputs at a time. Where an image grows, those lie within two
-// vectors of the input, and finding them there is much quicker than reading them one by one.
+// vectors of the input, and finding them there is much quicker than reading them one by one. With
+// `count`, outputs may have fewer taps.
 #if defined(__AVX512F__)
 WISP_INLINE __m512 some_floats(const float* x, int64_t n) {
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << (n < 16 ? n : 16)) - 1), x);
 }
 
 template <int taps>
-WISP_INLINE bool weigh_sixteen(float* y, const float* x, const int32_t* start,
+WISP_INLINE bool weigh_sixteen(float* y, const float* x, const int32_t* start, const int32_t* count,
                                const float* weight) {
-  const int32_t first = start[0], span = start[15] + taps - first;
-  if (span > 32 || span < taps) return false;
+  const int32_t first = start[0], span = start[15] + (count ? count[15] : taps) - first;
+  if (span > 32 || span < (count ? 0 : taps)) return false;
+  const __m512i given = count ? _mm512_loadu_si512(count) : _mm512_set1_epi32(taps);
+  auto having = [&](int k) { return _mm512_cmpgt_epi32_mask(given, _mm512_set1_epi32(k)); };
   const __m512 left = some_floats(x + first, span);
   const __m512 right = span > 16 ? some_floats(x + first + 16, span - 16) : left;
   const __m512i at = _mm512_sub_epi32(_mm512_loadu_si512(start), _mm512_set1_epi32(first));
@@ -71,29 +74,41 @@ WISP_INLINE bool weigh_sixteen(float* y, const float* x, const int32_t* start,
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512 more = _mm512_loadu_ps(weight + 16);
     const __m512 next = _mm512_permutex2var_ps(left, _mm512_add_epi32(at, one), right);
-    sum = _mm512_mul_ps(sum, _mm512_permutex2var_ps(factor, even, more));
+    sum = _mm512_maskz_mul_ps(having(0), sum, _mm512_permutex2var_ps(factor, even, more));
     factor = _mm512_permutex2var_ps(factor, _mm512_add_epi32(even, one), more);
-    sum = _mm512_add_ps(sum, _mm512_mul_ps(next, factor));
+    sum = _mm512_add_ps(sum, _mm512_maskz_mul_ps(having(1), next, factor));
   } else {
-    sum = _mm512_mul_ps(sum, factor);
+    sum = _mm512_maskz_mul_ps(having(0), sum, factor);
   }
   _mm512_storeu_ps(y, sum);
   return true;
 }
 #endif
 
+// Returns how many it has done, from the first on.
 template <class T, int taps>
-WISP_INLINE void weigh_few(T* y, const T* x, const int32_t* start, const T* weight, int64_t n) {
+int64_t weigh_vectors([[maybe_unused]] T* y, [[maybe_unused]] const T* x,
+                      [[maybe_unused]] const int32_t* start, [[maybe_unused]] const int32_t* count,
+                      [[maybe_unused]] const T* weight, [[maybe_unused]] int64_t n) {
   int64_t o = 0;
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>) {
-    while (o + 16 <= n && weigh_sixteen<taps>(y + o, x, start + o, weight + o * taps)) o += 16;
+    while (o + 16 <= n &&
+           weigh_sixteen<taps>(y + o, x, start + o, count ? count + o : nullptr, weight + o * taps))
+      o += 16;
   }
 #endif
+  return o;
+}
+
+template <class T, int taps>
+WISP_INLINE void weigh_few(T* y, const T* x, const int32_t* start, const T* weight, int64_t n) {
+  const int64_t o = weigh_vectors<T, taps>(y, x, start, nullptr, weight, n);
   weigh_even<T, taps>(y + o, x, start + o, weight + o * taps, n - o);
 }
 
-// Only windows at the borders have fewer taps than the others.
+// Only windows at the borders have fewer taps than the others, or, where a gradient flows back
+// through an image that shrank, any of them.
 template <class T>
 void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T* weight,
            int64_t most, int64_t n) {
@@ -107,6 +122,10 @@ void weigh(T* y, const T* x, const int32_t* start, const int32_t* count, const T
   for (; last > first && count[last - 1] < most; --last) one(last - 1);
   for (int64_t o = first; o < last; ++o) {  // a gap: windows of unequal size
     if (count[o] == most) continue;
+    auto vectors = most == 1 ? weigh_vectors<T, 1> : weigh_vectors<T, 2>;
+    if (most <= 2)
+      first +=
+          vectors(y + first, x, start + first, count + first, weight + first * most, last - first);
     for (; first < last; ++first) one(first);
   }
   const int64_t even = last - first;
@@ -273,6 +292,36 @@ WISP_INLINE bool try_even(T* y, const T* x, const int32_t* start, const int32_t*
   return false;
 }
 
+// Windows of any one size: the first element of all of them, then the second, and so on.
+template <class T>
+WISP_INLINE void largest_by_columns(T* __restrict y, const T* __restrict x, int64_t count,
+                                    int64_t dilation, int64_t stride, int64_t n) {
+  for (int64_t k = 0; k < count; ++k, x += dilation) {
+    for (int64_t o = 0; o < n; ++o) {
+      const T value = x[o * stride];
+      y[o] = beats(value, y[o]) ? value : y[o];
+    }
+  }
+}
+
+WISP_INLINE bool are_even(const int32_t* start, const int32_t* count, int64_t stride, int64_t n) {
+  const int32_t step = static_cast<int32_t>(stride);
+  bool even = stride > 0;
+  for (int32_t o = 0; o < static_cast<int32_t>(n); ++o)
+    even = even & (count[o] == count[0]) & (start[o] == start[0] + o * step);
+  return even;
+}
+
+template <class T>
+void largest_whole(T* y, const T* x, int64_t count, int64_t dilation, int64_t stride, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {  // for others it would be kernels that few use
+    if (stride == 1) return largest_by_columns(y, x, count, dilation, 1, n);
+    if (stride == 4) return largest_by_columns(y, x, count, dilation, 4, n);
+  }
+  largest_by_columns(y, x, count, dilation, stride, n);
+}
+
+// y holds the lowest number everywhere.
 template <class T>
 void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64_t dilation,
              int64_t stride, int64_t n) {
@@ -289,7 +338,16 @@ void largest(T* y, const T* x, const int32_t* start, const int32_t* count, int64
   if (n > 10 && dilation == 1 && stride == 2) {  // the windows at the ends may be cut off
     if (try_even(y + 1, x, start + 1, count + 1, n - 2)) return one(0), one(n - 1);
   }
-  for (int64_t o = 0; o < n; ++o) one(o);
+  int64_t first = 0, last = n;
+  while (first < n / 2 && count[first] != count[n / 2]) ++first;
+  while (last > n / 2 + 1 && count[last - 1] != count[n / 2]) --last;
+  if (n > 10 && are_even(start + first, count + first, stride, last - first)) {
+    largest_whole(y + first, x + start[first], count[first], dilation, stride, last - first);
+  } else {
+    first = n, last = n;
+  }
+  for (int64_t o = 0; o < first; ++o) one(o);
+  for (int64_t o = last; o < n; ++o) one(o);
 }
 
 template <class T>
