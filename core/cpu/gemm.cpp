@@ -310,7 +310,7 @@ bool is_tiny(const Matrix& a, const Matrix& x) {
 
 template <class T>
 void tiny_products(Odometer<3> at, int64_t n, const Matrix& a, const Matrix& c, T alpha, T beta) {
-  const auto multiply = kernels_for<T>().gemv_rows;
+  const auto multiply = gemm_kernels_of<T>().gemv_rows;
   for (; n > 0; --n, at.advance()) {
     multiply(reinterpret_cast<const T*>(at.at[0]), a.row, reinterpret_cast<const T*>(at.at[1]),
              reinterpret_cast<T*>(at.at[2]), c.row, a.rows, a.cols, alpha, beta, false);
