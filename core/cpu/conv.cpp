@@ -80,16 +80,20 @@ void unfold_row(const ConvShape& s, const Sizes& tap, const T* x, int64_t begin,
   std::fill(row + done, row + (end - begin), T(0));
 }
 
-// The reverse: adds a row to the elements of x it came from.
-template <class T>
-void fold_row(const ConvShape& s, const Sizes& tap, const T* row, int64_t begin, int64_t end,
-              T* x) {
+// The reverse: adds a row to the elements of x it came from, each number as f makes it.
+template <class T, class F>
+void fold_row(const ConvShape& s, const Sizes& tap, const T* row, int64_t begin, int64_t end, T* x,
+              F f) {
   const int64_t step = s.stride[2];
   for_each_stretch(s, tap, begin, end, [&](const Stretch& stretch) {
     const T* from = row + stretch.at;
     T* to = x + stretch.from;
-    for (int64_t i = 0; i < stretch.count; ++i)
-      to[i * step] = static_cast<T>(to[i * step] + from[i]);
+    if (step == 1) {
+      for (int64_t i = 0; i < stretch.count; ++i) to[i] = static_cast<T>(to[i] + f(from[i]));
+    } else {
+      for (int64_t i = 0; i < stretch.count; ++i)
+        to[i * step] = static_cast<T>(to[i * step] + f(from[i]));
+    }
   });
 }
 
@@ -225,11 +229,23 @@ class Convolution {
          matrix(out, y_channels_, end - begin, positions_, 1), 1, bias() ? 1 : 0);
   }
 
+  // Of one channel of y, a part of the weight at a time: there is no sum over channels to make
+  // first.
+  void x_of_one(int64_t image, int64_t channel, int64_t channels) const {
+    const T* weight = all_weights() + (image % s_.groups * x_channels_ + channel) * window_;
+    for (int64_t row = 0; row < channels * window_; ++row) {
+      fold_row(s_, tap_of(s_, row % window_), y_at(image), 0, positions_,
+               x_at(image, channel + row / window_),
+               [factor = weight[row]](T value) { return static_cast<T>(factor * value); });
+    }
+  }
+
   void x_channels(int64_t image, int64_t channel, int64_t most, int64_t tile, T* buffer) const {
     const int64_t channels = std::min(most, x_channels_ - channel), group = image % s_.groups;
     for (int64_t c = channel; c < channel + channels; ++c) {
       std::fill_n(x_at(image, c), s_.x_size(), bias() ? bias()[group * x_channels_ + c] : T(0));
     }
+    if (y_channels_ == 1 && !plain_) return x_of_one(image, channel, channels);
     const Matrix factor = transposed(weights(all_weights(), group, channel, channels));
     for (int64_t begin = 0; begin < positions_; begin += tile) {
       const int64_t end = std::min(begin + tile, positions_), count = end - begin;
@@ -242,7 +258,7 @@ class Convolution {
       gemm(call_.dtype, factor, y, matrix(buffer, channels * window_, count, count, 1));
       for (int64_t row = 0; row < channels * window_; ++row) {
         fold_row(s_, tap_of(s_, row % window_), buffer + row * count, begin, end,
-                 x_at(image, channel + row / window_));
+                 x_at(image, channel + row / window_), [](T value) { return value; });
       }
     }
   }

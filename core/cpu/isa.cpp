@@ -31,6 +31,15 @@ Isa isa() {
   return best;
 }
 
+bool has_whole_vectors() {
+#if defined(WISP_ALL_ISAS)
+  static const bool has = isa() == Isa::avx512 && !__builtin_cpu_is("amdfam19h");
+  return has;
+#else
+  return false;
+#endif
+}
+
 bool has_bfloat_instructions() {
 #if defined(WISP_ALL_ISAS)
   static const bool has = isa() == Isa::avx512 && __builtin_cpu_supports("avx512bf16");

@@ -9,6 +9,9 @@ enum class Isa { baseline, avx2, avx512 };
 // lowers it, for tests.
 Isa isa();
 
+// Whether vectors of 64 bytes are computed at once; Zen 4 computes them half after half.
+bool has_whole_vectors();
+
 // Whether kernels may use AVX512-BF16, on top of AVX-512.
 bool has_bfloat_instructions();
 

@@ -107,10 +107,13 @@ int64_t rounded_channels(const Layout& image, int64_t block) {
 
 // Whether wide blocks would make a tenth more channels than narrow ones, or more. By measurement
 // the arithmetic takes longer then, up to three times for 8 channels, and what it makes has to be
-// copied, if narrow blocks would need no padding.
-bool wants_narrow(const Layout& image) {
-  const int64_t narrow = rounded_channels(image, 8);
-  return narrow != rounded_channels(image, 16) && narrow <= 80;
+// copied, if narrow blocks would need no padding. Where wide vectors take no longer than narrow
+// ones, that is so of few channels only, and of groups, whose arithmetic is nothing beside moving
+// what they read.
+bool wants_narrow(const Key& key, const Layout& image) {
+  const int64_t narrow = rounded_channels(image, 8), few = image.sizes[1] == narrow ? 24 : 8;
+  const bool may_be_wide = has_whole_vectors() && key.shape.groups == 1;
+  return narrow != rounded_channels(image, 16) && narrow <= (may_be_wide ? few : 80);
 }
 
 bool is_wide(const Layout& image, const_dnnl_memory_desc_t wanted) {
@@ -122,7 +125,7 @@ bool is_wide(const Layout& image, const_dnnl_memory_desc_t wanted) {
 // The first steady one that has narrow blocks where those are wanted, else the first steady one;
 // null if there is none.
 PrimitiveDesc primitive_for(const Key& key, const Layouts& layouts, bool keep) {
-  const bool narrow_x = wants_narrow(layouts.x), narrow_y = wants_narrow(layouts.y);
+  const bool narrow_x = wants_narrow(key, layouts.x), narrow_y = wants_narrow(key, layouts.y);
   const auto suits = [&](const PrimitiveDesc& made) {
     return !(narrow_x && is_wide(layouts.x, wanted_x(made, key.pass))) &&
            !(narrow_y && is_wide(layouts.y, wanted_y(made, key.pass)));
