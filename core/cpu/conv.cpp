@@ -245,7 +245,9 @@ class Convolution {
     for (int64_t c = channel; c < channel + channels; ++c) {
       std::fill_n(x_at(image, c), s_.x_size(), bias() ? bias()[group * x_channels_ + c] : T(0));
     }
-    if (y_channels_ == 1 && !plain_) return x_of_one(image, channel, channels);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (y_channels_ == 1 && !plain_) return x_of_one(image, channel, channels);
+    }
     const Matrix factor = transposed(weights(all_weights(), group, channel, channels));
     for (int64_t begin = 0; begin < positions_; begin += tile) {
       const int64_t end = std::min(begin + tile, positions_), count = end - begin;
