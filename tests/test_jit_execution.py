@@ -1,13 +1,11 @@
 """How compiled functions are run: context managers that switch parts of it off."""
 
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
 
 import wisp
+from tests import fresh
 from wisp import jit
 
 
@@ -135,8 +133,9 @@ def test_the_graph_that_was_run_last():
         jit.last_executed_optimized_graph()
 
 
-def test_programs_stay_python_where_the_environment_says_so():
-    program = (
+def test_programs_stay_python_where_the_environment_says_so(monkeypatch):
+    monkeypatch.setenv("PYTORCH_JIT", "0")
+    fresh.python(
         "import wisp\n"
         "from wisp import nn\n"
         "class Old(wisp.jit.ScriptModule):\n"
@@ -148,4 +147,3 @@ def test_programs_stay_python_where_the_environment_says_so():
         "assert wisp.jit.trace(net, wisp.ones(1, 1)) is net is wisp.jit.trace_module(net, {'forward': wisp.ones(1, 1)})\n"
         "assert Old()(3) == {'3': [3, None]}\n"
     )
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTORCH_JIT": "0"}, check=True)
