@@ -141,3 +141,23 @@ def test_casts_to_float16_round_like_single_numbers():
     x = wisp.cat([wisp.randn(150, dtype=wisp.float64) * 10.0**e for e in range(-9, 6)])
     assert x.half().equal(x.float().half())
     assert x.half()[77:78].equal(x[77:78].half())
+
+
+CAST = [wisp.bool, wisp.uint8, wisp.int8, wisp.int16, wisp.int32, wisp.int64,
+        wisp.float16, wisp.bfloat16, wisp.float32, wisp.float64, wisp.complex64]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("dtype", CAST)
+def test_casts_of_many_are_those_of_each(dtype):
+    numbers = [0.0, -0.0, 1, -1.5, 255, 300, 70000, 2.0**31, -(2.0**40), 1e30, float("inf"), -float("inf"), float("nan"), 1e-7]
+    x = wisp.tensor(numbers * 10, dtype=wisp.float64)[:-1].to(dtype)
+    for other in CAST:
+        each = wisp.cat([one.to(other) for one in x.split(1)])
+        assert x.to(other).view(wisp.uint8).equal(each.view(wisp.uint8)), other
+
+
+def test_casts_of_foreign_bools():
+    x = wisp.frombuffer(bytearray(range(200)), dtype=wisp.bool)
+    for dtype in CAST[1:]:
+        assert x.to(dtype).tolist() == [0] + [1] * 199, dtype

@@ -9,7 +9,7 @@ namespace wisp::cpu {
 namespace {
 
 template <class To, class From>
-void cast_tile(void* out, const void* in, int64_t n) {
+[[gnu::noinline]] void cast_tile(void* out, const void* in, int64_t n) {
   To* y = static_cast<To*>(out);
   const From* x = static_cast<const From*>(in);
 #pragma GCC ivdep
@@ -93,19 +93,6 @@ void cast_tile<Half, float>(void* out, const void* in, int64_t n) {
   for (; i < n; ++i) y[i] = Half(x[i]);
 }
 
-// By way of float, like single numbers.
-template <>
-void cast_tile<Half, double>(void* out, const void* in, int64_t n) {
-  Half* y = static_cast<Half*>(out);
-  const double* x = static_cast<const double*>(in);
-  float rounded[narrow_block];
-  for (int64_t at = 0; at < n; at += narrow_block) {
-    const int64_t count = std::min(narrow_block, n - at);
-    for (int64_t i = 0; i < count; ++i) rounded[i] = static_cast<float>(x[at + i]);
-    cast_tile<Half, float>(y + at, rounded, count);
-  }
-}
-
 template <>
 void cast_tile<float, Half>(void* out, const void* in, int64_t n) {
   float* y = static_cast<float*>(out);
@@ -124,6 +111,36 @@ void cast_tile<float, Half>(void* out, const void* in, int64_t n) {
   for (; i < n; ++i) y[i] = x[i];
 }
 #endif
+
+template <class To, class From>
+constexpr auto best_cast();
+
+// Two conversions that are vectors each, in place of one that is not.
+template <class To, class Via, class From>
+void cast_by_way_of(void* out, const void* in, int64_t n) {
+  To* y = static_cast<To*>(out);
+  const From* x = static_cast<const From*>(in);
+  Via between[narrow_block];
+  for (int64_t at = 0; at < n; at += narrow_block) {
+    const int64_t count = std::min(narrow_block, n - at);
+    best_cast<Via, From>()(between, x + at, count);
+    best_cast<To, Via>()(y + at, between, count);
+  }
+}
+
+template <class To, class From>
+constexpr auto best_cast() {
+  constexpr bool halves = std::is_same_v<To, Half> || std::is_same_v<From, Half>;
+  constexpr bool at_once =
+      std::is_same_v<To, From> || std::is_same_v<To, float> || std::is_same_v<From, float>;
+  if constexpr (halves && !at_once) {  // single numbers go by way of float, too
+    return cast_by_way_of<To, float, From>;
+  } else if constexpr (std::is_same_v<From, bool> && !std::is_integral_v<To>) {
+    return cast_by_way_of<To, uint8_t, From>;
+  } else {
+    return cast_tile<To, From>;
+  }
+}
 
 void repeat(void* out, const void* value, size_t item, int64_t n) {
   by_item_size(item, [&]<class T>() {
@@ -198,7 +215,7 @@ void fill_cast(Kernels& table) {
   table.turn = turn_items;
   for_each_type<dtypes::all>([&]<class To>() {
     for_each_type<dtypes::all>([&]<class From>() {
-      table.cast[int(dtype_of<To>)][int(dtype_of<From>)] = cast_tile<To, From>;
+      table.cast[int(dtype_of<To>)][int(dtype_of<From>)] = best_cast<To, From>();
     });
   });
 }
