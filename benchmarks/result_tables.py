@@ -132,6 +132,18 @@ def autocast(rows):
     return table(["case", "wisp", "with autocast", "gain", "PyTorch with autocast", "times faster"], cells)
 
 
+def busy(rows):
+    cells = [
+        (
+            row["case"],
+            row["others"],
+            *(duration(ms / 1e3) for library in ("wisp", "torch") for ms in row.get(library, ())),
+        )
+        for row in rows
+    ]
+    return table(["case", "others", "wisp", "mean", "PyTorch", "mean"], cells)
+
+
 SECTIONS = (
     ("Small calls", "small", "", lambda found: of_both("call", found)),
     ("Every operator of the core list", "sweep", "", sweep),
@@ -144,6 +156,7 @@ SECTIONS = (
     ("The interpreter", "fusion", "", lambda found: scripts(found["scripts"])),
     ("Loops in scripts", "loops", "By batch and width; how many times faster than Python. Without gradients.",
      lambda found: loops(found["plain"])),
+    ("Beside other programs", "busy", "Median and mean of a call, beside so many processes that never rest.", busy),
     ("Training steps, lazy and compiled", "lazy_steps", "", steps),
     ("Functions, lazy and compiled", "ways", "", steps),
 )  # fmt: skip

@@ -28,6 +28,7 @@ BENCHMARKS = {
     "deployment": ["--json", os.path.join(HERE, "deployment.json")],
     "fusion": ["--compiled"],
     "loops": [],
+    "busy": ["--json", os.path.join(HERE, "busy.json")],
     "lazy_steps": [],
     "ways": [],
 }

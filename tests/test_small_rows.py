@@ -150,7 +150,22 @@ CAST = [wisp.bool, wisp.uint8, wisp.int8, wisp.int16, wisp.int32, wisp.int64,
 @pytest.mark.filterwarnings("ignore:Casting complex")
 @pytest.mark.parametrize("dtype", CAST)
 def test_casts_of_many_are_those_of_each(dtype):
-    numbers = [0.0, -0.0, 1, -1.5, 255, 300, 70000, 2.0**31, -(2.0**40), 1e30, float("inf"), -float("inf"), float("nan"), 1e-7]
+    numbers = [
+        0.0,
+        -0.0,
+        1,
+        -1.5,
+        255,
+        300,
+        70000,
+        2.0**31,
+        -(2.0**40),
+        1e30,
+        float("inf"),
+        -float("inf"),
+        float("nan"),
+        1e-7,
+    ]
     x = wisp.tensor(numbers * 10, dtype=wisp.float64)[:-1].to(dtype)
     for other in CAST:
         each = wisp.cat([one.to(other) for one in x.split(1)])

@@ -163,3 +163,19 @@ def test_the_process_ends_while_daemon_threads_compute():
         "for _ in range(3): threading.Thread(target=busy, daemon=True).start()\n"
         "time.sleep(0.2)\n"
     )
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="needs the libraries of a process")
+@pytest.mark.parametrize(
+    "given,kept", [({}, "2000"), ({"GOMP_SPINCOUNT": "77"}, "77"), ({"OMP_WAIT_POLICY": "PASSIVE"}, "0")]
+)
+def test_threads_that_wait_spin_briefly(given, kept, monkeypatch):
+    """What libgomp says itself when it is loaded. Nothing of it is left for other programs."""
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**given, "OMP_DISPLAY_ENV": "verbose"}.items():
+        monkeypatch.setenv(name, value)
+    code = "import os, sys; os.dup2(1, 2); import wisp; print(os.environ.get('GOMP_SPINCOUNT'))"
+    told = fresh.python(code)
+    assert f"GOMP_SPINCOUNT = '{kept}'" in told
+    assert told.splitlines()[-1] == str(given.get("GOMP_SPINCOUNT"))

@@ -6,7 +6,10 @@ used. Operators (``wisp.add`` ...) come from the core's table; their names hide 
 
 from math import e, inf, nan, pi
 
-from wisp import _C
+from wisp import _waiting
+
+with _waiting.briefly():
+    from wisp import _C
 from wisp._C import *
 
 _C._set_library_folder(__path__[0] + "/")
