@@ -421,7 +421,8 @@ void Recordings::note_miss() {
 // order of microseconds.
 bool Recordings::is_due(const Trials& trials, uint64_t key) {
   constexpr int64_t often = 64, longest = 100'000, enough = 1'000'000;  // nanoseconds
-  if (over_ || ++calls_ % often != 0 || all_.size() == max_recordings) return false;
+  if (over_ || ++calls_ - looked_at_ < often || all_.size() == max_recordings) return false;
+  looked_at_ = calls_;
   const int64_t time = trials.times(key).other;
   return time <= longest && calls_ * time >= enough << std::min(renewals_, 8);
 }
@@ -446,7 +447,7 @@ void Recordings::start_again() {
   all_.clear();
   keys_.clear();
   if (premises_) old_premises_.push_back(std::move(premises_));
-  calls_ = 0;
+  calls_ = looked_at_ = 0;
   if (inside_ == 0) forget_old();
   if (++renewals_ > max_renewals) give_up("what it refers to by name keeps changing");
 }
@@ -475,7 +476,7 @@ void Recordings::find_premises(PyObject* function, const Given& given) {
 }
 
 Ref Recordings::record(PyObject* function, const Given& given) {
-  calls_ = 0;
+  calls_ = looked_at_ = 0;
   if (premises_ && !premises_->hold()) start_again();
   if (!premises_) find_premises(function, given);
   const bool possible = premises_ && !over_;

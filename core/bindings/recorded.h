@@ -121,7 +121,10 @@ class Recordings {
   bool empty() const { return all_.empty(); }
   // Whether none is to be expected. What made it so is looked at again from time to time.
   bool is_hopeless() {
-    return over_ && all_.empty() && (WISP_LIKELY(++idle_ % calls_between != 0) || !revives());
+    if (!over_ || !all_.empty()) return false;
+    if (WISP_LIKELY(++idle_ < calls_between)) return true;
+    idle_ = 0;
+    return !revives();
   }
   // The recording that such a call may go by now; null.
   Recorded* find(const Given& given);
@@ -134,6 +137,11 @@ class Recordings {
   // Whether a call that is about to be made as it is is to be recorded. The trials know how long
   // such calls take.
   bool is_due(const Trials& trials, uint64_t key);
+  // Counts calls that were left as they are without asking.
+  void note_calls(int count) {
+    calls_ += count;
+    idle_ += count;
+  }
   Ref record(PyObject* function, const Given& given);
   // Counts a call that failed when it was made without Python.
   void note_failure();
@@ -144,7 +152,7 @@ class Recordings {
  private:
   static constexpr size_t max_recordings = 16, few_recordings = 8;
   static constexpr int max_failures = 8, max_renewals = 16, max_refusals = 3;
-  static constexpr unsigned calls_between = 4096;
+  static constexpr int calls_between = 4096;
   // To find that no recording fits takes time, which those that fit have to save. Of many that are
   // used in turns, none is in the caches.
   static constexpr int misses_per_hit = 2, most_misses = 1024;
@@ -161,9 +169,8 @@ class Recordings {
   // Those that no longer hold, but that somebody may be inside of.
   std::vector<std::unique_ptr<Recorded>> old_;
   std::vector<std::unique_ptr<Premises>> old_premises_;
-  int64_t calls_ = 0;
-  unsigned idle_ = 0;
-  int inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0, misses_ = 0;
+  int64_t calls_ = 0, looked_at_ = 0;  // of these
+  int idle_ = 0, inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0, misses_ = 0;
   bool over_ = false;
   std::string reason_;
 };
