@@ -150,18 +150,23 @@ bool unobserved() {
          !autograd::anomaly.enabled && !(overrides_exist && has_function_modes());
 }
 
-// What has been recorded writes nothing, so after an error Python can make the call again, and say
-// what is wrong in its own words. It draws the same random numbers then.
+// After an error Python can make the call again, and say what is wrong in its own words, unless
+// something has been written by then: that would be written twice. It draws the same random
+// numbers.
 PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const Given& given) {
   std::optional<Generator::State> before;
   if (WISP_UNLIKELY(recorded.draws())) before = default_generator().state();
+  const Unwritten unwritten;
   try {
     return self.recordings->call(recorded, given);
   } catch (PythonError& error) {
     error.restore();
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // Ctrl-C
+    if (unwritten.is_over()) return nullptr;
     PyErr_Clear();
-  } catch (...) {}
+  } catch (...) {
+    if (unwritten.is_over()) return guarded([]() -> PyObject* { throw; });
+  }
   if (before) default_generator().set_state(*before);
   self.recordings->note_failure();
   return call_as_it_is(self, given);

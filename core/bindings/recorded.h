@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/trials.h"
+#include "bindings/given.h"
 #include "bindings/premises.h"
+#include "dispatch/mode.h"
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -17,15 +19,17 @@ class Recorder;
 
 namespace wisp::python {
 
-// What a Python function gets.
-struct Given {
-  PyObject* const* args;
-  size_t nargsf;
-  PyObject* kwnames;
-  size_t positional() const { return static_cast<size_t>(PyVectorcall_NARGS(nargsf)); }
-  size_t count() const {
-    return positional() + static_cast<size_t>(kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-  }
+// Notes in its scope whether recorded calls on this thread may have written into tensors.
+class Unwritten {
+ public:
+  Unwritten();
+  ~Unwritten();
+  bool is_over() const;
+  Unwritten(const Unwritten&) = delete;
+  Unwritten& operator=(const Unwritten&) = delete;
+
+ private:
+  const bool outer_;
 };
 
 // A recorded call, good for arguments of the same types and sizes, and the same numbers.
@@ -83,6 +87,11 @@ class Recorded {
   bool same_layouts(TensorImpl* const* tensors, size_t count) const;
   bool same_values(const Given& given) const;
   bool same_defaults() const;
+  bool same_modes() const;
+  bool surroundings_fit(const Given& given, const Premises& premises) const;
+  bool may_write(const Given& given, const Premises& premises) const;
+  void find_writes(const graph::Recorder& recorder, const Given& given, const Premises& premises,
+                   std::string& doubt);
   static constexpr int calls_between = 15;
 
   // It has to save what it takes to find it, too.
@@ -91,9 +100,13 @@ class Recorded {
   uint64_t settled_key_ = 0;
   int left_ = 0;
   std::vector<Input> inputs_;     // arguments, then what is found by name
+  bool plain_ = true;             // whether nothing but these matters
   std::vector<size_t> places_;    // of each tensor the first one, if some are the same
   std::vector<bool> contiguous_;  // whether each is
-  bool draws_ = false, uses_defaults_ = false;
+  std::vector<size_t> written_;   // tensors that it writes into
+  std::vector<Dims> strides_;     // of all tensors, if it writes: which results share memory?
+  bool draws_ = false, uses_defaults_ = false, writes_ = false, switches_modes_ = false;
+  bool grad_ = mode.grad, inference_ = mode.inference;
   DType default_dtype_ = default_dtype();
   Device default_device_;
   size_t positional_;
