@@ -348,6 +348,14 @@ def test_lists_of_tensors():
     )
 
 
+@pytest.mark.parametrize("options", [{}, {"need_weights": False}, {"key_padding_mask": wisp.eye(2, 3) > 0}])
+def test_attention(options):
+    net, q, k = nn.MultiheadAttention(8, 2, batch_first=True), wisp.randn(2, 3, 8), wisp.randn(2, 3, 8)
+    for inputs in ((q, q, q), (q, k, k), (q, k, q)):
+        fast, why_not = module_recorded(net, *inputs, **options)
+        assert why_not is None and all_same(ways(fast, *inputs, **options), net(*inputs, **options))
+
+
 class Model:
     scale = 2
 

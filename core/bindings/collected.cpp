@@ -315,8 +315,7 @@ PyObject* reduce_method(PyObject* self, PyObject*) {
 
 // Functions, methods and objects that can be called, such as modules; what is written in C is not.
 bool may_be_recorded(PyObject* function) {
-  return PyFunction_Check(function) || PyMethod_Check(function) ||
-         (PyType_HasFeature(Py_TYPE(function), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(function));
+  return PyFunction_Check(function) || PyMethod_Check(function) || call_method(function);
 }
 
 // Collected(function, what, compiled, whole=False)
