@@ -100,17 +100,19 @@ PyObject* call_method_of(PyObject* self, PyObject* method, const Given& given) {
   return PyObject_Vectorcall(method, args.data(), positional + 1, given.kwnames);
 }
 
-// As Python calls it. What it would do for objects whose class has a method __call__(), such as
-// modules, takes as long as a short function: it makes a tuple of the arguments, and takes it
-// apart.
-PyObject* call_straight(PyObject* function, const Given& given) {
+// What the class of an object defines in Python as __call__(), or null.
+PyObject* call_method(PyObject* object) {
   static PyObject* const name = must(PyUnicode_InternFromString("__call__"));
+  PyObject* const method = _PyType_Lookup(Py_TYPE(object), name);
+  return method && PyFunction_Check(method) ? method : nullptr;
+}
+
+// As Python calls it. What it would do for objects such as modules takes as long as a short
+// function: it makes a tuple of the arguments, and takes it apart.
+PyObject* call_straight(PyObject* function, const Given& given) {
   if (!PyType_HasFeature(Py_TYPE(function), Py_TPFLAGS_HAVE_VECTORCALL)) {
-    PyObject* const method = _PyType_Lookup(Py_TYPE(function), name);
-    if (method && PyFunction_Check(method)) {
-      const Ref held = Ref::borrow(method);
-      return call_method_of(function, method, given);
-    }
+    const Ref method = Ref::borrow(call_method(function));
+    if (method) return call_method_of(function, method.get(), given);
   }
   return PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames);
 }
