@@ -15,6 +15,7 @@ import pytest
 
 import wisp
 from tests.recorded_calls import TURNS, all_same, chain, recorded, same, ways
+from wisp import _premises
 
 # --- who watches
 
@@ -341,7 +342,7 @@ def notes(item, called=CALLED):
     ],
 )  # fmt: skip
 def test_functions_of_c_that_others_call(f):
-    assert "is of type builtin_function_or_method" in wisp._premises.premises_of(f)
+    assert "is of type builtin_function_or_method" in _premises.premises_of(f)
 
 
 def test_functions_of_python_that_others_call():

@@ -91,8 +91,8 @@ def is_called(instructions, first, last, code):
     name = instructions[last].opname
     if name == "LOAD_METHOD":
         return True
-    if _VERSION < (3, 11):  # whose code does not tell: functions are given to others as key=
-        return name != "LOAD_ATTR" and not any("key" in _words_of(const) for const in code.co_consts)
+    if _VERSION < (3, 11):  # whose code does not tell: functions are given to others as key=, or to iter()
+        return "iter" not in code.co_names and not any("key" in _words_of(const) for const in code.co_consts)
     beside = instructions[last + 1 if _VERSION >= (3, 13) else first - 1]
     return _is_marked(instructions[first]) or _is_marked(instructions[last]) or beside.opname == "PUSH_NULL"
 
