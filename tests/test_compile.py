@@ -167,7 +167,7 @@ def test_the_faster_way_is_kept(slow_way):
 
 
 def test_sizes_are_tried_for_themselves():
-    ways = {10: [], 1000: []}
+    ways = {10: [], 10_000: []}
 
     def chain(x):
         ways[len(x)].append(collecting())
@@ -180,7 +180,82 @@ def test_sizes_are_tried_for_themselves():
     for _ in range(60):
         for n in ways:
             f(wisp.zeros(n))
-    assert all(ways[10][30:]) and not any(ways[1000][30:])
+    assert all(ways[10][30:]) and not any(ways[10_000][30:])
+
+
+def test_small_sizes_are_not_told_apart():
+    ways = {n: [] for n in range(1, 61)}
+
+    def f(x):
+        ways[len(x)].append(collecting())
+        return x * 2
+
+    fast = wisp.compile(f)
+    for _ in range(10):
+        for n in ways:
+            fast(wisp.zeros(n))
+    assert not any(any(seen[4:]) for seen in ways.values())
+
+
+def test_what_is_settled_for_small_tensors_is_not_for_large_ones():
+    collected = {}
+
+    def f(x):
+        collected.setdefault(len(x), []).append(collecting())
+        if not collected[len(x)][-1] and len(x) > 10:
+            time.sleep(0.002)
+        return [x.mul(2)]
+
+    fast, small, large = wisp.compile(f), wisp.randn(10), wisp.randn(40_000)
+    for _ in range(1000):
+        fast(small)
+    for _ in range(60):
+        fast(large)
+        fast(small)
+    assert not any(collected[10][100:]) and all(collected[40_000][40:])
+
+
+class Takes:
+    """An object that can be called, with arguments of all kinds."""
+
+    def __call__(self, x, *rest, scale=1, **options):
+        return x * scale, rest, options
+
+
+def test_objects_are_called_as_python_would(monkeypatch):
+    fast, x = wisp.compile(Takes()), wisp.ones(1)
+    many, names = tuple(range(40)), {f"n{i}": i for i in range(40)}
+    for _ in range(300):
+        assert fast(x)[1:] == ((), {})
+        assert fast(x, *many, scale=3, **names)[1:] == (many, names)
+        assert fast(x, 1, 2, scale=3)[0].item() == 3
+        with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+            fast(scale=2)
+    monkeypatch.setattr(Takes, "__call__", lambda self, x: x + 5)
+    assert [fast(x).item() for _ in range(3)] == [6] * 3
+    monkeypatch.setattr(Takes, "__call__", staticmethod(lambda x: x + 7))
+    assert [fast(x).item() for _ in range(3)] == [8] * 3
+    fast._function.__class__ = Once
+    with pytest.raises(TypeError, match="not callable"):
+        fast(x)
+
+
+class Once:
+    pass
+
+
+def test_a_settled_function_may_fail():
+    def f(x):
+        try:
+            return x[9] + 1
+        finally:
+            pass
+
+    fast, x = wisp.compile(f), wisp.randn(10)
+    for _ in range(300):
+        assert fast(x) == x[9] + 1
+        with pytest.raises(IndexError):
+            fast(x[:3])
 
 
 def test_a_failed_call_is_no_trial():

@@ -2,9 +2,12 @@
 
 import copy
 import gc
+import math
 import os
 import pickle
+import random
 import sys
+import types
 import warnings
 import weakref
 
@@ -12,6 +15,7 @@ import pytest
 
 import wisp
 from tests.recorded_calls import TURNS, all_same, chain, recorded, same, ways
+from wisp import _premises
 
 # --- who watches
 
@@ -257,3 +261,97 @@ def test_a_dozen_sizes_are_recorded_by_themselves():
         if all(isinstance(fast._recorded(x), tuple) for x in xs):
             break
     assert all(isinstance(fast._recorded(x), tuple) and same(fast(x), f(x)) for x in xs)
+
+
+# --- lists and dicts
+
+
+def test_what_is_put_into_lists_and_dicts_is_left_to_python():
+    def in_dict(batch):
+        batch["x"] = batch["x"] * 2
+        return batch["x"] + 1
+
+    def in_list(xs):
+        xs[0] = xs[1] * 2
+        return xs[0]
+
+    def in_inner(xs):
+        xs[0][0] = 5
+        return xs[1] * xs[0][0]
+
+    x, y = wisp.rand(3), wisp.rand(3)
+    assert "changes what it is given" in recorded(in_dict, {"x": x})[1]
+    assert "changes what it is given" in recorded(in_list, [x, y])[1]
+    assert "changes what it is given" in recorded(in_inner, [[3], y])[1]
+    fast, _ = recorded(in_inner, [[5], y])
+    for _ in range(TURNS):
+        given = [[2], y]
+        assert same(fast(given), y * 5) and given[0] == [5]
+
+    settings = {"scale": 2}
+
+    def in_global(x):
+        settings["scale"] = 2
+        return x * settings["scale"]
+
+    fast, _ = recorded(in_global, x)
+    settings["scale"] = 3
+    assert same(fast(x), x * 2) and settings == {"scale": 2}
+
+
+def test_lists_of_its_own_may_be_written():
+    def f(x):
+        parts = [None] * 3
+        named = {}
+        for i in range(3):
+            parts[i] = x * i
+            named[i] = parts[i] + 1
+        return sum(parts) + named[2]
+
+    x = wisp.rand(3)
+    fast, why_not = recorded(f, x)
+    assert why_not is None
+    for _ in range(TURNS):
+        x = wisp.rand(3)
+        assert same(fast(x), f(x))
+
+
+# --- functions that others call
+
+HELPERS = types.ModuleType("helpers")
+HELPERS.function = random.random
+
+
+def called_unseen(key):
+    return lambda x: x * max([1, 2], key=key)
+
+
+CALLED = []
+
+
+def notes(item, called=CALLED):
+    called.append(item)
+    return item
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * max([1, 2], key=os.cpu_count), lambda x: x * max([1, 2], key=id), called_unseen(os.getpid), called_unseen(id),
+        lambda x, key=id: x * min(1, 2, key=key), lambda x: sum(x * i for i in iter(random.random, 0.5)), lambda x: x * max([[1], [2]], key=HELPERS.function)[0],
+    ],
+)  # fmt: skip
+def test_functions_of_c_that_others_call(f):
+    assert "is of type builtin_function_or_method" in _premises.premises_of(f)
+
+
+def test_functions_of_python_that_others_call():
+    fast, _ = recorded(called_unseen(notes), wisp.ones(2))
+    CALLED.clear()
+    for _ in range(3):
+        fast(wisp.ones(2))
+    assert CALLED == [1, 2] * 3
+    fast, why_not = recorded(called_unseen(lambda i: -i), wisp.ones(2))
+    assert why_not is None and all_same(ways(fast, wisp.ones(2)), wisp.ones(2))
+    fast, why_not = recorded(called_unseen(math.sin), wisp.ones(2))
+    assert why_not is None and all_same(ways(fast, wisp.ones(2)), wisp.ones(2) * 2)

@@ -13,6 +13,7 @@ from wisp import return_types
 from wisp._storage import TypedStorage, UntypedStorage
 
 # What the package around the core calls.
+_CalledStraight: Any
 _Collected: Any
 _LinAlgError: Any
 _SampleKeys: Any
@@ -70,11 +71,11 @@ _run_backward: Any
 _seed_twister: Any
 _set_anomaly: Any
 _set_autocast: Any
+_set_called_straight: Any
 _set_default_device: Any
 _set_function_modes: Any
 _set_grad_enabled: Any
 _set_library_folder: Any
-_set_module_call: Any
 _settings: Any
 _show_as: Any
 _shown_package: Any

@@ -10,36 +10,32 @@ Objects with attributes (modules, what holds a program's settings) are read with
 stands for: an attribute that any code names is looked up in all objects that were met, and has to be harmless in each.
 """
 
-import dis
 import math
 import sys
 import types
 
 from wisp import _C
+from wisp._bytecode import (
+    ATTRIBUTES,
+    Code,
+    Unknown,
+    asks_identity,
+    check_flags,
+    check_harmless,
+    codes_in,
+    instructions_of,
+    is_called,
+    is_self,
+)
 
-# Instructions that read and write nothing but the frame's own variables, or do what objects that pass do.
-_HARMLESS = {
-    "RESUME", "NOP", "CACHE", "PRECALL", "KW_NAMES", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "COPY_FREE_VARS", "NOT_TAKEN",
-    "DUP_TOP", "DUP_TOP_TWO", "ROT_TWO", "ROT_THREE", "ROT_FOUR", "ROT_N", "RETURN_VALUE", "RETURN_CONST", "LOAD_CONST",
-    "LOAD_SMALL_INT", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST",
-    "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST", "DELETE_FAST",
-    "COMPARE_OP", "CONTAINS_OP", "TO_BOOL", "BUILD_TUPLE", "BUILD_LIST", "BUILD_SLICE", "BUILD_STRING", "BUILD_MAP",
-    "BUILD_CONST_KEY_MAP", "DICT_MERGE", "DICT_UPDATE", "MAP_ADD", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC",
-    "CONVERT_VALUE", "LIST_APPEND", "LIST_EXTEND", "LIST_TO_TUPLE", "UNPACK_SEQUENCE", "UNPACK_EX", "CALL", "CALL_KW",
-    "CALL_FUNCTION", "CALL_FUNCTION_KW", "CALL_FUNCTION_EX", "CALL_METHOD", "CALL_INTRINSIC_1", "GET_ITER", "FOR_ITER",
-    "END_FOR", "POP_ITER", "GET_LEN", "RAISE_VARARGS", "RERAISE", "MAKE_CELL", "LOAD_ASSERTION_ERROR", "GEN_START",
-    "LOAD_COMMON_CONSTANT", "LOAD_FAST_AND_CLEAR", "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "LOAD_CLOSURE",
-    "RETURN_GENERATOR", "YIELD_VALUE",
-}  # fmt: skip
-_HARMLESS_FAMILIES = ("BINARY_", "UNARY_", "INPLACE_", "JUMP_", "POP_JUMP_")
-_BLOCKS = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "BEFORE_WITH", "LOAD_SPECIAL"}
-_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+_GUARDS = _C.no_grad, _C.enable_grad, _C.set_grad_enabled, _C.inference_mode
 _FUNCTIONS = {
     len, range, min, max, abs, sum, int, float, bool, tuple, list, dict, zip, enumerate, reversed, round, isinstance, divmod,
     pow, any, all, iter, type, super, getattr, callable, str, slice, _C.Tensor, ValueError, TypeError, RuntimeError,
-    IndexError, AssertionError, NotImplementedError,
+    IndexError, AssertionError, NotImplementedError, *_GUARDS,
 }  # fmt: skip
 _NUMBERS = (int, float, bool, complex, str, type(None), _C.dtype, _C.memory_format, type(Ellipsis))
+_HARMLESS_KINDS = (*_NUMBERS, *_GUARDS)
 # Members of tensors that are no operators of the table, and tell no more than sizes and dtypes do; and of lists and
 # dicts. Those of strings are harmless, too.
 _MEMBERS = {
@@ -49,17 +45,13 @@ _MEMBERS = {
 }  # fmt: skip
 
 
-class _Unknown(Exception):
-    """Why a function is not recorded."""
-
-
 def premises_of(function, arguments=()):
     """What a recorded call of a function or module rests on, or, in words, why it is not recorded. Arguments that are
     neither tensors nor numbers are read like objects that are found by name."""
     found = _Reader()
     try:
         found.read_all(function, arguments)
-    except _Unknown as unknown:
+    except Unknown as unknown:
         return str(unknown)
     classes = [_C.Tensor, *found.classes]
     if "wisp.nn" in sys.modules:
@@ -67,40 +59,11 @@ def premises_of(function, arguments=()):
     for cls in classes:
         hasattr(cls, "shape")  # gives it a version, if it has none
     objects = [(thing, vars(thing)) for thing in found.objects if not isinstance(thing, type)]
-    codes = [code for function in found.functions for code in _codes_in(function.__code__)]
+    codes = [code for function in found.functions for code in codes_in(function.__code__)]
     if found.modules:
         codes.append(_module_class().__call__.__code__)
     parts = found.names.values(), found.cells, found.functions, classes, found.tensors, objects
     return (*map(tuple, (*parts, found.shunned, codes, found.whole, found.lists)), found.asks_identity)
-
-
-def _codes_in(code):
-    yield code
-    for inner in code.co_consts:
-        if type(inner) is types.CodeType:
-            yield from _codes_in(inner)
-
-
-class _Code:
-    """Code and where its names are found: of a function, or of one that is made while that one runs."""
-
-    def __init__(self, code, function, cells):
-        self.code, self.function, self.cells = code, function, cells
-
-    @staticmethod
-    def of(function):
-        return _Code(
-            function.__code__,
-            function,
-            dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)),
-        )
-
-    def inner(self):
-        """Functions and comprehensions written inside; variables of this one are known to nobody else."""
-        for code in self.code.co_consts:
-            if type(code) is types.CodeType:
-                cells = {name: self.cells[name] for name in code.co_freevars if name in self.cells}
-                yield _Code(code, self.function, cells)
 
 
 class _Reader:
@@ -126,7 +89,7 @@ class _Reader:
             first = first.__code__
         for shunned, reason in self.shunned:
             if shunned is first:
-                raise _Unknown(reason)
+                raise Unknown(reason)
 
     # --- functions
 
@@ -137,8 +100,8 @@ class _Reader:
         self.functions.append(function)
         try:
             self._read_parts(function)
-            self._read_code(_Code.of(function))
-        except _Unknown as unknown:
+            self._read_code(Code.of(function))
+        except Unknown as unknown:
             self._shun(function, str(unknown))
 
     def _shun(self, function, reason):
@@ -151,7 +114,7 @@ class _Reader:
 
     def _read_parts(self, function):
         if vars(function).keys() - {"__wrapped__"}:
-            raise _Unknown(f"{function.__qualname__}() has attributes")
+            raise Unknown(f"{function.__qualname__}() has attributes")
         for value in function.__defaults__ or ():
             self._check(value, f"a default of {function.__qualname__}()")
         for name, value in (function.__kwdefaults__ or {}).items():
@@ -159,15 +122,13 @@ class _Reader:
             self._note(function.__kwdefaults__, name)
 
     def _read_code(self, code):
-        outermost = code.code is code.function.__code__
-        if code.code.co_flags & (_UNUSUAL | outermost * _GENERATOR):
-            raise _Unknown(f"{code.function.__qualname__}() is a generator or coroutine")
+        check_flags(code)
         if any(
             const == "requires_grad" or (type(const) is tuple and "requires_grad" in const)
             for const in code.code.co_consts
         ):
-            raise _Unknown(f"{code.function.__qualname__}() makes tensors that require gradients")
-        instructions = [i for i in dis.get_instructions(code.code) if i.opname != "EXTENDED_ARG"]
+            raise Unknown(f"{code.function.__qualname__}() makes tensors that require gradients")
+        instructions = instructions_of(code.code)
         at = 0
         while at < len(instructions):
             at = self._read_instruction(code, instructions, at)
@@ -176,22 +137,18 @@ class _Reader:
 
     def _read_instruction(self, code, instructions, at):
         """Returns the place of the next one."""
-        instruction, where = instructions[at], f"(in {code.function.__qualname__}())"
+        instruction = instructions[at]
         name = instruction.opname
         if name == "LOAD_GLOBAL" or (name.endswith("_DEREF") and instruction.argval in code.cells):
             return self._read_name(code, instructions, at)
-        if name in _ATTRIBUTES or name == "LOAD_SUPER_ATTR":
-            of_self = at > 0 and _is_self(instructions[at - 1], code.code)
+        if name in ATTRIBUTES or name == "LOAD_SUPER_ATTR":
+            of_self = at > 0 and is_self(instructions[at - 1], code.code)
             mentioned = self._mentioned_of_self if of_self else self._mentioned
             mentioned.setdefault(instruction.argval, []).append(code.function)
             self._read_method_of_tensors(instruction.argval)
-        elif name in _BLOCKS:
-            raise _Unknown(f"{code.function.__qualname__}() has a block of try or with")
-        elif name == "IS_OP":
-            to_none = instructions[at - 1].opname == "LOAD_CONST" and instructions[at - 1].argval is None
-            self.asks_identity = self.asks_identity or not to_none
-        elif name not in _HARMLESS and not name.startswith(_HARMLESS_FAMILIES) and not name.endswith("_DEREF"):
-            raise _Unknown(f"it is not known what {name} does {where}")
+        else:
+            self.asks_identity = self.asks_identity or asks_identity(instructions, at)
+            check_harmless(instructions, at, code.function)
         return at + 1
 
     def _read_method_of_tensors(self, name):
@@ -204,19 +161,22 @@ class _Reader:
 
     def _read_name(self, code, instructions, at):
         """A global or free variable, and what of it is asked for if it is a module of Python."""
-        instruction = instructions[at]
+        instruction, first = instructions[at], at
         shown = instruction.argval
         if instruction.opname not in ("LOAD_GLOBAL", "LOAD_DEREF"):
-            raise _Unknown(f"it is not known what {instruction.opname} does (in {code.function.__qualname__}())")
+            raise Unknown(f"it is not known what {instruction.opname} does (in {code.function.__qualname__}())")
         value = (self._global if instruction.opname == "LOAD_GLOBAL" else self._free)(code, shown)
-        while type(value) is types.ModuleType and instructions[at + 1].opname in _ATTRIBUTES:
+        while type(value) is types.ModuleType and instructions[at + 1].opname in ATTRIBUTES:
             at += 1
             name = instructions[at].argval
             shown += f".{name}"
             if name not in vars(value):
-                raise _Unknown(f"{shown} is not defined")
+                raise Unknown(f"{shown} is not defined")
             value = self._note(vars(value), name)
-        self._check(value, shown)
+        if _is_unknown_of_c(value) and is_called(instructions, first, at, code.code):
+            self.shunned.append((value, f"{shown} is of type {type(value).__name__}"))
+        else:
+            self._check(value, shown)
         return at + 1
 
     def _note(self, names, name, *absent):
@@ -232,7 +192,7 @@ class _Reader:
         self._note(function.__globals__, name, None)
         place = _builtins_of(function)
         if name not in place:
-            raise _Unknown(f"{name} is not defined")
+            raise Unknown(f"{name} is not defined")
         return self._note(place, name)
 
     def _free(self, code, name):
@@ -240,7 +200,7 @@ class _Reader:
         try:
             self.cells.append((cell, cell.cell_contents))
         except ValueError:
-            raise _Unknown(f"{name} is not defined yet") from None
+            raise Unknown(f"{name} is not defined yet") from None
         return cell.cell_contents
 
     # --- values
@@ -267,9 +227,7 @@ class _Reader:
         elif kind is tuple:
             for item in value:
                 self._check(item, shown)
-        elif kind is types.BuiltinFunctionType:
-            self._check_builtin(value, shown)
-        elif kind is not _OPERATOR and kind not in _NUMBERS:
+        elif kind is not _OPERATOR and kind not in _HARMLESS_KINDS and not _is_of_math(value):
             self._meet(value, shown)
 
     def _check_known(self, value):
@@ -280,7 +238,7 @@ class _Reader:
 
     def _check_list(self, value, shown):
         if len(value) > _MANY:
-            raise _Unknown(f"{shown} is a long list")
+            raise Unknown(f"{shown} is a long list")
         if all(value is not known for known, _ in self.lists):
             self.lists.append((value, tuple(value)))
             for item in tuple(value):
@@ -289,17 +247,13 @@ class _Reader:
     def _check_dict(self, value, shown):
         """A dict of a program or of a module, with all that it holds."""
         if len(value) > _MANY:
-            raise _Unknown(f"{shown} is a large dict")
+            raise Unknown(f"{shown} is a large dict")
         if all(value is not known for known in self.whole):
             self.whole.append(value)
             for name in tuple(value):
                 if type(name) not in (str, int):
-                    raise _Unknown(f"{shown} has keys of type {type(name).__name__}")
+                    raise Unknown(f"{shown} has keys of type {type(name).__name__}")
                 self._check(self._note(value, name), f"{shown}[{name!r}]")
-
-    def _check_builtin(self, value, shown):
-        if not (value.__module__ == "math" and vars(math).get(value.__name__) is value):
-            self.shunned.append((value, f"{shown} is of type {type(value).__name__}"))
 
     # --- objects with attributes
 
@@ -310,7 +264,7 @@ class _Reader:
             return self._meet_class(thing, shown)
         cls = type(thing)
         if (reason := _objection(cls)) is not None:
-            raise _Unknown(f"{shown} is of type {cls.__name__}{reason}")
+            raise Unknown(f"{shown} is of type {cls.__name__}{reason}")
         self.objects.append(thing)
         if all(cls is not known for known in self.classes):
             self.classes.append(cls)
@@ -320,7 +274,7 @@ class _Reader:
     def _meet_class(self, cls, shown):
         """A class, for its attributes, or to be asked for. Calls of it would show, as those of functions do."""
         if not all(map(_is_written_in_python, cls.__mro__[:-1])):
-            raise _Unknown(f"{shown} is of type type")
+            raise Unknown(f"{shown} is of type type")
         self.objects.append(cls)
         self.classes.append(cls)
 
@@ -331,7 +285,7 @@ class _Reader:
         if module and call is vars(module)["__call__"]:
             self.modules = True
             if thing._hooked:
-                raise _Unknown(f"a module of class {cls.__name__} has hooks")
+                raise Unknown(f"a module of class {cls.__name__} has hooks")
             yield from ("_hooked", "forward")
         elif call:
             self._check(call, f"{cls.__name__}.__call__")
@@ -356,7 +310,7 @@ class _Reader:
         self._looked_up.add((id(thing), name))
         try:
             self._attribute(thing, name)
-        except _Unknown as unknown:
+        except Unknown as unknown:
             self._harmful[name] = str(unknown)
 
     def _shun_for_names(self):
@@ -389,7 +343,7 @@ class _Reader:
         if type(value) is property:
             self.read(value.fget, True)
         elif owner is not None and hasattr(type(value), "__set__"):
-            raise _Unknown(f"{shown} is of type {type(value).__name__}")
+            raise Unknown(f"{shown} is of type {type(value).__name__}")
         elif name in own:
             self._check_own(self._note(own, name), shown)
         else:
@@ -403,7 +357,7 @@ class _Reader:
         if owner is None or shown.endswith(".__class__"):
             return
         if owner is object:  # __setattr__() and the like
-            raise _Unknown(f"it is not known what {shown} does")
+            raise Unknown(f"it is not known what {shown} does")
         if type(value) is types.FunctionType:
             self.read(value, True)
         elif type(value) is not property:
@@ -416,10 +370,6 @@ class _Reader:
 
 _OPERATOR = type(_C._functions["add"])
 _METHOD = type(vars(_C.Tensor)["add"])
-# inspect.CO_GENERATOR and the like: that module takes ten milliseconds to import.
-_FLAGS = {name: bit for bit, name in dis.COMPILER_FLAG_NAMES.items()}
-_GENERATOR = _FLAGS["GENERATOR"]
-_UNUSUAL = _FLAGS["COROUTINE"] | _FLAGS["ASYNC_GENERATOR"]
 # Special methods that none of the harmless instructions call, or that are looked at.
 _COMPARING = {"__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"}
 _HEAP_TYPE = 1 << 9
@@ -436,6 +386,14 @@ def _builtins_of(function):
     return getattr(function, "__builtins__", None) or vars(sys.modules["builtins"])
 
 
+def _is_unknown_of_c(value):
+    return type(value) is types.BuiltinFunctionType and not _is_known(value) and not _is_of_math(value)
+
+
+def _is_of_math(value):
+    return type(value) is types.BuiltinFunctionType and vars(math).get(value.__name__) is value
+
+
 def _is_known(value):
     return any(value is known for known in _FUNCTIONS)
 
@@ -444,17 +402,6 @@ def _is_member(name):
     if name in _MEMBERS or (not name.startswith("_") and name in vars(str)):
         return True
     return not name.startswith("_") and type(vars(_C.Tensor).get(name)) is _METHOD
-
-
-def _is_self(instruction, code):
-    """Whether an instruction ends by loading the first argument, which nothing else is ever assigned to."""
-    if code.co_argcount == 0 or not instruction.opname.startswith(("LOAD_FAST", "STORE_FAST_LOAD_FAST")):
-        return False
-    loaded, first = instruction.argval, code.co_varnames[0]
-    if (loaded[-1] if type(loaded) is tuple else loaded) != first:
-        return False
-    stored = (i.argval for i in dis.get_instructions(code) if i.opname.startswith(("STORE_FAST", "DELETE_FAST")))
-    return not any(first in (names if type(names) is tuple else (names,)) for names in stored)
 
 
 def _module_class():

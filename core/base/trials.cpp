@@ -17,7 +17,7 @@ int Trials::find(uint64_t key) {
 }
 
 bool Trials::is_better(int64_t other, int64_t plain) const {
-  return other < plain - (rules_.clearly ? plain / rules_.clearly : 0);
+  return other < plain - (rules_.clearly ? plain / rules_.clearly : 0) + rules_.allowance;
 }
 
 // Both ways take turns, so that whatever else the machine does slows them alike. Each goes twice in

@@ -19,6 +19,7 @@ class Trials {
     int64_t least_time = 0;  // in nanoseconds: what takes less is not tried
     // The other way has to gain one part in so many; 0: anything; negative: it may lose that.
     int64_t clearly = 0;
+    int64_t allowance = 0;     // nanoseconds that the other way may lose besides
     unsigned plain_calls = 0;  // before the first trial
   };
   explicit Trials(const Rules& rules) : rules_(rules) {}

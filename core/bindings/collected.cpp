@@ -34,18 +34,22 @@ struct CollectedObject {
   Trials* trials;          // null unless compiled. The other way is to call the function as it is
   Recordings* recordings;  // null unless it is a compiled function that is written in Python
   // Calls that are left as they are: for some of them nobody asks again whether that is right.
-  mutable uint64_t settled_key;
-  mutable int left;
+  uint64_t settled_key;
+  int left;
 };
-constexpr int calls_between = 31;
-// Calls that take as long either way go the simpler one.
-constexpr Trials::Rules compiled_rules{.clearly = -64};
+constexpr int calls_between = 64;
+// Calls that take as long either way go the simpler one; clocks are no more exact than that.
+constexpr Trials::Rules compiled_rules{.clearly = -64, .allowance = 200};
 
 CollectedObject& made_of(PyObject* self) { return *reinterpret_cast<CollectedObject*>(self); }
 
-uint64_t mixed_tensor(uint64_t key, PyObject* value) {
+// Of tensors so small it makes no difference how small: nothing is put off of them.
+constexpr int64_t small = 1024;
+
+WISP_INLINE uint64_t mixed_tensor(uint64_t key, PyObject* value) {
   if (!is_tensor(value)) return key;
-  return mixed(key, size_class(static_cast<uint64_t>(tensor_of(value).numel())));
+  const int64_t elements = impl_of(value)->numel();
+  return elements < small ? key : mixed(key, size_class(static_cast<uint64_t>(elements)));
 }
 
 // Tells calls apart that may take different times: by the sizes of tensors, and of those in lists.
@@ -80,11 +84,44 @@ class Whole {
   PyObject* const outer_;
 };
 
+// With the object itself in front of what it is given.
+PyObject* call_method_of(PyObject* self, PyObject* method, const Given& given) {
+  const size_t positional = given.positional(), count = given.count();
+  if (given.nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET) {  // there is room for it
+    PyObject** const args = const_cast<PyObject**>(given.args) - 1;
+    PyObject* const before = std::exchange(args[0], self);
+    PyObject* const result = PyObject_Vectorcall(method, args, positional + 1, given.kwnames);
+    args[0] = before;
+    return result;
+  }
+  SmallVector<PyObject*, 16> args;
+  args.push_back(self);
+  for (size_t i = 0; i < count; ++i) args.push_back(given.args[i]);
+  return PyObject_Vectorcall(method, args.data(), positional + 1, given.kwnames);
+}
+
+// What the class of an object defines in Python as __call__(), or null.
+PyObject* call_method(PyObject* object) {
+  static PyObject* const name = must(PyUnicode_InternFromString("__call__"));
+  PyObject* const method = _PyType_Lookup(Py_TYPE(object), name);
+  return method && PyFunction_Check(method) ? method : nullptr;
+}
+
+// As Python calls it. What it would do for objects such as modules takes as long as a short
+// function: it makes a tuple of the arguments, and takes it apart.
+PyObject* call_straight(PyObject* function, const Given& given) {
+  if (!PyType_HasFeature(Py_TYPE(function), Py_TPFLAGS_HAVE_VECTORCALL)) {
+    const Ref method = Ref::borrow(call_method(function));
+    if (method) return call_method_of(function, method.get(), given);
+  }
+  return PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames);
+}
+
 // Whoever calls holds the object, and that the function.
 PyObject* call_as_it_is(const CollectedObject& self, const Given& given) {
   std::optional<Whole> whole;
   if (WISP_UNLIKELY(self.whole)) whole.emplace();
-  return PyObject_Vectorcall(self.function, given.args, given.nargsf, given.kwnames);
+  return call_straight(self.function, given);
 }
 
 Ref call_collected(const CollectedObject& self, const Given& given) {
@@ -115,36 +152,57 @@ bool unobserved() {
          !autograd::anomaly.enabled && !(overrides_exist && has_function_modes());
 }
 
-// What has been recorded writes nothing, so after an error Python can make the call again, and say
-// what is wrong in its own words. It draws the same random numbers then.
+// After an error Python can make the call again, and say what is wrong in its own words, unless
+// something has been written by then: that would be written twice. It draws the same random
+// numbers.
 PyObject* call_recorded(const CollectedObject& self, Recorded& recorded, const Given& given) {
   std::optional<Generator::State> before;
   if (WISP_UNLIKELY(recorded.draws())) before = default_generator().state();
+  const Unwritten unwritten;
   try {
     return self.recordings->call(recorded, given);
   } catch (PythonError& error) {
     error.restore();
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;  // Ctrl-C
+    if (unwritten.is_over()) return nullptr;
     PyErr_Clear();
-  } catch (...) {}
+  } catch (...) {
+    if (unwritten.is_over()) return guarded([]() -> PyObject* { throw; });
+  }
   if (before) default_generator().set_state(*before);
   self.recordings->note_failure();
   return call_as_it_is(self, given);
 }
 
+PyObject* collected_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+
+// In the place of collected_call() where calls are left as they are.
+PyObject* settled_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  CollectedObject& made = made_of(self);
+  const Given given{args, nargsf, kwnames};
+  if (WISP_LIKELY(--made.left > 0 && made.settled_key == key_of(given)))
+    return call_straight(made.function, given);
+  if (made.recordings) made.recordings->note_calls(calls_between - 1 - made.left);
+  made.vectorcall = collected_call;
+  return collected_call(self, args, nargsf, kwnames);
+}
+
+// The next calls like this one are left as they are without much ado: the function may be over in
+// less time than anything else would take.
+void settle(CollectedObject& made, uint64_t key) {
+  if (made.whole || (made.recordings && !made.recordings->empty())) return;
+  made.settled_key = key;
+  made.left = calls_between;
+  made.vectorcall = settled_call;
+}
+
 // By Python: collected or as it is, or, if it is time and it may be, recorded.
-PyObject* call_python(const CollectedObject& made, const Given& given, bool may_record) {
+PyObject* call_python(CollectedObject& made, const Given& given, bool may_record) {
   const uint64_t key = key_of(given);
-  if (made.left > 0 && made.settled_key == key && !may_record) {
-    --made.left;
-    return call_as_it_is(made, given);
-  }
   const Trials::Choice choice = made.trials->choose(key);
-  // Straight on: the function may be over in less time than anything else would take.
   if (choice.other && choice.at < 0 &&
       !(may_record && made.recordings->is_due(*made.trials, key))) {
-    made.settled_key = key;
-    made.left = calls_between;
+    settle(made, key);
     return call_as_it_is(made, given);
   }
   return guarded([&] {
@@ -155,7 +213,7 @@ PyObject* call_python(const CollectedObject& made, const Given& given, bool may_
   });
 }
 
-PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, const Given& given) {
+PyObject* call_by_recording(CollectedObject& self, Recorded& recorded, const Given& given) {
   const auto call = [&](bool other) {
     return other ? call_recorded(self, recorded, given) : call_python(self, given, false);
   };
@@ -173,7 +231,7 @@ PyObject* call_by_recording(const CollectedObject& self, Recorded& recorded, con
 
 bool compiles = true;  // unless the program has switched it off (torch.compiler.set_stance)
 
-PyObject* compiled_call(const CollectedObject& made, const Given& given) {
+PyObject* compiled_call(CollectedObject& made, const Given& given) {
   // If somebody collects already, there is nothing to decide.
   if (mode.deferrer || WISP_UNLIKELY(!compiles)) return call_as_it_is(made, given);
   const bool records = made.recordings && !made.recordings->is_hopeless() && unobserved();
@@ -185,7 +243,7 @@ PyObject* compiled_call(const CollectedObject& made, const Given& given) {
 }
 
 PyObject* collected_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  const CollectedObject& made = made_of(self);
+  CollectedObject& made = made_of(self);
   const Given given{args, nargsf, kwnames};
   if (made.trials) return compiled_call(made, given);
   return guarded([&] { return call_collected(made, given).release(); });
@@ -259,8 +317,7 @@ PyObject* reduce_method(PyObject* self, PyObject*) {
 
 // Functions, methods and objects that can be called, such as modules; what is written in C is not.
 bool may_be_recorded(PyObject* function) {
-  return PyFunction_Check(function) || PyMethod_Check(function) ||
-         (PyType_HasFeature(Py_TYPE(function), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(function));
+  return PyFunction_Check(function) || PyMethod_Check(function) || call_method(function);
 }
 
 // Collected(function, what, compiled, whole=False)
@@ -365,42 +422,63 @@ PyObject* set_compiles(PyObject*, PyObject* on) {
   return guarded([&] { return boolean(std::exchange(compiles, truth_of(on))); });
 }
 
+// What an OptimizedModule is besides a module: an object that is called without a tuple of its
+// arguments, by way of call_module().
+struct StraightObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+};
+
+// A call of an OptimizedModule with hooks of its own.
+PyObject* call_with_hooks(PyObject* self, const Given& given) {
+  static PyObject* const call = import_attribute("wisp.nn._compiled", "call_with_hooks");
+  return call_method_of(self, call, given);
+}
+
 // A call of an OptimizedModule: what its attribute `_collecting` makes of it, if it has no hooks.
 // Found by way of Python's methods, it would take longer than all else that is done around a short
 // forward().
-PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) {
+PyObject* call_module(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&] {
     static PyObject* const hooked = must(PyUnicode_InternFromString("_hooked"));
     static PyObject* const collecting = must(PyUnicode_InternFromString("_collecting"));
-    static PyObject* const call = import_attribute("wisp.nn._compiled", "call_with_hooks");
     PyObject* const own = *_PyObject_GetDictPtr(self);
     PyObject* has_hooks = PyDict_GetItemWithError(own, hooked);
     if (!has_hooks) has_hooks = _PyType_Lookup(Py_TYPE(self), hooked);
-    if (WISP_UNLIKELY(has_hooks != Py_False)) {
-      const Ref given = owned(PySequence_Concat(owned(PyTuple_Pack(1, self)).get(), args));
-      return PyObject_Call(call, given.get(), kwargs);
-    }
+    if (WISP_UNLIKELY(has_hooks != Py_False)) return call_with_hooks(self, {args, nargsf, kwnames});
     const Ref made = Ref::borrow(PyDict_GetItemWithError(own, collecting));
     WISP_CHECK(made, "a compiled module has not been initialised");
-    return PyObject_VectorcallDict(made.get(), &PyTuple_GET_ITEM(args, 0),
-                                   static_cast<size_t>(PyTuple_GET_SIZE(args)), kwargs);
+    return PyObject_Vectorcall(made.get(), args, nargsf, kwnames);
   });
 }
 
-// module_call(OptimizedModule): it is called so from now on.
-PyObject* set_module_call(PyObject*, PyObject* cls) {
-  reinterpret_cast<PyTypeObject*>(cls)->tp_call = call_module;
+PyObject* straight_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* const self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<StraightObject*>(self)->vectorcall = call_module;
+  return self;
+}
+
+PyType_Slot straight_slots[] = {{Py_tp_new, reinterpret_cast<void*>(straight_new)}, {0, nullptr}};
+PyType_Spec straight_spec = {"wisp._C._CalledStraight", sizeof(StraightObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, straight_slots};
+
+// set_called_straight(OptimizedModule): its objects are, from now on.
+PyObject* set_called_straight(PyObject*, PyObject* cls) {
+  PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(cls);
+  type->tp_vectorcall_offset = offsetof(StraightObject, vectorcall);
+  type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  type->tp_call = PyVectorcall_Call;
   return none();
 }
 
 PyMethodDef collected_functions[] = {{"_lazy_compiles", set_compiles, METH_O, nullptr},
-                                     {"_set_module_call", set_module_call, METH_O, nullptr},
+                                     {"_set_called_straight", set_called_straight, METH_O, nullptr},
                                      {}};
 
 }  // namespace
 
 void add_collected_functions(PyObject* module) {
   make_type(module, collected_spec);
+  make_type(module, straight_spec);
   must_succeed(PyModule_AddFunctions(module, collected_functions));
 }
 

@@ -1,9 +1,12 @@
 // no_grad, enable_grad, set_grad_enabled, inference_mode: context managers and decorators in C,
 // because training loops enter and leave them all the time.
 #include "bindings/module.h"
+#include "bindings/tracing.h"
 #include "dispatch/mode.h"
 
 namespace wisp::python {
+
+constinit WISP_THREAD_LOCAL unsigned mode_switches = 0;
 
 namespace {
 
@@ -17,6 +20,7 @@ struct GuardObject {
 GuardObject* guard_of(PyObject* self) { return reinterpret_cast<GuardObject*>(self); }
 
 void set(GuardObject* guard) {
+  ++mode_switches;
   guard->previous_grad = mode.grad;
   guard->previous_inference = mode.inference;
   mode.grad = guard->grad;
@@ -90,7 +94,9 @@ PyObject* set_grad_enabled_new(PyTypeObject* type, PyObject* args, PyObject* kwa
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p", const_cast<char**>(names), &enabled))
     return nullptr;
   PyObject* self = make(type, enabled, false, false);
-  if (self) mode.grad = enabled;
+  if (!self) return nullptr;
+  ++mode_switches;
+  mode.grad = enabled;
   return self;
 }
 PyObject* set_grad_enabled_enter(PyObject* self, PyObject*) {
@@ -154,6 +160,7 @@ PyObject* is_watched(PyObject*, PyObject*) {
 PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return boolean(mode.inference); }
 PyObject* set_grad_mode(PyObject*, PyObject* value) {
   return guarded([&] {
+    ++mode_switches;
     mode.grad = truth_of(value);
     return none();
   });

@@ -6,6 +6,7 @@
 
 #include "bindings/graph_values.h"
 #include "bindings/tensor_object.h"
+#include "bindings/tracing.h"
 #include "bindings/types.h"
 #include "graph/interpreter.h"
 #include "graph/trace.h"
@@ -25,12 +26,6 @@ using graph::Value;
 
 namespace {
 
-// Whether a tensor has no attributes of its own, which could hide methods.
-bool is_bare(PyObject* tensor) {
-  PyObject* dict = reinterpret_cast<TensorObject*>(tensor)->dict;
-  return !dict || PyDict_GET_SIZE(dict) == 0;
-}
-
 bool same_number(PyObject* a, PyObject* b) {
   if (PyFloat_CheckExact(a)) {
     const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
@@ -45,61 +40,6 @@ PyObject* item(PyObject* tuple, Py_ssize_t i) { return PyTuple_GET_ITEM(tuple, i
 bool same_names(PyObject* a, PyObject* b) {
   if (a == b) return true;
   return a && b && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
-}
-
-bool is_plain(PyObject* value) {
-  return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
-         PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
-}
-
-// Lists, tuples and dicts count as what they hold.
-bool is_holder(PyObject* value) {
-  return PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value);
-}
-
-template <class F>
-void each_key(PyObject* dict, F f) {
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) f(key);
-}
-
-template <class F>
-void each_item(PyObject* holder, F f) {
-  if (PyDict_CheckExact(holder)) {
-    each_key(holder, [&](PyObject* key) { f(PyDict_GetItemWithError(holder, key)); });
-    return;
-  }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(holder); ++i)
-    f(PySequence_Fast_GET_ITEM(holder, i));
-}
-
-// All that a call is given, and what that holds.
-template <class F>
-void each_within(PyObject* value, F f) {
-  if (is_holder(value)) {
-    each_item(value, [&](PyObject* item) { each_within(item, f); });
-  } else {
-    f(value);
-  }
-}
-template <class F>
-void each_within(const Given& given, F f) {
-  for (size_t i = 0; i < given.count(); ++i) each_within(given.args[i], f);
-}
-
-// A number that tells most calls apart that are not alike, by sizes and numbers.
-uint64_t key_of(PyObject* value) {
-  if (is_tensor(value)) return static_cast<uint64_t>(impl_of(value)->numel());
-  if (PyFloat_CheckExact(value)) return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(value));
-  if (!PyLong_CheckExact(value)) return 0;
-  int overflow;
-  return static_cast<uint64_t>(PyLong_AsLongAndOverflow(value, &overflow));
-}
-
-uint64_t key_of(const Given& given) {
-  uint64_t key = given.positional();
-  for (size_t i = 0; i < given.count(); ++i) key = mixed(key, key_of(given.args[i]));
-  return key;
 }
 
 // Notes, while it lives, if something is called of which it is not known what it does.
@@ -139,6 +79,31 @@ class Recording {
   ~Recording() { transform::set_recorder(nullptr); }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
+};
+
+// What lists, tuples and dicts hold that a function is given: whether it puts others in their
+// places.
+class Held {
+ public:
+  explicit Held(const Given& given) : objects_(objects_in(given)) {}
+  bool is_same(const Given& given) const {
+    const std::vector<Ref> now = objects_in(given);
+    return std::equal(objects_.begin(), objects_.end(), now.begin(), now.end(),
+                      [](const Ref& a, const Ref& b) { return a.get() == b.get(); });
+  }
+
+ private:
+  static std::vector<Ref> objects_in(const Given& given) {
+    std::vector<Ref> objects;
+    for (size_t i = 0; i < given.count(); ++i) add(given.args[i], objects);
+    return objects;
+  }
+  static void add(PyObject* object, std::vector<Ref>& objects) {
+    objects.push_back(Ref::borrow(object));
+    if (is_holder(object)) each_item(object, [&](PyObject* item) { add(item, objects); });
+  }
+
+  const std::vector<Ref> objects_;
 };
 
 // What a function returned, as a value of its graph; null: it cannot be made again.
@@ -207,7 +172,7 @@ Recorded::Recorded(const Given& given, const Premises& premises)
   for (const Ref& tensor : premises.tensors()) inputs_.push_back(input_of(tensor.get()));
 }
 
-WISP_INLINE bool Recorded::fits(const Given& given, const Premises& premises) const {
+bool Recorded::fits(const Given& given, const Premises& premises) const {
   const size_t count = given.count();
   const std::vector<Ref>& named = premises.tensors();
   if (count + named.size() != inputs_.size() || given.positional() != positional_ ||
@@ -219,8 +184,13 @@ WISP_INLINE bool Recorded::fits(const Given& given, const Premises& premises) co
   for (size_t i = 0; i < named.size(); ++i) {
     if (!inputs_[count + i].fits(named[i].get())) return false;
   }
-  if (WISP_UNLIKELY(uses_defaults_) && !same_defaults()) return false;
-  return WISP_LIKELY(places_.empty()) || places_fit(given, premises);
+  return WISP_LIKELY(plain_) || surroundings_fit(given, premises);
+}
+
+bool Recorded::surroundings_fit(const Given& given, const Premises& premises) const {
+  return (!uses_defaults_ || same_defaults()) && (!switches_modes_ || same_modes()) &&
+         (places_.empty() || places_fit(given, premises)) &&
+         (!writes_ || may_write(given, premises));
 }
 
 WISP_INLINE size_t Recorded::collect(const Given& given, const Premises& premises,
@@ -274,6 +244,41 @@ bool Recorded::same_defaults() const {
   return default_dtype() == default_dtype_ && default_device() == default_device_;
 }
 
+// Those that it switches back to.
+bool Recorded::same_modes() const { return mode.grad == grad_ && mode.inference == inference_; }
+
+// Whether writes reach what they reached when they were recorded, and may be made at all: operators
+// that return what they are given, or share its memory, do so because of strides.
+bool Recorded::may_write(const Given& given, const Premises& premises) const {
+  TensorImpl* tensors[max_tensors];
+  const size_t count = collect(given, premises, tensors);
+  for (size_t i = 0; i < count; ++i) {
+    if (!wisp::same(tensors[i]->strides(), strides_[i])) return false;
+  }
+  for (const size_t at : written_) {
+    const TensorImpl& target = *tensors[at];
+    if (mode.grad && target.requires_grad() && target.is_leaf()) return false;
+    for (size_t i = 0; i < count; ++i) {
+      const bool same = places_.empty() ? i == at : places_[i] == places_[at];
+      if (!same && &tensors[i]->storage() == &target.storage()) return false;
+    }
+  }
+  return true;
+}
+
+void Recorded::find_writes(const Recorder& recorder, const Given& given, const Premises& premises,
+                           std::string& doubt) {
+  writes_ = !recorder.written().empty();
+  TensorImpl* tensors[max_tensors];
+  const size_t count = collect(given, premises, tensors);
+  for (size_t i = 0; i < count && writes_; ++i) {
+    strides_.emplace_back(tensors[i]->strides());
+    if (recorder.written().contains(&tensors[i]->storage())) written_.push_back(i);
+  }
+  if (doubt.empty() && writes_ && !may_write(given, premises))
+    doubt = "it writes into memory that several tensors share";
+}
+
 bool Recorded::same_values(const Given& given) const {
   for (size_t i = 0; i < given.count(); ++i) {
     const Input& input = inputs_[i];
@@ -282,9 +287,14 @@ bool Recorded::same_values(const Given& given) const {
   return true;
 }
 
+Unwritten::Unwritten() : outer_(std::exchange(graph::execution.wrote, false)) {}
+Unwritten::~Unwritten() { graph::execution.wrote |= outer_; }
+bool Unwritten::is_over() const { return graph::execution.wrote; }
+
 PyObject* Recorded::call(const Given& given, const Premises& premises) const {
   TensorImpl* tensors[max_tensors];
   const size_t count = collect(given, premises, tensors);
+  const GradMode switched_back(mode.grad);
   Datum result = graph::run_plain(*function_->code, {tensors, count});
   return result.is_tensor() ? wrap(result.take_tensor())
                             : to_python(result, function_->result.get());
@@ -319,14 +329,21 @@ Ref Recorded::record(PyObject* function, const Given& given, const Premises& pre
   });
   for (const Ref& tensor : premises.tensors()) add(tensor_of(tensor.get()));
   Ref result;
-  contents_read = false;
+  contents_read = out_given = false;
+  const Held held(given);
+  const unsigned switches = mode_switches;
   {
     const Watching watching(premises, doubt);
     const Recording recording(*recorder);
     result = Ref(PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames));
   }
   if (doubt.empty() && contents_read) doubt = "it looks at what a tensor holds";
-  if (doubt.empty() && !fits(given, premises)) doubt = "it changes what it is given";
+  if (doubt.empty() && !(fits(given, premises) && held.is_same(given)))
+    doubt = "it changes what it is given";
+  if (doubt.empty() && out_given) doubt = "it writes into tensors that it gives for results";
+  if (doubt.empty() && !same_modes()) doubt = "it switches the recording of gradients for good";
+  switches_modes_ = mode_switches != switches || recorder->switches_grad();
+  find_writes(*recorder, given, premises, doubt);
   try {
     if (result) finish(*recorder, result.get(), doubt);
   } catch (...) {  // the call itself has been made
@@ -343,6 +360,7 @@ void Recorded::finish(Recorder& recorder, PyObject* result, std::string& doubt) 
   if (!doubt.empty()) return;
   draws_ = recorder.draws();
   uses_defaults_ = recorder.uses_defaults();
+  plain_ = !uses_defaults_ && !switches_modes_ && !writes_ && places_.empty();
   function_ = &recorder.end(*value);
   recorder.close();
   graph::prepare(*function_);
@@ -359,165 +377,6 @@ int Recorded::Input::traverse(visitproc visit, void* arg) const {
   Py_VISIT(value.get());
   for (const Input& item : items) {
     if (const int status = item.traverse(visit, arg)) return status;
-  }
-  return 0;
-}
-
-// --- Recordings
-
-void Recordings::forget_old() {
-  // What they let go of may run Python code, which may come here.
-  const auto premises = std::exchange(old_premises_, {});
-  const auto recordings = std::exchange(old_, {});
-}
-
-namespace {
-
-// Why a call with such arguments cannot be recorded; null: it can.
-const char* objection(const Given& given, const Premises& premises) {
-  size_t count = 0;
-  bool classes_known = true;
-  const auto see = [&](PyObject* object) {
-    classes_known = classes_known && is_bare(object) && premises.knows(Py_TYPE(object));
-    ++count;
-  };
-  bool values_known = true;
-  each_within(given, [&](PyObject* value) {
-    if (is_tensor(value)) {
-      see(value);
-    } else {
-      values_known = values_known && (is_plain(value) || premises.knows_object(value));
-    }
-  });
-  if (!values_known) return "it is called with something else than tensors and numbers";
-  for (const Ref& tensor : premises.tensors()) see(tensor.get());
-  if (!classes_known) return "it is called with tensors of other classes, or with attributes";
-  return count > Recorded::max_tensors ? "it reads too many tensors" : nullptr;
-}
-
-}  // namespace
-
-Recorded* Recordings::find(const Given& given) {
-  if (WISP_UNLIKELY(!premises_->hold())) {
-    start_again();
-    return nullptr;
-  }
-  if (all_.size() == 1) return all_[0]->fits(given, *premises_) ? all_[0].get() : nullptr;
-  const uint64_t key = key_of(given);
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    if (keys_[i] == key && all_[i]->fits(given, *premises_)) return all_[i].get();
-  }
-  if (all_.size() >= few_recordings) note_miss();
-  return nullptr;
-}
-
-void Recordings::note_miss() {
-  if (++misses_ < most_misses) return;
-  start_again();
-  give_up("its calls are seldom alike, or Python is faster");
-}
-
-// Finding out what a function does takes about as long as it has taken so far, and a call in the
-// order of microseconds.
-bool Recordings::is_due(const Trials& trials, uint64_t key) {
-  constexpr int64_t often = 64, longest = 100'000, enough = 1'000'000;  // nanoseconds
-  if (over_ || ++calls_ % often != 0 || all_.size() == max_recordings) return false;
-  const int64_t time = trials.times(key).other;
-  return time <= longest && calls_ * time >= enough << std::min(renewals_, 8);
-}
-
-// A module that draws random numbers while it is trained need not do so afterwards.
-bool Recordings::revives() {
-  if (!premises_ || renewals_ == max_renewals || premises_->hold()) return false;
-  over_ = false;
-  refusals_ = 0;
-  start_again();
-  return true;
-}
-
-void Recordings::give_up(std::string reason) {
-  reason_ = std::move(reason);
-  over_ = true;
-}
-
-void Recordings::start_again() {
-  if (premises_) reason_ = premises_->change() + ", so that it has to be recorded anew";
-  std::move(all_.begin(), all_.end(), std::back_inserter(old_));
-  all_.clear();
-  keys_.clear();
-  if (premises_) old_premises_.push_back(std::move(premises_));
-  calls_ = 0;
-  if (inside_ == 0) forget_old();
-  if (++renewals_ > max_renewals) give_up("what it refers to by name keeps changing");
-}
-
-void Recordings::note_failure() {
-  if (++failures_ < max_failures) return;
-  start_again();
-  give_up("calls without Python failed");
-}
-
-// Whatever goes wrong with that is no concern of the function.
-void Recordings::find_premises(PyObject* function, const Given& given) {
-  static PyObject* const find = import_attribute("wisp._premises", "premises_of");
-  const Ref arguments = owned(PyTuple_New(static_cast<Py_ssize_t>(given.count())));
-  for (size_t i = 0; i < given.count(); ++i)
-    PyTuple_SET_ITEM(arguments.get(), i, Ref::borrow(given.args[i]).release());
-  const Ref found(PyObject_CallFunctionObjArgs(find, function, arguments.get(), nullptr));
-  if (!found) {
-    PyErr_Clear();
-    give_up("its code could not be read");
-  } else if (PyUnicode_Check(found.get())) {
-    give_up(text_of(found.get()));
-  } else if (!premises_) {  // another thread may have found them meanwhile
-    premises_ = std::make_unique<Premises>(found.get());
-  }
-}
-
-Ref Recordings::record(PyObject* function, const Given& given) {
-  calls_ = 0;
-  if (premises_ && !premises_->hold()) start_again();
-  if (!premises_) find_premises(function, given);
-  const bool possible = premises_ && !over_;
-  const char* const objects = possible ? objection(given, *premises_) : nullptr;
-  if (objects) refuse(objects);
-  if (objects || !possible)
-    return Ref(PyObject_Vectorcall(function, given.args, given.nargsf, given.kwnames));
-  const Inside inside(*this);
-  const Premises* const premises = premises_.get();  // another thread may start again meanwhile
-  auto made = std::make_unique<Recorded>(given, *premises);
-  std::string doubt;
-  Ref result = made->record(function, given, *premises, doubt);
-  if (doubt.empty() && premises == premises_.get() && !premises_->hold())
-    doubt = premises_->change() + " by itself";
-  if (!doubt.empty() || !result) {
-    refuse(doubt.empty() ? "it failed" : std::move(doubt));
-  } else if (premises == premises_.get() && all_.size() < max_recordings) {
-    all_.push_back(std::move(made));
-    keys_.push_back(key_of(given));
-    reason_.clear();
-  }
-  return result;
-}
-
-void Recordings::refuse(std::string doubt) {
-  reason_ = std::move(doubt);
-  if (++refusals_ == max_refusals) over_ = true;
-}
-
-int Recordings::traverse(visitproc visit, void* arg) const {
-  for (const auto* list : {&old_premises_}) {
-    for (const auto& premises : *list) {
-      if (const int status = premises->traverse(visit, arg)) return status;
-    }
-  }
-  if (premises_) {
-    if (const int status = premises_->traverse(visit, arg)) return status;
-  }
-  for (const auto* list : {&all_, &old_}) {
-    for (const auto& recorded : *list) {
-      if (const int status = recorded->traverse(visit, arg)) return status;
-    }
   }
   return 0;
 }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/trials.h"
+#include "bindings/given.h"
 #include "bindings/premises.h"
+#include "dispatch/mode.h"
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -17,15 +19,17 @@ class Recorder;
 
 namespace wisp::python {
 
-// What a Python function gets.
-struct Given {
-  PyObject* const* args;
-  size_t nargsf;
-  PyObject* kwnames;
-  size_t positional() const { return static_cast<size_t>(PyVectorcall_NARGS(nargsf)); }
-  size_t count() const {
-    return positional() + static_cast<size_t>(kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-  }
+// Notes in its scope whether recorded calls on this thread may have written into tensors.
+class Unwritten {
+ public:
+  Unwritten();
+  ~Unwritten();
+  bool is_over() const;
+  Unwritten(const Unwritten&) = delete;
+  Unwritten& operator=(const Unwritten&) = delete;
+
+ private:
+  const bool outer_;
 };
 
 // A recorded call, good for arguments of the same types and sizes, and the same numbers.
@@ -83,6 +87,11 @@ class Recorded {
   bool same_layouts(TensorImpl* const* tensors, size_t count) const;
   bool same_values(const Given& given) const;
   bool same_defaults() const;
+  bool same_modes() const;
+  bool surroundings_fit(const Given& given, const Premises& premises) const;
+  bool may_write(const Given& given, const Premises& premises) const;
+  void find_writes(const graph::Recorder& recorder, const Given& given, const Premises& premises,
+                   std::string& doubt);
   static constexpr int calls_between = 15;
 
   // It has to save what it takes to find it, too.
@@ -91,9 +100,13 @@ class Recorded {
   uint64_t settled_key_ = 0;
   int left_ = 0;
   std::vector<Input> inputs_;     // arguments, then what is found by name
+  bool plain_ = true;             // whether nothing but these matters
   std::vector<size_t> places_;    // of each tensor the first one, if some are the same
   std::vector<bool> contiguous_;  // whether each is
-  bool draws_ = false, uses_defaults_ = false;
+  std::vector<size_t> written_;   // tensors that it writes into
+  std::vector<Dims> strides_;     // of all tensors, if it writes: which results share memory?
+  bool draws_ = false, uses_defaults_ = false, writes_ = false, switches_modes_ = false;
+  bool grad_ = mode.grad, inference_ = mode.inference;
   DType default_dtype_ = default_dtype();
   Device default_device_;
   size_t positional_;
@@ -121,7 +134,10 @@ class Recordings {
   bool empty() const { return all_.empty(); }
   // Whether none is to be expected. What made it so is looked at again from time to time.
   bool is_hopeless() {
-    return over_ && all_.empty() && (WISP_LIKELY(++idle_ % calls_between != 0) || !revives());
+    if (!over_ || !all_.empty()) return false;
+    if (WISP_LIKELY(++idle_ < calls_between)) return true;
+    idle_ = 0;
+    return !revives();
   }
   // The recording that such a call may go by now; null.
   Recorded* find(const Given& given);
@@ -134,6 +150,11 @@ class Recordings {
   // Whether a call that is about to be made as it is is to be recorded. The trials know how long
   // such calls take.
   bool is_due(const Trials& trials, uint64_t key);
+  // Counts calls that were left as they are without asking.
+  void note_calls(int count) {
+    calls_ += count;
+    idle_ += count;
+  }
   Ref record(PyObject* function, const Given& given);
   // Counts a call that failed when it was made without Python.
   void note_failure();
@@ -144,7 +165,7 @@ class Recordings {
  private:
   static constexpr size_t max_recordings = 16, few_recordings = 8;
   static constexpr int max_failures = 8, max_renewals = 16, max_refusals = 3;
-  static constexpr unsigned calls_between = 4096;
+  static constexpr int calls_between = 4096;
   // To find that no recording fits takes time, which those that fit have to save. Of many that are
   // used in turns, none is in the caches.
   static constexpr int misses_per_hit = 2, most_misses = 1024;
@@ -161,9 +182,8 @@ class Recordings {
   // Those that no longer hold, but that somebody may be inside of.
   std::vector<std::unique_ptr<Recorded>> old_;
   std::vector<std::unique_ptr<Premises>> old_premises_;
-  int64_t calls_ = 0;
-  unsigned idle_ = 0;
-  int inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0, misses_ = 0;
+  int64_t calls_ = 0, looked_at_ = 0;  // of these
+  int idle_ = 0, inside_ = 0, failures_ = 0, renewals_ = 0, refusals_ = 0, misses_ = 0;
   bool over_ = false;
   std::string reason_;
 };

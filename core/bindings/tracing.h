@@ -13,6 +13,9 @@ extern constinit WISP_THREAD_LOCAL graph::Recorder* tracing;
 // Whom this thread tells of reads, beside the recorder: a function of the name of what reads.
 extern constinit WISP_THREAD_LOCAL PyObject* read_watcher;
 
+// How often this thread has switched the recording of gradients, or inference mode.
+extern constinit WISP_THREAD_LOCAL unsigned mode_switches;
+
 // Makes a recorder, or none, that of this thread.
 WISP_COLD void trace_into(graph::Recorder* recorder);
 WISP_COLD void warn_read(const char* what);

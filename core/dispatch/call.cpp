@@ -5,6 +5,7 @@
 #include "dispatch/awaited.h"
 #include "dispatch/deferred.h"
 #include "dispatch/direct.h"
+#include "dispatch/recording.h"
 
 namespace wisp {
 
@@ -472,6 +473,8 @@ std::vector<Arg> with_dtype_of(const OpDef& op, const Arg* args, const Tensor& o
 
 }  // namespace
 
+constinit WISP_THREAD_LOCAL bool out_given = false;
+
 void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets) {
   check_asked_dtype(op, args, targets[0]);
   std::vector<Arg> typed;
@@ -480,6 +483,7 @@ void call_out(const OpDef& op, const Arg* args, std::span<const Tensor> targets)
     args = typed.data();
   }
   refuse_grad(op, wants_grad(op, args));
+  if (WISP_UNLIKELY(mode.interceptor != nullptr)) out_given = true;
   if (!op.kernel || WISP_UNLIKELY(mode.interceptor != nullptr) ||
       (fills_any_shape(op) && targets[0].ndim() != 1)) {
     return out_by_copy(op, args, targets);

@@ -11,4 +11,8 @@ class CallRecorder : public Interceptor {
   bool alone = true;
 };
 
+// Set when results are written into tensors that a call is given for them (out=), which those who
+// see calls are not told. Whoever wants to know clears it first.
+extern constinit WISP_THREAD_LOCAL bool out_given;
+
 }  // namespace wisp

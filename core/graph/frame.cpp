@@ -54,6 +54,7 @@ __attribute__((noinline)) void Frame::op(const Instruction& in) {
   }
   if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(op, args);
   TensorList outs;
+  if (op.has(trait::writes_inputs)) execution.wrote = true;
   wisp::call(op, args, outs);
   drop_last(in);
   put_op_results(in, outs);
@@ -65,6 +66,7 @@ __attribute__((noinline)) void Frame::op_in_place(const Instruction& in) {
   Scratch scratch;
   set_args(in, args, scratch);
   if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
+  if (in.step == Step::op_in_place) execution.wrote = true;
   call_in_place(*in.op, args);
   Tensor self = args[0].tensor();
   drop_last(in);

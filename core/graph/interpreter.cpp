@@ -294,6 +294,7 @@ Datum run_one_call(const Code::Impl& code, std::span<TensorImpl* const> argument
   if (TensorImpl* made = call_direct(*in.op, args)) return Datum(Tensor::adopt(made));
   if (WISP_UNLIKELY(Storage::any_meta())) check_one_device(*in.op, args);
   TensorList outs;
+  if (in.op->has(trait::writes_inputs)) execution.wrote = true;
   wisp::call(*in.op, args, outs);
   return Datum(std::move(outs[0]));
 }

@@ -42,8 +42,9 @@ struct Execution {
   // each other, and what dies be written over. Else each node of a graph runs by itself and in
   // order.
   bool optimized = true;
-  bool fuses = true;  // whether several nodes may be done in one step
-  int depth = 0;      // calls inside one another; forks go on counting where they stand
+  bool fuses = true;   // whether several nodes may be done in one step
+  int depth = 0;       // calls inside one another; forks go on counting where they stand
+  bool wrote = false;  // set as soon as a call may have written into what it was given
   // Of a fork: whether nobody wants its result any more.
   const std::atomic<bool>* unwanted = nullptr;
 };

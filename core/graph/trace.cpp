@@ -4,6 +4,7 @@
 
 #include "dispatch/call.h"
 #include "graph/builtins.h"
+#include "graph/effects.h"
 #include "graph/interpreter.h"
 #include "graph/link.h"
 
@@ -435,8 +436,10 @@ bool draws_nothing(const OpDef& op, const Arg* args) {
 }  // namespace
 
 void Recorder::examine(const OpDef& op, const Arg* args, Form form) {
-  if (form != Form::functional || (op.traits & trait::writes_inputs)) {
+  if (form == Form::out || op.sig.returns.empty()) {
     doubt("it writes into tensors");
+  } else if (form == Form::in_place && op.view) {
+    doubt("it changes the shape of a tensor");
   } else if (std::any_of(args, args + op.sig.params.size(),
                          [](const Arg& arg) { return arg.kind == ArgKind::generator; })) {
     doubt("it draws random numbers from a generator of its own");
@@ -446,6 +449,27 @@ void Recorder::examine(const OpDef& op, const Arg* args, Form form) {
   }
   draws_ = draws_ || ((op.traits & trait::random) && !draws_nothing(op, args));
   uses_defaults_ = uses_defaults_ || ((op.traits & trait::factory) && !args[0].is_tensor());
+}
+
+// Calls are made again in the mode that they were made in.
+void Recorder::note_modes() {
+  if (mode.inference != inference_) doubt("it switches inference mode");
+  if (mode.grad == grad_) return;
+  grad_ = mode.grad;
+  switches_grad_ = true;
+  const TypeRef& boolean = simple_type(Kind::boolean);
+  Value* const enabled = &constant(Datum(grad_), boolean);
+  builtin("_set_grad_enabled", {{enabled}}, boolean);
+}
+
+void Recorder::note_writes(const Node& node, const Arg* args) {
+  const std::vector<Value*> written = written_inputs(node);
+  if (!written.empty() && !node.in_place && !node.op->has(trait::writes_inputs))
+    doubt("it writes into tensors");
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool writes = std::find(written.begin(), written.end(), node.inputs[i]) != written.end();
+    if (writes && args[i].is_tensor()) written_.insert(&args[i].tensor()->storage());
+  }
 }
 
 bool Recorder::intercept(const OpDef& op, const Arg* args, Form form, TensorList& outs) {
@@ -458,6 +482,7 @@ bool Recorder::intercept(const OpDef& op, const Arg* args, Form form, TensorList
     if (&op == &op_def<"matmul">() && args[0].tensor().ndim() == 2 && args[1].tensor().ndim() == 2)
       return false;
     examine(op, args, form);
+    note_modes();
   }
   std::vector<Value*> inputs;
   for (size_t i = 0; i < op.sig.params.size(); ++i) {
@@ -473,6 +498,7 @@ bool Recorder::intercept(const OpDef& op, const Arg* args, Form form, TensorList
   Graph& graph = *frame().graph;
   Node& node = graph.make(op, in_place);
   for (Value* input : inputs) graph.add_input(node, *input);
+  if (strict_) note_writes(node, args);
   if (in_place) {
     append(node);
     know(args[0].tensor(), graph.add_output(node, exact_type(args[0].tensor())));

@@ -32,6 +32,9 @@ class Recorder final : public Object, public CallRecorder {
   // that the program has chosen.
   bool draws() const { return draws_; }
   bool uses_defaults() const { return uses_defaults_; }
+  // The memory that calls write into, and whether they are made in more than one grad mode.
+  const std::unordered_set<const Storage*>& written() const { return written_; }
+  bool switches_grad() const { return switches_grad_; }
 
   // --- What is known from the start
   // A tensor that is an attribute of an object: the path leads there from the outermost one.
@@ -118,6 +121,8 @@ class Recorder final : public Object, public CallRecorder {
   Value& without_history(Value& value, const Tensor& tensor);
   void examine(const OpDef& op, const Arg* args, Form form);
   void doubt(const char* reason);
+  void note_modes();
+  void note_writes(const Node& node, const Arg* args);
   Value& attribute(Frame& frame, const Path& path);
   Value& lift(size_t level, Value& outer);
   Value& argument(const Arg& arg, const Param& param);
@@ -141,7 +146,10 @@ class Recorder final : public Object, public CallRecorder {
   std::unordered_map<std::string, Value*> named_notes_;
   std::unordered_map<std::string, std::shared_ptr<const Source>> sources_;
   const OpDef* apart_ = nullptr;
-  bool leaked_ = false, draws_ = false, uses_defaults_ = false;
+  std::unordered_set<const Storage*> written_;
+  bool leaked_ = false, draws_ = false, uses_defaults_ = false, switches_grad_ = false;
+  bool grad_ = mode.grad;  // in which the last call was made
+  const bool inference_ = mode.inference;
 };
 
 // The type of a tensor, with its dtype and sizes.

@@ -476,6 +476,7 @@ void register_batch_norm(Registry& r) {
            ">>> wisp.nn.functional.batch_norm(wisp.tensor([[1.], [3.]]), None, None, training=True)\ntensor([[-1.0000],\n        [ 1.0000]])",
        .body = batch_norm_body,
        .onnx = "BatchNormalization",
+       .traits = trait::writes_inputs,
        .homes = home::functional});
   r.add(
       {.schema =
@@ -485,6 +486,7 @@ void register_batch_norm(Registry& r) {
            ">>> wisp.nn.functional.instance_norm(wisp.tensor([[[1., 3.]]]))\ntensor([[[-1.0000,  1.0000]]])",
        .body = instance_norm_body,
        .onnx = "InstanceNormalization",
+       .traits = trait::writes_inputs,
        .homes = home::functional});
 }
 

@@ -9,7 +9,8 @@ from wisp._C import Tensor
 __all__ = ["multi_head_attention_forward"]
 
 _functions, _table = _C._functions, _C._functional
-_linear, _cat, _attention = _table["linear"], _functions["cat"], _table["scaled_dot_product_attention"]
+_linear, _dropout, _pad, _attention = map(_table.get, ("linear", "dropout", "pad", "scaled_dot_product_attention"))
+_cat, _baddbmm = _functions["cat"], _functions["baddbmm"]
 
 
 def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
@@ -98,10 +99,10 @@ def _joined_mask(attn_mask, key_padding_mask, batch, num_heads, keys):
 def _with_weights(q, k, v, mask, dropout_p):
     """(results, weights) where the weights are wanted too."""
     q = q * math.sqrt(1.0 / q.shape[-1])
-    scores = q.bmm(k.transpose(-2, -1)) if mask is None else _functions["baddbmm"](mask, q, k.transpose(-2, -1))
+    scores = q.bmm(k.transpose(-2, -1)) if mask is None else _baddbmm(mask, q, k.transpose(-2, -1))
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
-        weights = _table["dropout"](weights, p=dropout_p)
+        weights = _dropout(weights, p=dropout_p)
     return weights.bmm(v), weights
 
 
@@ -122,22 +123,30 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     if query.shape[-1] != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.shape[-1]}")
-    heads = _Heads(query, key, value, num_heads, use_separate_proj_weight)
-    is_causal = heads.set_masks(attn_mask, key_padding_mask, need_weights, is_causal)
+    head_width = _checked_head_width(query, key, value, num_heads, use_separate_proj_weight)
+    queries, batch, _ = query.shape
+    masks = attn_mask, key_padding_mask
+    mask, padding, is_causal = _masks(query, key.shape[0], num_heads, *masks, need_weights, is_causal)
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight
-    heads.project(query, key, value, weights, in_proj_bias)
+    q, k, v = _project(query, key, value, weights, in_proj_bias)
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k and bias_v must both be given or both be None")
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
-        heads.append(bias_k.repeat(1, heads.batch, 1), bias_v.repeat(1, heads.batch, 1), dim=0)
-    heads.split(static_k, static_v)
+        k, v = _cat([k, bias_k.repeat(1, batch, 1)], 0), _cat([v, bias_v.repeat(1, batch, 1)], 0)
+        mask, padding = _with_one_more(mask), _with_one_more(padding)
+    apart = batch * num_heads, head_width
+    q = _apart(q, *apart)
+    k = _apart(k, *apart) if static_k is None else _given(static_k, "static_k", *apart)
+    v = _apart(v, *apart) if static_v is None else _given(static_v, "static_v", *apart)
     if add_zero_attn:
-        zeros = heads.k.new_zeros((heads.batch * num_heads, 1, heads.head_dim))
-        heads.append(zeros, zeros, dim=1)
-    out, weights = heads.attend(dropout_p if training else 0.0, need_weights, is_causal)
-    out = _linear(out, out_proj_weight, out_proj_bias).unflatten(0, (heads.queries, heads.batch))
+        zeros = k.new_zeros((batch * num_heads, 1, head_width))
+        k, v = _cat([k, zeros], 1), _cat([v, zeros], 1)
+        mask, padding = _with_one_more(mask), _with_one_more(padding)
+    mask = _joined_mask(mask, padding, batch, num_heads, k.shape[1])
+    out, weights = _attend(q, k, v, mask, num_heads, dropout_p if training else 0.0, need_weights, is_causal)
+    out = _linear(out, out_proj_weight, out_proj_bias).unflatten(0, (queries, batch))
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
     if batched:
@@ -145,81 +154,73 @@ def multi_head_attention_forward(
     return out.squeeze(1), None if weights is None else weights.squeeze(0)
 
 
-class _Heads:
-    """Queries, keys and values on their way from the inputs to the result, with their masks."""
+def _checked_head_width(query, key, value, num_heads, apart):
+    """Fails if the arguments do not agree on sizes."""
+    width = query.shape[-1]
+    if width // num_heads * num_heads != width:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if apart and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not apart and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    return width // num_heads
 
-    def __init__(self, query, key, value, num_heads, apart):
-        self.queries, self.batch, self.width = query.shape
-        self.keys, self.num_heads, self.head_dim = key.shape[0], num_heads, self.width // num_heads
-        if self.head_dim * num_heads != self.width:
-            raise AssertionError(f"embed_dim {self.width} not divisible by num_heads {num_heads}")
-        if apart and key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
-            )
-        if not apart and key.shape != value.shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-        self.dtype = query.dtype
 
-    def set_masks(self, attn_mask, key_padding_mask, need_weights, is_causal):
-        """Takes the masks; whether the attention mask can be left to the kernel, which knows what causal means."""
-        if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-        self.padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, self.dtype)
-        if is_causal and self.padding is None and not need_weights:
-            self.mask = None
-            return True
-        mask = _as_addend(attn_mask, "attn_mask", None, self.dtype)
-        self.mask = _checked_mask(mask, self.queries, self.keys, self.batch, self.num_heads)
-        return False
+def _masks(query, keys, num_heads, attn_mask, key_padding_mask, need_weights, is_causal):
+    """(mask, padding, whether the attention mask is left to the kernel, which knows what causal means)."""
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, query.dtype)
+    if is_causal and padding is None and not need_weights:
+        return None, None, True
+    mask = _as_addend(attn_mask, "attn_mask", None, query.dtype)
+    queries, batch, _ = query.shape
+    return _checked_mask(mask, queries, keys, batch, num_heads), padding, False
 
-    def project(self, query, key, value, weights, bias):
-        """``weights`` are one matrix, or a tuple of three."""
-        if isinstance(weights, tuple):
-            if None in weights:
-                raise AssertionError("use_separate_proj_weight is True but q_proj_weight, k_proj_weight or "
-                                     "v_proj_weight is None")  # fmt: skip
-            self.q, self.k, self.v = _project_apart(query, key, value, weights, bias)
-            return
-        if weights is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        self.q, self.k, self.v = _project_packed(query, key, value, weights, bias)
 
-    def append(self, key, value, dim):
-        """One key and value more, which every query sees."""
-        self.k, self.v = _cat([self.k, key], dim), _cat([self.v, value], dim)
-        self.mask, self.padding = (None if m is None else _table["pad"](m, (0, 1)) for m in (self.mask, self.padding))
+def _project(query, key, value, weights, bias):
+    """``weights`` are one matrix, or a tuple of three."""
+    if isinstance(weights, tuple):
+        if None in weights:
+            raise AssertionError("use_separate_proj_weight is True but q_proj_weight, k_proj_weight or "
+                                 "v_proj_weight is None")  # fmt: skip
+        return _project_apart(query, key, value, weights, bias)
+    if weights is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    return _project_packed(query, key, value, weights, bias)
 
-    def split(self, static_k, static_v):
-        """(length, batch, width) becomes (batch * heads, length, head width)."""
-        self.q = self._apart(self.q)
-        self.k = self._apart(self.k) if static_k is None else self._given(static_k, "static_k")
-        self.v = self._apart(self.v) if static_v is None else self._given(static_v, "static_v")
 
-    def _apart(self, x):
-        return x.reshape(x.shape[0], self.batch * self.num_heads, self.head_dim).transpose(0, 1)
+def _with_one_more(mask):
+    """A mask for one key more, which every query sees."""
+    return None if mask is None else _pad(mask, (0, 1))
 
-    def _given(self, x, name):
-        count = self.batch * self.num_heads
-        if x.shape[0] != count or x.shape[2] != self.head_dim:
-            raise AssertionError(f"expecting {name}.size(0) of {count} and {name}.size(2) of {self.head_dim}, but got "
-                                 f"{tuple(x.shape)}")  # fmt: skip
-        return x
 
-    def attend(self, dropout_p, need_weights, is_causal):
-        """(results (queries * batch, width), weights (batch, heads, queries, keys) or None)."""
-        keys = self.k.shape[1]
-        mask = _joined_mask(self.mask, self.padding, self.batch, self.num_heads, keys)
-        if need_weights:
-            out, weights = _with_weights(self.q, self.k, self.v, mask, dropout_p)
-            weights = weights.reshape(self.batch, self.num_heads, self.queries, keys)
-            return out.transpose(0, 1).reshape(self.queries * self.batch, self.width), weights
-        q, k, v = (x.reshape(self.batch, self.num_heads, x.shape[1], self.head_dim) for x in (self.q, self.k, self.v))
-        if mask is not None:
-            shared = mask.shape[0] == 1
-            mask = mask.unsqueeze(0) if shared else mask.unflatten(0, (self.batch, self.num_heads))
-        out = _attention(q, k, v, mask, dropout_p, is_causal)
-        return out.permute(2, 0, 1, 3).reshape(self.queries * self.batch, self.width), None
+def _apart(x, count, head_width):
+    """(length, batch, width) as (batch * heads, length, head width)."""
+    return x.reshape(x.shape[0], count, head_width).transpose(0, 1)
+
+
+def _given(x, name, count, head_width):
+    if x.shape[0] != count or x.shape[2] != head_width:
+        raise AssertionError(f"expecting {name}.size(0) of {count} and {name}.size(2) of {head_width}, but got "
+                             f"{tuple(x.shape)}")  # fmt: skip
+    return x
+
+
+def _attend(q, k, v, mask, heads, dropout_p, need_weights, is_causal):
+    """(results (queries * batch, width), weights (batch, heads, queries, keys) or None)."""
+    (count, queries, head_width), keys = q.shape, k.shape[1]
+    batch = count // heads
+    if need_weights:
+        out, weights = _with_weights(q, k, v, mask, dropout_p)
+        weights = weights.reshape(batch, heads, queries, keys)
+        return out.transpose(0, 1).reshape(queries * batch, heads * head_width), weights
+    q, k, v = (x.reshape(batch, heads, x.shape[1], head_width) for x in (q, k, v))
+    if mask is not None:
+        shared = mask.shape[0] == 1
+        mask = mask.unsqueeze(0) if shared else mask.unflatten(0, (batch, heads))
+    out = _attention(q, k, v, mask, dropout_p, is_causal)
+    return out.permute(2, 0, 1, 3).reshape(queries * batch, heads * head_width), None
 
 
 def _add_batch(query, key, value):

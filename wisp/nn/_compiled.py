@@ -4,7 +4,7 @@ from wisp import _C
 from wisp.nn.modules.module import Module
 
 
-class OptimizedModule(Module):
+class OptimizedModule(Module, _C._CalledStraight):
     """The module it was made of, with calls on many elements fused. Whatever else is asked of it, that module answers;
     attributes that are set or deleted are those of that module."""
 
@@ -28,7 +28,7 @@ class OptimizedModule(Module):
         return self._orig_mod
 
     def __call__(self, *args, **kwargs):
-        """What calls do, which go the short way of _C._set_module_call()."""
+        """What calls do, which go the short way of _C._set_called_straight()."""
         return super().__call__(*args, **kwargs) if self._hooked else self._collecting(*args, **kwargs)
 
     def forward(self, *args, **kwargs):
@@ -72,5 +72,5 @@ class OptimizedModule(Module):
 
 
 # Without hooks of its own, a call goes straight to `_collecting` and on to the module, whose hooks are met there.
-_C._set_module_call(OptimizedModule)
+_C._set_called_straight(OptimizedModule)
 call_with_hooks = Module.__call__
