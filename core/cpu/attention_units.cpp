@@ -103,12 +103,15 @@ class GradientRun {
 
  private:
   // Into how many pieces to cut the units, each with sums of its own for the mask, so that all is
-  // found in one pass; 0 if that took more memory than keys and values do.
+  // found in one pass: so many that adding these up takes little time. 0 if they took more memory
+  // than keys and values do.
   int64_t pieces_with_masks() const {
-    constexpr int64_t enough = 16, least = 4;
+    constexpr int64_t enough = 16, least = 4, scores_per_sum = 8;
+    const int64_t size = std::max<int64_t>(wanted_.mask_size, 1);
     const int64_t held = shape_.heads * shape_.keys * (shape_.width + shape_.value_width);
-    const int64_t most = 1 + held / std::max<int64_t>(wanted_.mask_size, 1);
-    const int64_t pieces = std::min({units_, enough, most});
+    const int64_t scores = shape_.heads * shape_.queries * shape_.keys;
+    const int64_t worth_it = std::clamp(scores / (size * scores_per_sum), least, enough);
+    const int64_t pieces = std::min({units_, worth_it, 1 + held / size});
     return pieces >= std::min(units_, least) ? pieces : 0;
   }
 
