@@ -199,3 +199,21 @@ def test_scores_are_never_whole(variant, way):
     case = Case(variant, LENGTH, LENGTH, dtype=wisp.float32, width=8)
     leaves = tuple(t[:, :1] if t.dim() == 4 else t[:1] for t in case.leaves)
     assert peak_of(lambda: MEASURED[way](case.attend, leaves)) < 4 * LENGTH * LENGTH  # one head's scores
+
+
+def test_modules_hold_as_few_scores_as_they_are_asked_for():
+    length, scores = 1500, 4 * 1500 * 1500
+    layer = wisp.nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    x = wisp.randn(1, length, 16)
+    late, padded = wisp.ones(length, length, dtype=wisp.bool).triu(1), wisp.zeros(1, length, dtype=wisp.bool)
+    padded[:, -3:] = True
+    masks = {"attn_mask": late, "key_padding_mask": padded}
+    assert peak_of(lambda: layer(x, x, x, need_weights=False, **masks)[0].sum().backward()) < scores
+    with wisp.no_grad():
+        found = []
+        assert peak_of(lambda: found.extend(layer(x, x, x))) < 2.5 * scores  # 1 of them is the result
+        wanted = layer(x, x, x, average_attn_weights=False)
+        for mask in ({"attn_mask": late}, masks, {"attn_mask": wisp.randn(length, length)}):
+            mean, apart = layer(x, x, x, **mask), layer(x, x, x, average_attn_weights=False, **mask)
+            assert wisp.allclose(mean[0], apart[0], atol=1e-5) and wisp.allclose(mean[1], apart[1].mean(1), atol=1e-5)
+    assert wisp.allclose(found[0], wanted[0], atol=1e-5) and wisp.allclose(found[1], wanted[1].mean(1), atol=1e-5)

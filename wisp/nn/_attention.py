@@ -49,6 +49,15 @@ def _as_addend(mask, name, other, dtype):
     return mask.new_zeros(mask.shape, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
+def _as_allowed(mask):
+    """A mask of bools that exclude, as one of bools that let take part."""
+    return None if mask is None else mask.logical_not()
+
+
+def _are_bools(*masks):
+    return all(mask is None or mask.dtype == _C.bool for mask in masks)
+
+
 def _project_packed(query, key, value, weight, bias):
     """Queries, keys and values through one matrix, in as few products as the arguments allow."""
     width = query.shape[-1]
@@ -85,24 +94,45 @@ def _checked_mask(attn_mask, queries, keys, batch, num_heads):
 
 
 def _joined_mask(attn_mask, key_padding_mask, batch, num_heads, keys):
-    """Both masks as one."""
+    """Both masks as one of four dimensions, those of scores: as few numbers as hold them."""
+    if attn_mask is not None:
+        shared = attn_mask.shape[0] == 1
+        attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.unflatten(0, (batch, num_heads))
     if key_padding_mask is None:
         return attn_mask
     if tuple(key_padding_mask.shape) != (batch, keys):
         raise AssertionError(f"expecting key_padding_mask shape of {(batch, keys)}, but got {key_padding_mask.shape}")
-    padding = key_padding_mask.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1)
-    padding = padding.reshape(batch * num_heads, 1, keys)
-    return padding if attn_mask is None else attn_mask + padding
+    padding = key_padding_mask.view(batch, 1, 1, keys)
+    if attn_mask is None:
+        return padding
+    return attn_mask & padding if padding.dtype == _C.bool else attn_mask + padding
 
 
 def _with_weights(q, k, v, mask, dropout_p):
     """(results, weights) where the weights are wanted too."""
     q = q * math.sqrt(1.0 / q.shape[-1])
-    scores = q.bmm(k.transpose(-2, -1)) if mask is None else _functions["baddbmm"](mask, q, k.transpose(-2, -1))
+    scores = q @ k.transpose(-2, -1) if mask is None else (q @ k.transpose(-2, -1)).add(mask)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = _table["dropout"](weights, p=dropout_p)
-    return weights.bmm(v), weights
+    return weights @ v, weights
+
+
+_SCORES_AT_ONCE = 1 << 20
+
+
+def _with_mean_weights(q, k, v, mask):
+    """(results, weights, the mean of all heads'), some queries after the others: for those who need no gradients."""
+    batch, heads, queries, _ = q.shape
+    keys = k.shape[2]
+    count = max(1, _SCORES_AT_ONCE // (batch * heads * keys))
+    results, mean = [], q.new_empty((batch, queries, keys))
+    for first in range(0, queries, count):
+        rows = mask if mask is None or mask.shape[2] == 1 else mask[:, :, first : first + count]
+        result, weights = _with_weights(q[:, :, first : first + count], k, v, rows, 0.0)
+        mean[:, first : first + count] = weights.mean(1)
+        results.append(result)
+    return _cat(results, 2), mean
 
 
 def multi_head_attention_forward(
@@ -136,10 +166,8 @@ def multi_head_attention_forward(
     if add_zero_attn:
         zeros = heads.k.new_zeros((heads.batch * num_heads, 1, heads.head_dim))
         heads.append(zeros, zeros, dim=1)
-    out, weights = heads.attend(dropout_p if training else 0.0, need_weights, is_causal)
+    out, weights = heads.attend(dropout_p if training else 0.0, need_weights, average_attn_weights, is_causal)
     out = _linear(out, out_proj_weight, out_proj_bias).unflatten(0, (heads.queries, heads.batch))
-    if weights is not None and average_attn_weights:
-        weights = weights.mean(1)
     if batched:
         return out, weights
     return out.squeeze(1), None if weights is None else weights.squeeze(0)
@@ -165,11 +193,14 @@ class _Heads:
         """Takes the masks; whether the attention mask can be left to the kernel, which knows what causal means."""
         if is_causal and attn_mask is None:
             raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-        self.padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, self.dtype)
-        if is_causal and self.padding is None and not need_weights:
-            self.mask = None
+        if is_causal and key_padding_mask is None and not need_weights:
+            self.mask = self.padding = None
             return True
-        mask = _as_addend(attn_mask, "attn_mask", None, self.dtype)
+        if not need_weights and _are_bools(attn_mask, key_padding_mask):
+            self.padding, mask = _as_allowed(key_padding_mask), _as_allowed(attn_mask)
+        else:
+            self.padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, self.dtype)
+            mask = _as_addend(attn_mask, "attn_mask", None, self.dtype)
         self.mask = _checked_mask(mask, self.queries, self.keys, self.batch, self.num_heads)
         return False
 
@@ -188,7 +219,10 @@ class _Heads:
     def append(self, key, value, dim):
         """One key and value more, which every query sees."""
         self.k, self.v = _cat([self.k, key], dim), _cat([self.v, value], dim)
-        self.mask, self.padding = (None if m is None else _table["pad"](m, (0, 1)) for m in (self.mask, self.padding))
+        self.mask, self.padding = (
+            None if m is None else _table["pad"](m, (0, 1), value=float(m.dtype == _C.bool))
+            for m in (self.mask, self.padding)
+        )
 
     def split(self, static_k, static_v):
         """(length, batch, width) becomes (batch * heads, length, head width)."""
@@ -206,20 +240,28 @@ class _Heads:
                                  f"{tuple(x.shape)}")  # fmt: skip
         return x
 
-    def attend(self, dropout_p, need_weights, is_causal):
-        """(results (queries * batch, width), weights (batch, heads, queries, keys) or None)."""
-        keys = self.k.shape[1]
+    def attend(self, dropout_p, need_weights, average, is_causal):
+        """(results (queries * batch, width), weights ([batch, heads or none, queries, keys]) or None)."""
+        keys, weights = self.k.shape[1], None
         mask = _joined_mask(self.mask, self.padding, self.batch, self.num_heads, keys)
-        if need_weights:
-            out, weights = _with_weights(self.q, self.k, self.v, mask, dropout_p)
-            weights = weights.reshape(self.batch, self.num_heads, self.queries, keys)
-            return out.transpose(0, 1).reshape(self.queries * self.batch, self.width), weights
         q, k, v = (x.reshape(self.batch, self.num_heads, x.shape[1], self.head_dim) for x in (self.q, self.k, self.v))
-        if mask is not None:
-            shared = mask.shape[0] == 1
-            mask = mask.unsqueeze(0) if shared else mask.unflatten(0, (self.batch, self.num_heads))
-        out = _attention(q, k, v, mask, dropout_p, is_causal)
-        return out.permute(2, 0, 1, 3).reshape(self.queries * self.batch, self.width), None
+        if not need_weights:
+            out = _attention(q, k, v, mask, dropout_p, is_causal)
+        elif average and dropout_p == 0.0 and self._is_large(keys) and not _is_recorded(q, k, v, mask):
+            out, weights = _with_mean_weights(q, k, v, mask)
+        else:
+            out, weights = _with_weights(q, k, v, mask, dropout_p)
+            weights = weights.mean(1) if average else weights
+        return out.permute(2, 0, 1, 3).reshape(self.queries * self.batch, self.width), weights
+
+    def _is_large(self, keys):
+        return (
+            not _C._jit.current_recorder() and self.batch * self.num_heads * self.queries * keys > 2 * _SCORES_AT_ONCE
+        )
+
+
+def _is_recorded(*tensors):
+    return _C.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
 def _add_batch(query, key, value):
