@@ -217,3 +217,9 @@ def test_modules_hold_as_few_scores_as_they_are_asked_for():
             mean, apart = layer(x, x, x, **mask), layer(x, x, x, average_attn_weights=False, **mask)
             assert wisp.allclose(mean[0], apart[0], atol=1e-5) and wisp.allclose(mean[1], apart[1].mean(1), atol=1e-5)
     assert wisp.allclose(found[0], wanted[0], atol=1e-5) and wisp.allclose(found[1], wanted[1].mean(1), atol=1e-5)
+
+
+def test_samples_of_a_batch_are_one_call():
+    x = wisp.randn(5, 2, 3, 4)
+    traced = wisp.jit.trace(vmap(lambda x: F.scaled_dot_product_attention(x, x, x)), x)
+    assert str(traced.graph).count("_attention(") == 1
