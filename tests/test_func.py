@@ -432,3 +432,27 @@ def test_functional_call_leaves_replaced_members_in_the_dict():
     assert result == 3 and names == [] and state["count"] == 3 and module.count == 0 and not hasattr(module, "extra")
     _, names = func.functional_call(module, {"extra": wisp.nn.Parameter(wisp.ones(1))}, (wisp.zeros(1),))
     assert names == ["extra"] and module.count == 1 and not hasattr(module, "extra")
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_tangents_of_what_all_samples_share(tracked):
+    """Also of operators whose tangents come from their gradients."""
+    x, shared = wisp.randn(3, 5, dtype=wisp.float64), wisp.rand(5, dtype=wisp.float64).requires_grad_(tracked)
+
+    def norm(x, weight):
+        return wisp.nn.functional.layer_norm(x, (5,), weight)
+
+    def solve(x, diagonal):
+        return wisp.linalg.solve(wisp.diag_embed(diagonal), x)
+
+    for function in (norm, solve):
+
+        def tangent(x, shared, function=function):
+            return func.jvp(function, (x, shared), (x, 2 * shared))[1]
+
+        found = func.vmap(tangent, in_dims=(0, None))(x, shared)
+        wanted = wisp.stack([tangent(row, shared) for row in x])
+        assert wisp.allclose(found, wanted)
+        for i in range(3 if tracked else 0):
+            ways = [wisp.autograd.grad(t.sin().sum(), shared, retain_graph=True)[0] for t in (found[i], wanted[i])]
+            assert wisp.allclose(*ways)

@@ -47,24 +47,40 @@ struct AttentionShape {
 // `out` has `heads` matrices; log_sums has a number per query, (heads, queries).
 void attention(const AttentionShape& shape, const MatrixStack& out, char* log_sums);
 
+// Gradients that are wanted; null otherwise. Consecutive: (heads, queries, ...), or, of keys and
+// values, (heads / group, keys, ...).
+struct AttentionWanted {
+  char* grad_grad = nullptr;  // of the gradient of the result
+  char *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;
+  // Of a mask of numbers, given as the mask is: where its strides are 0, that is one number.
+  AttentionMask mask_grad = {};
+  int64_t mask_size = 0;
+  bool any() const { return grad_grad || q_grad || k_grad || v_grad; }
+};
+
 struct AttentionGrad {
   MatrixStack out, grad;  // the result, and its gradient
   const char* log_sums;
-  // Consecutive: (heads, queries, width), (heads / group, keys, ...); null if not wanted.
-  char *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;
+  AttentionWanted wanted = {};
 };
 void attention_grad(const AttentionShape& shape, const AttentionGrad& call);
 
-// The gradient of a mask of numbers, which is given as the mask is: where its strides are 0, that
-// is one number. It is 0 to begin with.
-void attention_mask_grad(const AttentionShape& shape, const AttentionGrad& call,
-                         const AttentionMask& mask_grad, int64_t size);
+// The gradients of sum(u * q_grad) + sum(w * k_grad) + sum(z * v_grad) + sum(m * mask_grad), which
+// are what attention_grad finds: directions that are null are 0.
+struct AttentionSecondGrad : AttentionGrad {
+  MatrixStack u = {}, w = {}, z = {};
+  AttentionMask m = {};
+};
+void attention_second_grad(const AttentionShape& shape, const AttentionSecondGrad& call);
 
 // Counters that the drops of so many rows of scores take.
 uint64_t counters_for_drops(int64_t rows, int64_t keys);
-// Rows of scores, one after the other, with those dropped that the kernels above would drop.
-void drop_scores(DType dtype, char* scores, int64_t rows, int64_t keys,
-                 const AttentionDrops& drops);
+// Scores of some neighbouring queries, `count` of `queries` from `first` on, of one head after the
+// other, with those dropped that the kernels above would drop.
+struct ScoreRows {
+  int64_t heads, queries, first, count, keys;
+};
+void drop_scores(DType dtype, char* scores, const ScoreRows& rows, const AttentionDrops& drops);
 
 // --- Compiled once per instruction set
 
@@ -75,8 +91,13 @@ struct AttentionKernels {
   T (*soften)(T* scores, int64_t n, T& largest, double& sum) = nullptr;
   // Scores become probabilities.
   void (*probabilities)(T* scores, int64_t n, T log_sum) = nullptr;
-  // d = p * (d - shift) * scale.
-  void (*score_grads)(T* d, const T* p, int64_t n, T shift, T scale) = nullptr;
+  // d = p * (d - shift).
+  void (*score_grads)(T* d, const T* p, int64_t n, T shift) = nullptr;
+  // Adds up p * h, and p * (d * h + c).
+  void (*second_sums)(const T* p, const T* d, const T* h, const T* c, int64_t n,
+                      double sums[2]) = nullptr;
+  // c = p * ((d - d_mean) * (h - h_mean) + c - mean), d = p * (d - d_mean), h = p * (h - h_mean).
+  void (*second_grads)(const T* p, T* d, T* h, T* c, int64_t n, const T means[3]) = nullptr;
   void (*multiply)(T* x, int64_t n, T factor) = nullptr;
 };
 struct AttentionTable {

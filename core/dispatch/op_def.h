@@ -83,7 +83,7 @@ class Infer : public Args {
   }
   int count() const { return count_; }
 
-  static constexpr int max_outs = 4;
+  static constexpr int max_outs = 5;
   DType compute = DType::float32;  // the dtype a pointwise kernel works in
  private:
   // Constructed as results are added: most calls have one.

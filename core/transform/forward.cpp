@@ -3,6 +3,7 @@
 #include "autograd/engine.h"
 #include "ops/ops.h"
 #include "transform/arguments.h"
+#include "transform/batch.h"
 
 namespace wisp::transform {
 
@@ -241,12 +242,23 @@ class ForwardCall {
       // What the call saves keeps its tangent: gradients computed later depend on it.
       Tensor joint = invoke<"alias">(input);
       copy_layers(input, joint, 0);
-      return joint;
+      return one_of_samples(std::move(joint));
     }
-    Tensor leaf = input.alias();
+    Tensor leaf = one_of_samples(input.alias());
     leaf->set_inference(false);
     leaf->set_requires_grad(true);
     return leaf;
+  }
+
+  // In a vmap around this level, what is the same in all samples would be a constant of a call that
+  // is recorded for single ones.
+  static Tensor one_of_samples(Tensor point) {
+    const Level* vmap = innermost_vmap();
+    const Layers* layers = point->layers();
+    if (!vmap || (layers && layers->batch_level == vmap->id)) return point;
+    Tensor sample = sample_of(point, -1, vmap->id);
+    if (point.requires_grad()) sample->set_requires_grad(true);
+    return sample;
   }
 
   bool place_by_place() const {

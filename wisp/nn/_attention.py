@@ -10,7 +10,7 @@ __all__ = ["multi_head_attention_forward"]
 
 _functions, _table = _C._functions, _C._functional
 _linear, _dropout, _pad, _attention = map(_table.get, ("linear", "dropout", "pad", "scaled_dot_product_attention"))
-_cat, _baddbmm = _functions["cat"], _functions["baddbmm"]
+_cat = _functions["cat"]
 
 
 def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
@@ -50,6 +50,15 @@ def _as_addend(mask, name, other, dtype):
     return mask.new_zeros(mask.shape, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
+def _as_allowed(mask):
+    """A mask of bools that exclude, as one of bools that let take part."""
+    return None if mask is None else mask.logical_not()
+
+
+def _are_bools(*masks):
+    return all(mask is None or mask.dtype == _C.bool for mask in masks)
+
+
 def _project_packed(query, key, value, weight, bias):
     """Queries, keys and values through one matrix, in as few products as the arguments allow."""
     width = query.shape[-1]
@@ -86,24 +95,45 @@ def _checked_mask(attn_mask, queries, keys, batch, num_heads):
 
 
 def _joined_mask(attn_mask, key_padding_mask, batch, num_heads, keys):
-    """Both masks as one."""
+    """Both masks as one of four dimensions, those of scores: as few numbers as hold them."""
+    if attn_mask is not None:
+        shared = attn_mask.shape[0] == 1
+        attn_mask = attn_mask.unsqueeze(0) if shared else attn_mask.unflatten(0, (batch, num_heads))
     if key_padding_mask is None:
         return attn_mask
     if tuple(key_padding_mask.shape) != (batch, keys):
         raise AssertionError(f"expecting key_padding_mask shape of {(batch, keys)}, but got {key_padding_mask.shape}")
-    padding = key_padding_mask.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1)
-    padding = padding.reshape(batch * num_heads, 1, keys)
-    return padding if attn_mask is None else attn_mask + padding
+    padding = key_padding_mask.view(batch, 1, 1, keys)
+    if attn_mask is None:
+        return padding
+    return attn_mask & padding if padding.dtype == _C.bool else attn_mask + padding
 
 
 def _with_weights(q, k, v, mask, dropout_p):
     """(results, weights) where the weights are wanted too."""
     q = q * math.sqrt(1.0 / q.shape[-1])
-    scores = q.bmm(k.transpose(-2, -1)) if mask is None else _baddbmm(mask, q, k.transpose(-2, -1))
+    scores = q @ k.transpose(-2, -1) if mask is None else (q @ k.transpose(-2, -1)).add(mask)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = _dropout(weights, p=dropout_p)
-    return weights.bmm(v), weights
+    return weights @ v, weights
+
+
+_SCORES_AT_ONCE = 1 << 20
+
+
+def _with_mean_weights(q, k, v, mask):
+    """(results, weights, the mean of all heads'), some queries after the others: for those who need no gradients."""
+    batch, heads, queries, _ = q.shape
+    keys = k.shape[2]
+    count = max(1, _SCORES_AT_ONCE // (batch * heads * keys))
+    results, mean = [], q.new_empty((batch, queries, keys))
+    for first in range(0, queries, count):
+        rows = mask if mask is None or mask.shape[2] == 1 else mask[:, :, first : first + count]
+        result, weights = _with_weights(q[:, :, first : first + count], k, v, rows, 0.0)
+        mean[:, first : first + count] = weights.mean(1)
+        results.append(result)
+    return _cat(results, 2), mean
 
 
 def multi_head_attention_forward(
@@ -145,10 +175,9 @@ def multi_head_attention_forward(
         k, v = _cat([k, zeros], 1), _cat([v, zeros], 1)
         mask, padding = _with_one_more(mask), _with_one_more(padding)
     mask = _joined_mask(mask, padding, batch, num_heads, k.shape[1])
-    out, weights = _attend(q, k, v, mask, num_heads, dropout_p if training else 0.0, need_weights, is_causal)
+    dropout_p = dropout_p if training else 0.0
+    out, weights = _attend(q, k, v, mask, num_heads, dropout_p, need_weights, average_attn_weights, is_causal)
     out = _linear(out, out_proj_weight, out_proj_bias).unflatten(0, (queries, batch))
-    if weights is not None and average_attn_weights:
-        weights = weights.mean(1)
     if batched:
         return out, weights
     return out.squeeze(1), None if weights is None else weights.squeeze(0)
@@ -170,10 +199,13 @@ def _masks(query, keys, num_heads, attn_mask, key_padding_mask, need_weights, is
     """(mask, padding, whether the attention mask is left to the kernel, which knows what causal means)."""
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, query.dtype)
-    if is_causal and padding is None and not need_weights:
+    if is_causal and key_padding_mask is None and not need_weights:
         return None, None, True
-    mask = _as_addend(attn_mask, "attn_mask", None, query.dtype)
+    if not need_weights and _are_bools(attn_mask, key_padding_mask):
+        padding, mask = _as_allowed(key_padding_mask), _as_allowed(attn_mask)
+    else:
+        padding = _as_addend(key_padding_mask, "key_padding_mask", attn_mask, query.dtype)
+        mask = _as_addend(attn_mask, "attn_mask", None, query.dtype)
     queries, batch, _ = query.shape
     return _checked_mask(mask, queries, keys, batch, num_heads), padding, False
 
@@ -192,7 +224,7 @@ def _project(query, key, value, weights, bias):
 
 def _with_one_more(mask):
     """A mask for one key more, which every query sees."""
-    return None if mask is None else _pad(mask, (0, 1))
+    return None if mask is None else _pad(mask, (0, 1), value=float(mask.dtype == _C.bool))
 
 
 def _apart(x, count, head_width):
@@ -207,20 +239,27 @@ def _given(x, name, count, head_width):
     return x
 
 
-def _attend(q, k, v, mask, heads, dropout_p, need_weights, is_causal):
-    """(results (queries * batch, width), weights (batch, heads, queries, keys) or None)."""
-    (count, queries, head_width), keys = q.shape, k.shape[1]
+def _attend(q, k, v, mask, heads, dropout_p, need_weights, average, is_causal):
+    """(results (queries * batch, width), weights ([batch, heads or none, queries, keys]) or None)."""
+    (count, queries, head_width), keys, weights = q.shape, k.shape[1], None
     batch = count // heads
-    if need_weights:
-        out, weights = _with_weights(q, k, v, mask, dropout_p)
-        weights = weights.reshape(batch, heads, queries, keys)
-        return out.transpose(0, 1).reshape(queries * batch, heads * head_width), weights
     q, k, v = (x.reshape(batch, heads, x.shape[1], head_width) for x in (q, k, v))
-    if mask is not None:
-        shared = mask.shape[0] == 1
-        mask = mask.unsqueeze(0) if shared else mask.unflatten(0, (batch, heads))
-    out = _attention(q, k, v, mask, dropout_p, is_causal)
-    return out.permute(2, 0, 1, 3).reshape(queries * batch, heads * head_width), None
+    if not need_weights:
+        out = _attention(q, k, v, mask, dropout_p, is_causal)
+    elif average and dropout_p == 0.0 and _is_large(count * queries * keys) and not _is_recorded(q, k, v, mask):
+        out, weights = _with_mean_weights(q, k, v, mask)
+    else:
+        out, weights = _with_weights(q, k, v, mask, dropout_p)
+        weights = weights.mean(1) if average else weights
+    return out.permute(2, 0, 1, 3).reshape(queries * batch, heads * head_width), weights
+
+
+def _is_large(scores):
+    return scores > 2 * _SCORES_AT_ONCE and not _C._jit.current_recorder()
+
+
+def _is_recorded(*tensors):
+    return _C.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
 def _add_batch(query, key, value):
