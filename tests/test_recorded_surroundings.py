@@ -355,3 +355,12 @@ def test_functions_of_python_that_others_call():
     assert why_not is None and all_same(ways(fast, wisp.ones(2)), wisp.ones(2))
     fast, why_not = recorded(called_unseen(math.sin), wisp.ones(2))
     assert why_not is None and all_same(ways(fast, wisp.ones(2)), wisp.ones(2) * 2)
+
+
+def test_lists_that_hold_themselves_and_long_ones():
+    endless = [wisp.ones(2)]
+    endless.append(endless)
+    for given in (endless, {"self": endless}, [list(range(40))] * 40):
+        fast, why_not = recorded(lambda x, y: y + 1, given, wisp.ones(2))
+        assert "lists of many objects" in why_not
+        assert all_same(ways(fast, given, wisp.ones(2)), wisp.ones(2) * 2)

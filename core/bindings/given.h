@@ -47,7 +47,16 @@ void each_item(PyObject* holder, F f) {
     f(PySequence_Fast_GET_ITEM(holder, i));
 }
 
-// All that a call is given, and what that holds.
+// Whether it holds no more objects than `left`: lists may hold themselves.
+inline bool is_small(PyObject* value, Py_ssize_t& left) {
+  if (!is_holder(value)) return true;
+  left -= 1 + PyObject_Size(value);
+  bool small = left >= 0;
+  if (small) each_item(value, [&](PyObject* item) { small = small && is_small(item, left); });
+  return small;
+}
+
+// All that a call is given, and what that holds, of which there must be an end.
 template <class F>
 void each_within(PyObject* value, F f) {
   if (is_holder(value)) {

@@ -25,6 +25,10 @@ uint64_t key_of(const Given& given) {
 
 // Why a call with such arguments cannot be recorded; null: it can.
 const char* objection(const Given& given, const Premises& premises) {
+  Py_ssize_t most_objects = 1024;
+  for (size_t i = 0; i < given.count(); ++i) {
+    if (!is_small(given.args[i], most_objects)) return "it is called with lists of many objects";
+  }
   size_t count = 0;
   bool classes_known = true;
   const auto see = [&](PyObject* object) {
