@@ -57,7 +57,8 @@ int64_t rows_converted(int64_t columns) {
   return rows < 4 ? rows : rows / 4 * 4;
 }
 
-// Calls f(first, count) for rows from `begin` to `end`, as many at a time as are converted together.
+// Calls f(first, count) for rows from `begin` to `end`, as many at a time as are converted
+// together.
 template <class F>
 void for_converted(int64_t columns, int64_t begin, int64_t end, F f) {
   const int64_t together = rows_converted(columns);
@@ -82,8 +83,7 @@ void rows(const LayerNormCall& call, const LayerNormKernel& kernel, int64_t begi
 
 void rows_grad(const LayerNormGradCall& call, const LayerNormKernel& kernel, int64_t begin,
                int64_t end, char* weight_grad, char* bias_grad) {
-  if (call.stored == call.dtype)
-    return kernel.rows_grad(call, begin, end, weight_grad, bias_grad);
+  if (call.stored == call.dtype) return kernel.rows_grad(call, begin, end, weight_grad, bias_grad);
   const auto item = static_cast<int64_t>(item_size(call.dtype));
   const int64_t together = rows_converted(call.columns);
   const Converted x(call.dtype, call.stored, call.columns, together),
