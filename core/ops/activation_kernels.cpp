@@ -172,40 +172,23 @@ void register_smooth_kernels(Registry& r) {
        "EluBackward0"});
 }
 
-// With s the sigmoid of `gate`: self s, and its derivative by `gate`, which is grad self s (1 - s).
-Tensor gate_second(const Backward& b) {
-  const Tensor s = sigmoid(b.tensor(2));
-  return mul(mul(both_grads(b), b.tensor(1)), mul(sigmoid_slope(s), sub(Scalar(1), mul(s, 2))));
-}
-
 void register_gate(Registry& r) {
-  r.add(pointwise(
-      Types::same,
-      {.schema = "_gate(Tensor self, Tensor gate) -> Tensor",
-       .doc = "The product with the sigmoid of `gate`.",
-       .infer = infer_activation,
-       .kernel = activation_kernel,
-       .opcode = code(Opcode::gate),
-       .vjp = {{"self", "gate", [](const Backward& b) { return invoke<"_gate">(b.grad(), b[1]); }},
-               {"gate", "self gate",
-                [](const Backward& b) { return invoke<"_gate_grad">(b.grad(), b[0], b[1]); }}},
-       .onnx = "+ Mul of Sigmoid",
-       .homes = home::internal,
-       .node = "GluBackward0"}));
-  r.add(pointwise(
-      Types::same,
-      {.schema = "_gate_grad(Tensor grad, Tensor self, Tensor gate) -> Tensor",
-       .doc = "The derivative of `_gate` by `gate`, times `grad`.",
-       .infer = infer_activation,
-       .kernel = activation_kernel,
-       .opcode = code(Opcode::gate_grad),
-       .vjp = {{"grad", "self gate",
-                [](const Backward& b) { return invoke<"_gate_grad">(b.grad(), b[1], b[2]); }},
-               {"self", "grad gate",
-                [](const Backward& b) { return invoke<"_gate_grad">(b.grad(), b[0], b[2]); }},
-               {"gate", "grad self gate", gate_second}},
-       .onnx = "- backward only",
-       .homes = home::internal}));
+  r.add(pointwise(Types::same,
+                  {.schema = "_gate(Tensor self, Tensor gate) -> Tensor",
+                   .doc = "The product with the sigmoid of `gate`.",
+                   .infer = infer_activation,
+                   .kernel = activation_kernel,
+                   .opcode = code(Opcode::gate),
+                   .vjp = {{"self", "gate",
+                            [](const Backward& b) { return mul(b.grad(), sigmoid(b.tensor(1))); }},
+                           {"gate", "self gate",
+                            [](const Backward& b) {
+                              return mul(mul(b.grad(), b.tensor(0)),
+                                         sigmoid_slope(sigmoid(b.tensor(1))));
+                            }}},
+                   .onnx = "+ Mul of Sigmoid",
+                   .homes = home::internal,
+                   .node = "GluBackward0"}));
 }
 
 // Flat from the second derivative on, but for hardswish.

@@ -44,10 +44,6 @@ void fill_smooth(TileTable& t) {
                                        [](auto grad, auto x) { return grad * gelu_tanh_slope(x); });
   unary<Opcode::silu, real>(t, [](auto x) { return x * vmath::sigmoid(x); });
   binary<Opcode::gate, real>(t, [](auto x, auto gate) { return x * vmath::sigmoid(gate); });
-  ternary<Opcode::gate_grad, real>(t, [](auto grad, auto x, auto gate) {
-    const auto s = vmath::sigmoid(gate);
-    return grad * x * ((decltype(s)(1) - s) * s);
-  });
   binary<Opcode::silu_grad, real>(t, [](auto grad, auto x) {
     using T = decltype(x);
     const T s = vmath::sigmoid(x);
