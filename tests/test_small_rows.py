@@ -176,3 +176,92 @@ def test_casts_of_foreign_bools():
     x = wisp.frombuffer(bytearray(range(200)), dtype=wisp.bool)
     for dtype in CAST[1:]:
         assert x.to(dtype).tolist() == [0] + [1] * 199, dtype
+
+
+@pytest.mark.parametrize("dtype", [wisp.float16, wisp.bfloat16])
+@pytest.mark.parametrize("rows,columns", [(1, 1), (3, 5), (70, 33), (1030, 129), (5, 16385), (9, 4096), (0, 4)])
+def test_layer_norm_of_halves(dtype, rows, columns):
+    x, upper = wisp.randn(rows, columns).to(dtype), wisp.randn(rows, columns).to(dtype)
+    weight, bias = wisp.randn(columns).to(dtype), wisp.randn(columns).to(dtype)
+    found, wide = [], []
+    for to, results in ((dtype, found), (wisp.float32, wide)):
+        leaves = [t.clone().to(to).requires_grad_() for t in (x, weight, bias)]
+        y = F.layer_norm(leaves[0], (columns,), *leaves[1:])
+        y.backward(upper.to(to))
+        results += [y, *(leaf.grad for leaf in leaves)]
+    apart = x.clone().t().contiguous().t().requires_grad_()  # the input alone, of rows that lie apart
+    F.layer_norm(apart, (columns,), weight, bias).backward(upper)
+    assert apart.grad.equal(found[1])
+    for one, other in zip(found, wide, strict=True):
+        assert one.dtype == dtype
+        assert one.float().allclose(other, rtol=2**-7, atol=2**-8 * max(1, rows / 8))
+
+
+@pytest.mark.parametrize("shape,dim", [((4, 6), 1), ((4, 6), 0), ((3, 10, 5, 7), 1), ((2, 0), 1), ((300, 700), -1)])
+def test_gradients_of_glu(shape, dim):
+    x = wisp.randn(shape, dtype=wisp.float64, requires_grad=True)
+    value, gate = x.detach().chunk(2, dim)
+    s = gate.sigmoid()
+    y = F.glu(x, dim)
+    upper = wisp.randn(y.shape, dtype=wisp.float64)
+    y.backward(upper)
+    assert y.allclose(value * s) and F.glu(x.detach(), dim).allclose(value * s)
+    assert x.grad.allclose(wisp.cat([upper * s, upper * value * s * (1 - s)], dim))
+    if x.numel() < 500:
+        assert wisp.autograd.gradcheck(lambda x: F.glu(x, dim), x)
+        assert wisp.autograd.gradgradcheck(lambda x: F.glu(x, dim), x)
+
+
+@pytest.mark.parametrize(
+    "size,to", [((17, 23), (5, 4)), ((9, 8), (3, 2)), ((5, 6), (7, 9)), ((12, 4), (1, 4)), ((8, 3), (8, 1))]
+)
+def test_gradients_of_adaptive_means(size, to):
+    def means(n, m):
+        w = wisp.zeros(m, n, dtype=wisp.float64)
+        for i in range(m):
+            begin, end = i * n // m, -(-(i + 1) * n // m)
+            w[i, begin:end] = 1 / (end - begin)
+        return w
+
+    x = wisp.randn(3, 2, *size, requires_grad=True)
+    y = F.adaptive_avg_pool2d(x, to)
+    upper = wisp.randn(y.shape)
+    y.backward(upper)
+    rows, columns = means(size[0], to[0]), means(size[1], to[1])
+    assert y.double().allclose(rows @ x.detach().double() @ columns.T, atol=1e-5)
+    assert x.grad.double().allclose(rows.T @ upper.double() @ columns, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("size,padding", [(9, 4), (5, 0), (3, 1)])
+def test_convolutions_to_few_channels(channels, size, padding):
+    x, weight = wisp.randn(2, 24, 21, 19, requires_grad=True), wisp.randn(channels, 24, size, size, requires_grad=True)
+    bias = wisp.randn(channels, requires_grad=True)
+    y = F.conv2d(x, weight, bias, padding=padding)
+    upper = wisp.randn(y.shape)
+    found = [y.detach(), *wisp.autograd.grad(y, (x, weight, bias), upper)]
+    wide = [t.detach().double().requires_grad_() for t in (x, weight, bias)]
+    exact = F.conv2d(*wide, padding=padding)
+    for one, other in zip(found, [exact, *wisp.autograd.grad(exact, wide, upper.double())], strict=True):
+        assert one.double().allclose(other.detach(), rtol=1e-4, atol=1e-4 * other.abs().max().item())
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 256, 257, 9001])
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("dtype", [wisp.float64, wisp.float32, wisp.bfloat16])
+def test_windows(n, periodic, dtype):
+    places = wisp.arange(n, dtype=wisp.float64) / max(n - (not periodic), 1)
+    turn = 2 * wisp.pi * places
+    root = (1 - (2 * places - 1) ** 2).clamp(min=0).sqrt()
+    shapes = {
+        "bartlett": 1 - (2 * places - 1).abs(),
+        "hann": 0.5 - 0.5 * turn.cos(),
+        "hamming": 0.54 - 0.46 * turn.cos(),
+        "blackman": 0.42 - 0.5 * turn.cos() + 0.08 * (2 * turn).cos(),
+        "kaiser": wisp.special.i0(12 * root) / wisp.special.i0(wisp.tensor(12.0, dtype=wisp.float64)),
+    }
+    for name, expected in shapes.items():
+        found = getattr(wisp, name + "_window")(n, periodic, dtype=dtype)
+        assert found.dtype == dtype and found.shape == (n,)
+        expected = expected if n != 1 else wisp.ones(1, dtype=wisp.float64)
+        assert found.double().allclose(expected, rtol=4 * wisp.finfo(dtype).eps, atol=1e-14), name

@@ -6,10 +6,11 @@
 
 namespace wisp::cpu {
 
-// All pointers are to consecutive memory of `dtype`, float32 or float64; weight and bias have
-// `columns` elements and may be null, mean and rstd (1 / standard deviation) have `rows`.
+// All pointers are to consecutive memory of `dtype`, float32 or float64, but for those to matrices,
+// which are `stored` and converted some rows at a time; weight and bias have `columns` elements and
+// may be null, mean and rstd (1 / standard deviation) have `rows`.
 struct LayerNormCall {
-  DType dtype;
+  DType dtype, stored;
   int64_t rows, columns;
   double eps;
   const char *x, *weight, *bias;
@@ -20,7 +21,7 @@ void layer_norm(LayerNormCall call);
 
 // Results that are not wanted are null.
 struct LayerNormGradCall {
-  DType dtype;
+  DType dtype, stored;
   int64_t rows, columns;
   const char *grad, *x, *mean, *rstd, *weight;
   char *x_grad, *weight_grad, *bias_grad;

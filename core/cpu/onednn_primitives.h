@@ -111,7 +111,7 @@ int64_t rounded_channels(const Layout& image, int64_t block) {
 // ones, that is so of few channels only, and of groups, whose arithmetic is nothing beside moving
 // what they read.
 bool wants_narrow(const Key& key, const Layout& image) {
-  const int64_t narrow = rounded_channels(image, 8), few = image.sizes[1] == narrow ? 24 : 8;
+  const int64_t narrow = rounded_channels(image, 8), few = image.sizes[1] == narrow ? 24 : 0;
   const bool may_be_wide = has_whole_vectors() && key.shape.groups == 1;
   return narrow != rounded_channels(image, 16) && narrow <= (may_be_wide ? few : 80);
 }

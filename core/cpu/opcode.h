@@ -161,6 +161,7 @@ enum class Result : uint8_t { same, boolean, real };
   X(gelu_grad, 2, dtypes::real_math, same, 80)                     \
   X(gelu_tanh_grad, 2, dtypes::real_math, same, 90)                \
   X(silu_grad, 2, dtypes::real_math, same, 45)                     \
+  X(gate, 2, dtypes::real_math, same, 38)                          \
   X(mish_grad, 2, dtypes::real_math, same, 220)                    \
   X(softplus_grad, 2, dtypes::real_math, same, 45)                 \
   X(log_sigmoid_grad, 2, dtypes::real_math, same, 45)              \

@@ -17,6 +17,7 @@ constexpr int64_t grain_elements = 1 << 14;
 struct WeightedRow {
   int64_t row;
   double weight;
+  bool operator==(const WeightedRow&) const = default;
 };
 
 // Everything but the last dimension: rows of the input, weighted.
@@ -73,24 +74,22 @@ void resample_planes(const ResampleCall& call) {
   const int64_t lines = call.shape.outer * rows.out();
   parallel_for(lines, even_grain(lines, grain, 1), [&](int64_t begin, int64_t end) {
     const Scratch<T> sum(last.in);
-    std::vector<WeightedRow> parts;
-    const T* previous = nullptr;  // an input row taken as it is, and not yet overwritten
+    std::vector<WeightedRow> parts, before;
     for (int64_t r = begin; r < end; ++r) {
+      std::swap(parts, before);
       rows.of(r % rows.out(), parts);
       const T* plane = x + r / rows.out() * rows.in() * last.in;
       T* out = y + r * last.out;
       if (parts.empty()) {
         std::fill(out, out + last.out, T(0));
-        previous = nullptr;
+        continue;
+      }
+      if (r > begin && r % rows.out() > 0 && parts == before) {  // the same row once more
+        std::memcpy(out, out - last.out, static_cast<size_t>(last.out) * sizeof(T));
         continue;
       }
       const bool as_is = parts.size() == 1 && parts[0].weight == 1;
       const T* from = as_is ? plane + parts[0].row * last.in : sum.data();
-      if (as_is && from == previous) {
-        std::memcpy(out, out - last.out, static_cast<size_t>(last.out) * sizeof(T));
-        continue;
-      }
-      previous = as_is ? from : nullptr;
       for (size_t p = 0; p < parts.size() && !as_is; ++p)
         kernel.add_scaled(sum.data(), plane + parts[p].row * last.in,
                           static_cast<T>(parts[p].weight), last.in, p == 0);

@@ -1,6 +1,7 @@
 #include "cpu/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "base/parallel.h"
@@ -66,7 +67,8 @@ void search_row(const Search& job, int64_t row, int64_t begin, int64_t end, int6
 
 void search_sorted(const Search& job, int64_t* out) {
   visit<dtypes::real>(job.dtype, "searchsorted", [&]<class T>() {
-    parallel_for(job.rows * job.count, 1 << 12, [&](int64_t begin, int64_t end) {
+    const int64_t steps = std::bit_width(static_cast<uint64_t>(job.length) | 1);
+    parallel_for(job.rows * job.count, (1 << 12) / steps, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin / job.count, first = begin % job.count;
         const int64_t last = std::min(job.count, first + end - begin);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "cpu/rank_few.h"
 #include "cpu/scratch.h"
 #include "cpu/sort.h"
 #include "cpu/sort_key.h"
@@ -261,6 +262,7 @@ int64_t mode_index(const T* sorted, const int64_t* order, int64_t n) {
 
 void topk_rows(const Rows& job, int64_t k, bool largest) {
   if (k == 0) return;
+  if (job.n <= few_elements) return rank_few(job, {.descending = largest, .count = k});
   visit<dtypes::all_real>(job.dtype, "topk", [&]<class T>() {
     each_row<T>(job, k, [&](const T* in, T* values, int64_t* indices) {
       topk_row(in, job.n, k, largest, values, indices);
@@ -269,6 +271,7 @@ void topk_rows(const Rows& job, int64_t k, bool largest) {
 }
 
 void kth_rows(const Rows& job, int64_t k) {
+  if (job.n <= few_elements) return rank_few(job, {.first = k});
   visit<dtypes::all_real>(job.dtype, "kthvalue", [&]<class T>() {
     each_row<T>(job, 1, [&](const T* in, T* values, int64_t* indices) {
       *indices = index_of<T>(select_word(in, job.n, k, key_range(in, job.n, false)));
@@ -278,6 +281,7 @@ void kth_rows(const Rows& job, int64_t k) {
 }
 
 void median_rows(const Rows& job, bool skip_nan) {
+  if (job.n <= few_elements) return rank_few(job, {.median = true, .skip_nan = skip_nan});
   visit<dtypes::all_real>(job.dtype, "median", [&]<class T>() {
     each_row<T>(job, 1, [&](const T* in, T* values, int64_t* indices) {
       *indices = median_index(in, job.n, skip_nan);

@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "cpu/rank_few.h"
 #include "cpu/scratch.h"
 #include "cpu/sort_key.h"
+#include "cpu/strided.h"
 
 namespace wisp::cpu {
 
@@ -26,39 +28,46 @@ void insertion_sort(uint64_t* words, int64_t n) {
   }
 }
 
-// One pass of a radix sort: moves the words to `out`, ordered by the digit at `low` and else as
-// before.
+// One pass of a radix sort: the elements ordered by a digit of theirs, and else as before.
 class RadixPass {
  public:
-  RadixPass(int64_t n, int low, int digit)
-      : n_(n), low_(low), mask_((uint64_t(1) << digit) - 1), pieces_((n + piece - 1) / piece) {}
+  RadixPass(int64_t n, int bits)
+      : n_(n), buckets_(int64_t(1) << bits), pieces_((n + piece - 1) / piece) {}
 
-  void run(const uint64_t* in, uint64_t* out) {
-    const int64_t buckets = static_cast<int64_t>(mask_) + 1;
-    Scratch<uint32_t> counts(pieces_ * buckets);
+  // Calls place(i, at): that is where element i, with digit_of(i), goes.
+  template <class Digit, class Place>
+  void run(Digit digit_of, Place place) {
+    Scratch<uint32_t> counts(pieces_ * buckets_);
     parallel_for(n_, piece, [&](int64_t begin, int64_t end) {
-      uint32_t* count = counts.data() + begin / piece * buckets;
-      std::fill_n(count, buckets, 0);
-      for (int64_t i = begin; i < end; ++i) ++count[digit_of(in[i])];
+      uint32_t* count = counts.data() + begin / piece * buckets_;
+      std::fill_n(count, buckets_, 0);
+      for (int64_t i = begin; i < end; ++i) ++count[digit_of(i)];
     });
     uint32_t total = 0;
-    for (int64_t bucket = 0; bucket < buckets; ++bucket) {
+    for (int64_t bucket = 0; bucket < buckets_; ++bucket) {
       for (int64_t p = 0; p < pieces_; ++p)
-        total += std::exchange(counts[p * buckets + bucket], total);
+        total += std::exchange(counts[p * buckets_ + bucket], total);
     }
     parallel_for(n_, piece, [&](int64_t begin, int64_t end) {
-      uint32_t* next = counts.data() + begin / piece * buckets;
-      for (int64_t i = begin; i < end; ++i) out[next[digit_of(in[i])]++] = in[i];
+      uint32_t* next = counts.data() + begin / piece * buckets_;
+      for (int64_t i = begin; i < end; ++i) place(i, next[digit_of(i)]++);
     });
   }
 
  private:
-  uint64_t digit_of(uint64_t word) const { return (word >> low_) & mask_; }
-  int64_t n_;
-  int low_;
-  uint64_t mask_;
-  int64_t pieces_;
+  int64_t n_, buckets_, pieces_;
 };
+
+void radix_pass(const uint64_t* in, uint64_t* out, int64_t n, int low, int bits) {
+  const uint64_t mask = (uint64_t(1) << bits) - 1;
+  RadixPass(n, bits).run([=](int64_t i) { return (in[i] >> low) & mask; },
+                         [=](int64_t i, uint32_t at) { out[at] = in[i]; });
+}
+
+void order_by_digit(const uint16_t* digits, int64_t n, int bits, int64_t* order) {
+  RadixPass(n, bits).run([=](int64_t i) { return digits[i]; },
+                         [=](int64_t i, uint32_t at) { order[at] = i; });
+}
 
 }  // namespace
 
@@ -72,7 +81,7 @@ void sort_words(uint64_t* words, uint64_t* spare, int64_t n, int low, int bits) 
   const int width = (top + passes - 1) / passes;
   uint64_t *from = words, *to = spare;
   for (int at = low + bits - top; at < low + bits; at += width) {
-    RadixPass(n, at, std::min(width, low + bits - at)).run(from, to);
+    radix_pass(from, to, n, at, std::min(width, low + bits - at));
     std::swap(from, to);
   }
   if (from != words) std::copy_n(from, n, words);
@@ -86,6 +95,24 @@ void sort_words(uint64_t* words, uint64_t* spare, int64_t n, int low, int bits) 
 
 namespace {
 
+void indices_of(const uint64_t* words, int64_t n, int index_bits, int64_t* indices) {
+  const uint64_t mask = (uint64_t(1) << index_bits) - 1;
+  parallel_for(n, piece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) indices[i] = static_cast<int64_t>(words[i] & mask);
+  });
+}
+
+template <class T>
+void gather(const T* in, const int64_t* indices, int64_t n, T* out) {
+  by_item_size(sizeof(T), [&]<class Item>() {
+    parallel_for(n, piece, [=](int64_t begin, int64_t end) {
+      const Item* from = reinterpret_cast<const Item*>(in);
+      Item* to = reinterpret_cast<Item*>(out);
+      for (int64_t i = begin; i < end; ++i) to[i] = from[indices[i]];
+    });
+  });
+}
+
 template <class T>
 class RowSort {
  public:
@@ -97,33 +124,42 @@ class RowSort {
         index_bits_(std::bit_width(static_cast<uint64_t>(n - 1))) {}
 
   void run(const T* in, T* values, int64_t* indices) {
-    if (!pack(in)) {
-      sort_words(words_.data(), spare_.data(), n_, index_bits_, key_bits_ - lost_bits_);
-      if constexpr (sizeof(T) > 4) {  // an index has 32 bits at most: shorter keys have room
-        if (lost_bits_ > 0) sort_ties(in);
-      }
+    // Short rows of short keys need not be looked at twice.
+    const bool fits = n_ <= few && sizeof(T) <= 4;
+    const KeyRange range = fits && sizeof(T) > 1 ? KeyRange{0, static_cast<KeyOf<T>>(~KeyOf<T>(0))}
+                                                 : key_range(in, n_, descending_);
+    if (range.bits() <= max_digit && n_ >> range.bits() > 0) {
+      count(in, range, indices);
+    } else {
+      sort_packed(in, range, indices);
     }
-    const uint64_t mask = (uint64_t(1) << index_bits_) - 1;
-    parallel_for(n_, piece, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t index = static_cast<int64_t>(words_[i] & mask);
-        indices[i] = index;
-        values[i] = in[index];
-      }
-    });
+    gather(in, indices, n_, values);
   }
 
  private:
   uint64_t key(T value) const { return sort_key(value, descending_); }
 
+  // Few different keys: one pass. Words are only the differences between keys.
+  void count(const T* in, const KeyRange& range, int64_t* indices) {
+    auto* digits = reinterpret_cast<uint16_t*>(words_.data());
+    for (int64_t i = 0; i < n_; ++i) digits[i] = static_cast<uint16_t>(key(in[i]) - range.least);
+    order_by_digit(digits, n_, range.bits(), indices);
+  }
+
+  void sort_packed(const T* in, const KeyRange& range, int64_t* indices) {
+    if (!pack(in, range)) {
+      sort_words(words_.data(), spare_.data(), n_, index_bits_, key_bits_ - lost_bits_);
+      if constexpr (sizeof(T) > 4) {  // an index has 32 bits at most: shorter keys have room
+        if (lost_bits_ > 0) sort_ties(in);
+      }
+    }
+    indices_of(words_.data(), n_, index_bits_, indices);
+  }
+
   // A word per element: its key above its index, so that words are distinct and sorting them is
   // stable. Keys are counted from the smallest one; if they are too long, their last bits are left
   // out. Returns whether they are in order already.
-  bool pack(const T* in) {
-    // Short rows of short keys need not be looked at twice.
-    const bool fits = n_ <= few && sizeof(T) <= 4;
-    const KeyRange range =
-        fits ? KeyRange{0, static_cast<KeyOf<T>>(~KeyOf<T>(0))} : key_range(in, n_, descending_);
+  bool pack(const T* in, const KeyRange& range) {
     key_bits_ = range.bits();
     lost_bits_ = std::max(0, key_bits_ + index_bits_ - 64);
     std::atomic<bool> ordered{true};
@@ -167,6 +203,8 @@ class RowSort {
 void sort_rows(DType dtype, int64_t rows, int64_t n, bool descending, const char* in, char* values,
                int64_t* indices) {
   if (n == 0) return;
+  if (n <= few_elements)
+    return rank_few({dtype, rows, n, in, values, indices}, {.descending = descending, .count = n});
   WISP_CHECK(n <= UINT32_MAX, "sort(): cannot sort rows of more than 2^32 elements, got ", n);
   visit<dtypes::all_real>(dtype, "sort", [&]<class T>() {
     parallel_for(rows, std::max<int64_t>(1, (1 << 14) / n), [&](int64_t begin, int64_t end) {

@@ -69,7 +69,9 @@ void glu_body(const Args& args, TensorList& outs) {
              size);
   if (size == 0) return outs.push(mul(self, sigmoid(self)));
   const Tensors halves = split(self, size / 2, dim);  // whose gradient is written in one pass
-  outs.push(mul(halves[0], sigmoid(halves[1])));
+  // Where there will be a derivative, the sigmoid is kept for it: to find it again takes longer.
+  const bool once = is_floating(self.dtype()) && !differentiated(self);
+  outs.push(once ? invoke<"_gate">(halves[0], halves[1]) : mul(halves[0], sigmoid(halves[1])));
 }
 
 // A slope per channel (dimension 1), or one for all.

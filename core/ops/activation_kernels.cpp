@@ -172,6 +172,25 @@ void register_smooth_kernels(Registry& r) {
        "EluBackward0"});
 }
 
+void register_gate(Registry& r) {
+  r.add(pointwise(Types::same,
+                  {.schema = "_gate(Tensor self, Tensor gate) -> Tensor",
+                   .doc = "The product with the sigmoid of `gate`.",
+                   .infer = infer_activation,
+                   .kernel = activation_kernel,
+                   .opcode = code(Opcode::gate),
+                   .vjp = {{"self", "gate",
+                            [](const Backward& b) { return mul(b.grad(), sigmoid(b.tensor(1))); }},
+                           {"gate", "self gate",
+                            [](const Backward& b) {
+                              return mul(mul(b.grad(), b.tensor(0)),
+                                         sigmoid_slope(sigmoid(b.tensor(1))));
+                            }}},
+                   .onnx = "+ Mul of Sigmoid",
+                   .homes = home::internal,
+                   .node = "GluBackward0"}));
+}
+
 // Flat from the second derivative on, but for hardswish.
 void register_piecewise_kernels(Registry& r) {
   add_kernel(
@@ -301,6 +320,7 @@ void register_activation_kernels(Registry& r) {
   register_piecewise_kernels(r);
   register_bounded_kernels(r);
   register_prelu_kernel(r);
+  register_gate(r);
 }
 
 }  // namespace wisp::ops

@@ -50,19 +50,19 @@ void infer_layer_norm(Infer& infer) {
 
 void layer_norm_kernel(const Call& call) {
   const DType dtype = math_dtype(call.tensor(0).dtype());
-  const Tensor x = consecutive(call.tensor(0), dtype);
+  const Tensor x = consecutive(call.tensor(0));
   const Tensor weight = optional_consecutive(call[2], dtype),
                bias = optional_consecutive(call[3], dtype);
-  const RoundedResult y(call.out(0), dtype);
   const int64_t columns = product(call.integers(1));
   cpu::layer_norm({.dtype = dtype,
+                   .stored = x.dtype(),
                    .rows = product(call.out(1).sizes()),
                    .columns = columns,
                    .eps = call.real(4),
                    .x = x->bytes(),
                    .weight = bytes_or_null(weight),
                    .bias = bytes_or_null(bias),
-                   .y = y.bytes(),
+                   .y = call.out(0)->bytes(),
                    .mean = call.out(1)->bytes(),
                    .rstd = call.out(2)->bytes()});
 }
@@ -77,15 +77,13 @@ void infer_layer_norm_grads(Infer& infer) {
 
 void layer_norm_grads_kernel(const Call& call) {
   const DType dtype = math_dtype(call.tensor(1).dtype());
-  const Tensor grad = consecutive(call.tensor(0), dtype), x = consecutive(call.tensor(1), dtype);
+  const Tensor x = consecutive(call.tensor(1)), grad = consecutive(call.tensor(0), x.dtype());
   const Tensor mean = consecutive(call.tensor(2), dtype), rstd = consecutive(call.tensor(3), dtype);
   const Tensor weight = optional_consecutive(call[4], dtype);
-  const RoundedResult x_grad(call.out(0), dtype), weight_grad(call.out(1), dtype),
-      bias_grad(call.out(2), dtype);
-  auto wanted = [&](int i, const RoundedResult& target) {
-    return call.integer(6) >> i & 1 ? target.bytes() : nullptr;
-  };
+  const RoundedResult weight_grad(call.out(1), dtype), bias_grad(call.out(2), dtype);
+  auto wanted = [&](int i, char* target) { return call.integer(6) >> i & 1 ? target : nullptr; };
   cpu::layer_norm_grad({.dtype = dtype,
+                        .stored = x.dtype(),
                         .rows = mean.numel(),
                         .columns = product(call.integers(5)),
                         .grad = grad->bytes(),
@@ -93,9 +91,9 @@ void layer_norm_grads_kernel(const Call& call) {
                         .mean = mean->bytes(),
                         .rstd = rstd->bytes(),
                         .weight = bytes_or_null(weight),
-                        .x_grad = wanted(0, x_grad),
-                        .weight_grad = wanted(1, weight_grad),
-                        .bias_grad = wanted(2, bias_grad)});
+                        .x_grad = wanted(0, call.out(0)->bytes()),
+                        .weight_grad = wanted(1, weight_grad.bytes()),
+                        .bias_grad = wanted(2, bias_grad.bytes())});
 }
 
 Dims last_dims(size_t count) {

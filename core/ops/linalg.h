@@ -66,8 +66,8 @@ class Matrices {
 // operations on one matrix.
 template <class F>
 void over_batch(int64_t count, int64_t work, F f) {
-  constexpr int64_t piece = 1 << 16;
-  parallel_for(count, std::max<int64_t>(1, piece / std::max<int64_t>(work, 64)), f);
+  constexpr int64_t piece = 1 << 16, each = 256;  // what every matrix takes besides
+  parallel_for(count, std::max<int64_t>(1, piece / (work + each)), f);
 }
 
 // Matrix number i of a result made by push_columns or push_batch.

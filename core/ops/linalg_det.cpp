@@ -34,12 +34,14 @@ void det_kernel(const Call& call) {
   factor_lu(a, lu, pivots, Tensor::empty(batch_of(a), DType::int32));
   const int64_t n = a.size(-1);
   visit<dtypes::math>(a.dtype(), "linalg.det", [&]<class T>() {
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      const T* factors = matrix_at<T>(lu, i);
-      T product(odd_exchanges(vector_at<int32_t>(pivots, i), n) ? -1 : 1);
-      for (int64_t j = 0; j < n; ++j) product = product * factors[j * n + j];
-      out.data<T>()[i] = product;
-    }
+    over_batch(out.numel(), n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* factors = matrix_at<T>(lu, i);
+        T product(odd_exchanges(vector_at<int32_t>(pivots, i), n) ? -1 : 1);
+        for (int64_t j = 0; j < n; ++j) product = product * factors[j * n + j];
+        out.data<T>()[i] = product;
+      }
+    });
   });
 }
 
@@ -126,17 +128,19 @@ void slogdet_kernel(const Call& call) {
   factor_lu(a, lu, pivots, Tensor::empty(batch_of(a), DType::int32));
   const int64_t n = a.size(-1);
   visit<dtypes::math>(a.dtype(), "linalg.slogdet", [&]<class T>() {
-    for (int64_t i = 0; i < call.out().numel(); ++i) {
-      const T* factors = matrix_at<T>(lu, i);
-      SignAndLog<T> total{T(odd_exchanges(vector_at<int32_t>(pivots, i), n) ? -1 : 1), 0};
-      for (int64_t j = 0; j < n; ++j) {
-        const SignAndLog<T> part = parts_of(factors[j * n + j]);
-        total.sign = total.sign * part.sign;
-        total.log += part.log;
+    over_batch(call.out().numel(), 64 * n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* factors = matrix_at<T>(lu, i);
+        SignAndLog<T> total{T(odd_exchanges(vector_at<int32_t>(pivots, i), n) ? -1 : 1), 0};
+        for (int64_t j = 0; j < n; ++j) {
+          const SignAndLog<T> part = parts_of(factors[j * n + j]);
+          total.sign = total.sign * part.sign;
+          total.log += part.log;
+        }
+        call.out(0).data<T>()[i] = total.sign;
+        call.out(1).data<lapack::Real<T>>()[i] = total.log;
       }
-      call.out(0).data<T>()[i] = total.sign;
-      call.out(1).data<lapack::Real<T>>()[i] = total.log;
-    }
+    });
   });
 }
 

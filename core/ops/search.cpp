@@ -84,7 +84,11 @@ Tensor as_tensor(const Arg& arg, DType dtype) {
 }
 
 void searchsorted_kernel(const Call& call) {
-  const DType common = result_type(call[0], call[1]);
+  DType common = result_type(call[0], call[1]);
+  // float16 is slow to compare: it is converted once, unless that is most of the work.
+  const int64_t searches = call[1].is_tensor() ? call.tensor(1).numel() : 1;
+  if (contains(dtypes::half, common) && call.tensor(0).numel() <= 8 * searches)
+    common = DType::float32;
   const Tensor boundaries = consecutive(call.tensor(0), common);
   const Tensor values = as_tensor(call[1], common);
   const Tensor sorter = call.has(5) ? consecutive(call.tensor(5)) : Tensor();

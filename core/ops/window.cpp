@@ -2,6 +2,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/parallel.h"
+#include "cpu/kernels/kernels.h"
 #include "ops/families.h"
 #include "ops/ops.h"
 #include "ops/raw.h"
@@ -22,44 +24,61 @@ void infer_window(Infer& infer) {
   infer.push({n}, dtype, infer.device(3 + numbers));
 }
 
-// Fills with f(place), places going from 0 to 1. A periodic window lacks the last of them.
-void fill_window(const Call& call, auto f) {
+// Fills with f(op(makes(x))), where x goes from 0 to 1. A periodic window lacks the last of them.
+template <class Makes, class F>
+void fill_window(const Call& call, cpu::Opcode op, Makes makes, F f) {
   const Tensor& out = call.out();
   const int64_t n = call.integer(0), steps = call.boolean(1) ? n : n - 1;
-  visit<dtypes::floating>(out.dtype(), call.name(), [&]<class T>() {
-    T* data = out.data<T>();
-    for (int64_t i = 0; i < n; ++i)
-      data[i] = convert<T>(n == 1 ? 1.0 : f(static_cast<double>(i) / static_cast<double>(steps)));
+  auto place = [=](int64_t i) {
+    return n == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(steps);
+  };
+  constexpr int64_t together = 256;
+  parallel_for(n, 1 << 12, [&](int64_t begin, int64_t end) {
+    alignas(64) double made[together], found[together];
+    for (int64_t first = begin; first < end; first += together) {
+      const int64_t count = std::min(together, end - first);
+      for (int64_t i = 0; i < count; ++i) made[i] = makes(place(first + i));
+      const void* in[] = {made};
+      cpu::tile_kernel(op, DType::float64)(found, in, count, cpu::Params());
+      for (int64_t i = 0; i < count; ++i) made[i] = n == 1 ? 1.0 : f(found[i]);
+      cpu::kernels().cast[static_cast<int>(out.dtype())][static_cast<int>(DType::float64)](
+          out->bytes() + first * static_cast<int64_t>(item_size(out.dtype())), made, count);
+    }
   });
 }
 
-double cosine(double turns) { return std::cos(2 * std::numbers::pi * turns); }
+// With f(cosine), which goes through one period.
+template <class F>
+void fill_cosines(const Call& call, F f) {
+  fill_window(call, cpu::Opcode::cos, [](double x) { return 2 * std::numbers::pi * x; }, f);
+}
 
 void bartlett_kernel(const Call& call) {
-  fill_window(call, [](double x) { return x <= 0.5 ? 2 * x : 2 - 2 * x; });
+  fill_window(
+      call, cpu::Opcode::abs, [](double x) { return 2 * x - 1; },
+      [](double distance) { return 1 - distance; });
 }
 
 void hann_kernel(const Call& call) {
-  fill_window(call, [](double x) { return 0.5 - 0.5 * cosine(x); });
+  fill_cosines(call, [](double c) { return 0.5 - 0.5 * c; });
 }
 
 void hamming_kernel(const Call& call) {
   const double alpha = call.real(2), beta = call.real(3);
-  fill_window(call, [=](double x) { return alpha - beta * cosine(x); });
+  fill_cosines(call, [=](double c) { return alpha - beta * c; });
 }
 
 void blackman_kernel(const Call& call) {
-  fill_window(
-      call, [](double x) { return std::max(0.0, 0.42 - 0.5 * cosine(x) + 0.08 * cosine(2 * x)); });
+  fill_cosines(call,
+               [](double c) { return std::max(0.0, 0.42 - 0.5 * c + 0.08 * (2 * c * c - 1)); });
 }
 
 void kaiser_kernel(const Call& call) {
-  const double beta = call.real(2);
-  const double whole = std::cyl_bessel_i(0.0, std::abs(beta));
-  fill_window(call, [=](double x) {
-    const double root = std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
-    return std::cyl_bessel_i(0.0, std::abs(beta) * root) / whole;
-  });
+  const double beta = std::abs(call.real(2)), whole = std::cyl_bessel_i(0.0, beta);
+  fill_window(
+      call, cpu::Opcode::i0,
+      [=](double x) { return beta * std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1))); },
+      [=](double found) { return found / whole; });
 }
 
 OpDef window(OpDef def) {

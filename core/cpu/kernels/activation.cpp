@@ -43,6 +43,7 @@ void fill_smooth(TileTable& t) {
   binary<Opcode::gelu_tanh_grad, real>(t,
                                        [](auto grad, auto x) { return grad * gelu_tanh_slope(x); });
   unary<Opcode::silu, real>(t, [](auto x) { return x * vmath::sigmoid(x); });
+  binary<Opcode::gate, real>(t, [](auto x, auto gate) { return x * vmath::sigmoid(gate); });
   binary<Opcode::silu_grad, real>(t, [](auto grad, auto x) {
     using T = decltype(x);
     const T s = vmath::sigmoid(x);

@@ -213,11 +213,28 @@ using ArgMin = ArgExtreme<T, false>;
 template <class T>
 using ArgMax = ArgExtreme<T, true>;
 
+// All keys of a row are compared with each other, eight rows at a time and without branches.
+void rank_few(const uint64_t (*keys)[8], int64_t n, uint64_t (*ranks)[8]) {
+  typedef uint64_t Rows __attribute__((vector_size(64), may_alias));
+  const auto* key = reinterpret_cast<const Rows*>(keys);
+  auto* out = reinterpret_cast<Rows*>(ranks);
+  for (int64_t i = 0; i < n; ++i) {
+    Rows rank = {};
+    for (int64_t j = 0; j < i; ++j) {
+      const Rows stays = reinterpret_cast<Rows>(key[j] <= key[i]);  // -1 or 0
+      rank -= stays;
+      out[j] += stays + 1;
+    }
+    out[i] = rank;
+  }
+}
+
 }  // namespace
 
 namespace WISP_ISA {
 
 void fill_extremes(Kernels& table) {
+  table.rank_few = rank_few;
   set<Min, Reduction::min, dtypes::bits | dtypes::real_math>(table);
   set<Max, Reduction::max, dtypes::bits | dtypes::real_math>(table);
   set<MinMax, Reduction::min_max, dtypes::bits | dtypes::real_math>(table);

@@ -93,6 +93,9 @@ struct Kernels {
   ChannelKernel<float> channels_f32;
   ChannelKernel<double> channels_f64;
   ChannelBlockKernel channels_by_8, channels_by_16;
+  // How many of up to 16 keys are smaller, or equal and before them: keys[i][row] of 8 rows, in
+  // memory that begins with a cache line.
+  void (*rank_few)(const uint64_t (*keys)[8], int64_t n, uint64_t (*ranks)[8]) = nullptr;
   DistanceKernels<float> distance_f32;
   DistanceKernels<double> distance_f64;
   GemmKernels<float> gemm_f32;

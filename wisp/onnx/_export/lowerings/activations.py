@@ -109,10 +109,13 @@ def _prelu_kernel(g, x, weight):
     return g.op("PRelu", x, weight)
 
 
+def _gate(g, x, gate):
+    return g.op("Mul", x, g.op("Sigmoid", gate))
+
+
 def _glu(g, x, dim=-1):
     half = x.fixed(dim) // 2
-    value, gate = g.op("Split", x, [half, half], outputs=2, axis=dim)
-    return g.op("Mul", value, g.op("Sigmoid", gate))
+    return _gate(g, *g.op("Split", x, [half, half], outputs=2, axis=dim))
 
 
 LOWERINGS = {
@@ -125,5 +128,6 @@ LOWERINGS = {
     "_hardswish": _hardswish, "hardswish": _hardswish, "_hardshrink": _hardshrink, "hardshrink": _hardshrink,
     "_softshrink": _softshrink, "softshrink": _softshrink, "_hardtanh": _hardtanh, "hardtanh": _hardtanh,
     "_threshold": _threshold, "threshold": _threshold, "_prelu": _prelu_kernel, "prelu": _prelu, "glu": _glu,
+    "_gate": _gate,
     "softsign": unary("Softsign"),
 }  # fmt: skip
