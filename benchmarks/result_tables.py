@@ -136,7 +136,7 @@ def busy(rows):
     cells = [
         (
             row["case"],
-            row["others"],
+            str(row["others"]),
             *(duration(ms / 1e3) for library in ("wisp", "torch") for ms in row.get(library, ())),
         )
         for row in rows
