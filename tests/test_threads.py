@@ -165,7 +165,6 @@ def test_the_process_ends_while_daemon_threads_compute():
     )
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="needs the libraries of a process")
 @pytest.mark.parametrize(
     "given,kept", [({}, "2000"), ({"GOMP_SPINCOUNT": "77"}, "77"), ({"OMP_WAIT_POLICY": "PASSIVE"}, "0")]
 )

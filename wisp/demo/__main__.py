@@ -73,7 +73,7 @@ def main(args=None):
 
     with wisp.no_grad():
         show(loaded, test)
-    print(f"{accuracy:.1%} of the test digits read right after {progress.seconds:.0f} s of training")
+    print(f"{accuracy:.1%} of the test digits read right after {progress.seconds:.1f} s of training")
     print(f"network saved in and loaded from {checkpoint}; curves in {curves}")
     with wisp.no_grad():
         for path, model in export(loaded, test.tensors[0], wanted.out).items():
